@@ -254,7 +254,7 @@ class ClassificationTask(TextTask):
                 )
             return scorers.F1Scorer()
         if self.spec.metric == "mcc":
-            return scorers.MCCScorer()
+            return scorers.MCCScorer(self.n_outputs)
         return scorers.AccuracyScorer(self.n_outputs)
 
     @explains_bad_rows

@@ -46,6 +46,11 @@ class TrialRecord:
     details: dict[str, dict[str, float]]  # task -> figures beyond them
     other_splits: dict[str, dict[str, float]]  # "task/split" -> figures
     collapsed: dict[str, str]  # task -> what is said of every example
+    # "task/chance", "task/majority" -> figures of answers without a model;
+    # empty in files of earlier versions.
+    baselines: dict[str, dict[str, float]] = dataclasses.field(
+        default_factory=dict
+    )
 
 
 class ResultsFiles:

@@ -278,10 +278,12 @@ class _Run:
                     others[f"{task.name}/{split}"] = (
                         found.results | found.details
                     )
-                    self._console.line(f"{task.name}, {split}: {found.text}")
+                    self._console.line(
+                        f"{task.name}, {split}: {found.scorer.results_str()}"
+                    )
         evaluations = [run.evaluator.evaluate_task(t) for t in self.tasks]
         for found in evaluations:
-            self._console.line(f"{found.task}: {found.text}")
+            self._console.line(f"{found.task}: {found.scorer.results_str()}")
             for name, value in found.details.items():
                 self._console.line(f"  {name}: {value:.2f}")
             if found.collapse:
@@ -302,6 +304,11 @@ class _Run:
             details={e.task: e.details for e in evaluations},
             other_splits=others,
             collapsed={e.task: e.collapse for e in evaluations if e.collapse},
+            baselines={
+                f"{e.task}/{kind}": figures
+                for e in evaluations
+                for kind, figures in e.scorer.baselines().items()
+            },
         )
 
 

@@ -73,7 +73,7 @@ class Evaluation:
     # What the model says of every example, where it always says the same; else
     # None.
     collapse: str | None
-    text: str  # the results on one line
+    scorer: Scorer  # with the predictions that were scored
 
 
 class Evaluator:
@@ -117,7 +117,7 @@ class Evaluator:
             results,
             {name: float(value) for name, value in scorer.get_details()},
             _collapse(task, scorer),
-            scorer.results_str(),
+            scorer,
         )
 
     def predict(

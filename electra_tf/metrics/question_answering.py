@@ -251,6 +251,19 @@ class SpanScorer(Scorer):
             return found.pop()
         return None
 
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Return, for SQuAD 2.0, the figures of answering no question."""
+        if self._version != "squad2":
+            return {}
+        keys = [example.key for example in self._examples]
+        scores = evaluate_squad2(
+            self._examples,
+            dict.fromkeys(keys, ""),
+            dict.fromkeys(keys, 1.0),
+            0.0,
+        )
+        return {"majority": scores}
+
     def final_answers(self) -> dict[str, str]:
         """Answers by question's id, "" where none is predicted.
 

@@ -10,12 +10,13 @@ second that no start of a run has to wait for.
 """
 
 import abc
+import collections
 import copy
 import dataclasses
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,24 @@ class Scorer(abc.ABC):
         """What a collapsed model says of every example; None for others."""
         return None
 
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Return the figures of answers that no model makes, by kind.
+
+        `majority`: the most frequent label for every example; `chance`: labels
+        drawn uniformly. Undefined figures and losses are left out.
+        """
+        return {}
+
+    def _figures_of(self, rows: Iterable[Mapping[str, Any]]) -> dict:
+        """Return the defined figures of other rows (`loss` not needed)."""
+        scorer = copy.copy(self)
+        for name in self._of_rows:
+            setattr(scorer, name, [])
+        for row in rows:
+            scorer.update({"loss": math.nan, **row})
+        figures = dict(scorer.get_results() + scorer.get_details())
+        return {n: v for n, v in figures.items() if math.isfinite(v)}
+
     def of_rows(self, rows: Sequence[int]) -> "Scorer":
         """The same of some rows, each any number of times; losses are NaN."""
         found = copy.copy(self)
@@ -95,8 +114,9 @@ class SentenceLevelScorer(Scorer):
 
     _of_rows = ("_true_labels", "_preds")
 
-    def __init__(self) -> None:
+    def __init__(self, n_classes: int = 2) -> None:
         super().__init__()
+        self._n_classes = n_classes
         self._total_loss = 0.0
         self._true_labels: list[Any] = []
         self._preds: list[Any] = []
@@ -117,6 +137,21 @@ class SentenceLevelScorer(Scorer):
             return self._preds[0]
         return None
 
+    def baselines(self) -> dict[str, dict[str, float]]:
+        majority = collections.Counter(self._true_labels).most_common(1)[0][0]
+        return {
+            # With every class once for each example, chance is exact.
+            "chance": self._answered(range(self._n_classes)),
+            "majority": self._answered([majority]),
+        }
+
+    def _answered(self, answers: Sequence[Any]) -> dict[str, float]:
+        return self._figures_of(
+            {"label_ids": label, "predictions": answer}
+            for answer in answers
+            for label in self._true_labels
+        )
+
     def _accuracy(self) -> float:
         return _accuracy(self._true_labels, self._preds)
 
@@ -133,7 +168,7 @@ class AccuracyScorer(SentenceLevelScorer):
     """Share of examples whose class is right, in percent."""
 
     def __init__(self, n_classes: int = 2) -> None:
-        super().__init__()
+        super().__init__(n_classes)
         self.figures = ("accuracy", "loss")
         if n_classes == 2:
             self.figures += ("precision", "recall", "f1")
@@ -194,6 +229,10 @@ class RegressionScorer(SentenceLevelScorer):
             ("loss", self.get_loss()),
         ]
 
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Return the correlations that are expected by chance."""
+        return {"chance": {"pearson": 0.0, "spearman": 0.0}}
+
     def single_prediction(self) -> float | None:
         spread = float(np.std(self._true_labels))
         if spread and np.std(self._preds) < _NO_SPREAD * spread:
@@ -235,6 +274,19 @@ class MultiLabelScorer(SentenceLevelScorer):
         if (true == true[0]).all() or not (predicted == predicted[0]).all():
             return None
         return [self._labels[i] for i in np.flatnonzero(predicted[0])]
+
+    def baselines(self) -> dict[str, dict[str, float]]:
+        counts = collections.Counter(map(tuple, self._true_labels))
+        majority = counts.most_common(1)[0][0]
+        shape = (len(self._true_labels), len(self._labels))
+        drawn = np.random.RandomState(0).randint(0, 2, shape)
+        return {
+            "chance": self._figures_of(
+                {"label_ids": labels, "predictions": answer}
+                for labels, answer in zip(self._true_labels, drawn, strict=True)
+            ),
+            "majority": self._answered([majority]),
+        }
 
     def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
         return np.array(self._true_labels), np.array(self._preds)
@@ -292,6 +344,30 @@ class WordLevelScorer(Scorer):
         labels = {label for sentence in self._labels for label in sentence}
         given = {label for sentence in self._preds for label in sentence}
         return given.pop() if len(labels) > 1 and len(given) == 1 else None
+
+    def baselines(self) -> dict[str, dict[str, float]]:
+        counts = collections.Counter(itertools.chain(*self._labels))
+        if not counts:
+            return {}
+        majority = counts.most_common(1)[0][0]
+        tags, random = self._tag_ids(), np.random.RandomState(0)
+        return {
+            "chance": self._answered(lambda n: random.choice(tags, n)),
+            "majority": self._answered(lambda n: np.full(n, majority)),
+        }
+
+    def _answered(self, answer: Callable[[int], np.ndarray]) -> dict:
+        return self._figures_of(
+            {
+                "labels": labels,
+                "predictions": answer(len(labels)),
+                "labels_mask": np.ones(len(labels)),
+            }
+            for labels in self._labels
+        )
+
+    def _tag_ids(self) -> list[int]:
+        return sorted({label for labels in self._labels for label in labels})
 
     def _accuracy(self) -> float:
         chain = itertools.chain.from_iterable
@@ -351,6 +427,9 @@ class EntityLevelF1Scorer(WordLevelScorer):
                 found.append((f"conlleval_{name}", 100.0 * float(value)))
         found.append(("word_accuracy", self._accuracy()))
         return found + super().get_details()
+
+    def _tag_ids(self) -> list[int]:
+        return sorted(self._names)
 
     def _tags(self, ids: list[int]) -> list[str]:
         return [self._names[i] for i in ids]

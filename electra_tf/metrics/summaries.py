@@ -142,6 +142,10 @@ class SummaryScorer(Scorer):
         found = (self._means(name, f"{name}_") for name in BASELINES)
         return [*itertools.chain.from_iterable(found)]
 
+    def baselines(self) -> dict[str, dict[str, float]]:
+        """Return the figures of sentences that are drawn uniformly."""
+        return {"chance": dict(self._means("random", ""))}
+
     def _means(self, name: str, lead: str) -> Figures:
         rows = [row[name]["rouge"] for row in self.files()["summaries"]]
         return [(lead + f, float(np.mean([r[f] for r in rows]))) for f in ROUGE]

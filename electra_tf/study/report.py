@@ -1,12 +1,16 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a study found: a table, the same in JSON, curves, score over FLOPs."""
+"""What a study found: a table, the same in JSON, curves, score over FLOPs.
+
+A fine-tuning that answers one class for every example is marked in all of
+them: its score says nothing of the pre-trained model.
+"""
 
 import itertools
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from configure.errors import aligned
@@ -14,6 +18,7 @@ from electra_tf import files
 from electra_tf.metrics import scorers
 from electra_tf.plan.counts import PETAFLOP_DAY
 from electra_tf.study.cells import Arm, Lines, Study
+from electra_tf.study.pictures import Panel, Point, draw
 
 # Of pre-training, unless the study names others.
 _FIGURES = ("masked_lm_accuracy_at_mask", "disc_auc_real_tokens")
@@ -22,8 +27,19 @@ _COLUMNS = {
     **{"standard_error": ".2g", "standard_errors": "+.1f", "steps": ",d"},
     **{"tokens": ".3g", "petaflop_days": ".3g"},
 }
+# Figures of pre-training -> the figure of always answering the most frequent.
+_MAJORITY_FIGURES = {
+    "disc_accuracy": "disc_majority_accuracy",
+    "masked_lm_accuracy": "masked_lm_most_frequent_accuracy",
+    "masked_lm_accuracy_at_mask": "masked_lm_most_frequent_accuracy",
+}
+_CHANCE = {"disc_auc": 0.5, "disc_auc_real_tokens": 0.5}
+_COLLAPSED = "*"
 Table = dict[str, Any]
 Values = dict[str, list[float]]  # arm -> a value each seed, or trial
+# Arm -> fine-tunings that answered one class: task, seed, trial, prediction.
+Collapses = dict[str, list[dict[str, Any]]]
+Levels = dict[str, list[float]]  # "chance", "majority" -> different values
 
 
 def compare(study: Study, lines: Lines) -> list[Table]:
@@ -33,6 +49,10 @@ def compare(study: Study, lines: Lines) -> list[Table]:
     """
     tables, mains = [], []
     for of in ("pretrain", *study.tasks):
+        collapses = {
+            arm.name: list(_collapses(study, arm, of, lines))
+            for arm in study.arms
+        }
         known: dict[str, Any] = {}
         for arm, seed in itertools.product(study.arms, study.seeds):
             known |= _results(study, arm, seed, of, lines)
@@ -45,28 +65,93 @@ def compare(study: Study, lines: Lines) -> list[Table]:
                 for arm in study.arms
             }
             odd = " (in no result)" * (bool(known) and figure not in known)
-            tables.append(_table(study, f"{of}: {figure}{odd}", values))
+            table = _table(study, f"{of}: {figure}{odd}", values, collapses)
+            table["baselines"] = _levels(study, of, figure, lines)
+            tables.append(table)
             if of in study.tasks and figure == figures[0]:
-                mains.append(values)
+                mains.append((values, collapses))
     if len(mains) > 1:
         # Of arms whose tasks are equally far.
         means = {
             arm.name: [sum(of) / len(of) for of in zip(*each, strict=True)]
             for arm in study.arms
-            for each in [[values[arm.name] for values in mains]]
+            for each in [[values[arm.name] for values, _ in mains]]
             if len({len(values) for values in each}) == 1
         }
-        tables.append(_table(study, "mean of the tasks", means))
+        of_all = {
+            arm.name: [one for _, of in mains for one in of[arm.name]]
+            for arm in study.arms
+        }
+        tables.append(_table(study, "mean of the tasks", means, of_all))
     return tables
+
+
+def _line(
+    study: Study, arm: Arm, seed: int, of: str, lines: Lines
+) -> Mapping[str, Any]:
+    """Return the line of a finished cell; {} while it is not finished."""
+    cell = study.pretraining(arm, seed)
+    if of != "pretrain":
+        cell = study.counted(arm, seed, of, lines)
+    return lines.get(cell.digest if cell else "", {})
 
 
 def _results(
     study: Study, arm: Arm, seed: int, of: str, lines: Lines
 ) -> dict[str, Any]:
-    cell = study.pretraining(arm, seed)
-    if of != "pretrain":
-        cell = study.counted(arm, seed, of, lines)
-    return lines.get(cell.digest if cell else "", {}).get("results", {})
+    return _line(study, arm, seed, of, lines).get("results", {})
+
+
+def _collapses(
+    study: Study, arm: Arm, of: str, lines: Lines
+) -> Iterator[dict[str, Any]]:
+    for seed in study.seeds:
+        line = _line(study, arm, seed, of, lines)
+        # Lines of earlier versions do not record it.
+        for trial, prediction in line.get("collapsed", {}).items():
+            yield {
+                "task": of,
+                "seed": seed,
+                "trial": int(trial),
+                "prediction": prediction,
+            }
+
+
+def _levels(study: Study, of: str, figure: str, lines: Lines) -> Levels:
+    """Return what answers without a model score, over all arms and seeds."""
+    levels: Levels = {}
+    for arm, seed in itertools.product(study.arms, study.seeds):
+        line = _line(study, arm, seed, of, lines)
+        baselines = line.get("baselines", {})
+        if of == "pretrain":
+            row = {n: v[0] for n, v in line.get("results", {}).items()}
+            baselines = _pretraining_baselines(row)
+        _add_levels(levels, baselines, figure)
+    return levels
+
+
+def _pretraining_baselines(
+    row: Mapping[str, float],
+) -> dict[str, dict[str, float]]:
+    """Return the baselines that an evaluation of pre-training holds."""
+    majority = {
+        figure: row[name]
+        for figure, name in _MAJORITY_FIGURES.items()
+        if row.get(name) is not None
+    }
+    chance = {name: v for name, v in _CHANCE.items() if name in row}
+    return {"chance": chance, "majority": majority}
+
+
+def _add_levels(
+    levels: Levels, baselines: Mapping[str, Any], figure: str
+) -> None:
+    for kind, figures in baselines.items():
+        value = figures.get(figure)
+        if value is not None and value not in levels.setdefault(kind, []):
+            levels[kind].append(value)
+    for kind in [kind for kind, values in levels.items() if not values]:
+        del levels[kind]
 
 
 def _values(
@@ -81,7 +166,9 @@ def _values(
             yield scorers.describe(trials).mean
 
 
-def _table(study: Study, title: str, values: Values) -> Table:
+def _table(
+    study: Study, title: str, values: Values, collapses: Collapses
+) -> Table:
     found = {
         a.name: scorers.describe(values.get(a.name, [])) for a in study.arms
     }
@@ -91,14 +178,16 @@ def _table(study: Study, title: str, values: Values) -> Table:
         row = {**mine.as_dict(), **arm.cost, "n": _count(mine)}
         row["std"] = mine.std if row["n"] > 1 else None
         row["petaflop_days"] = arm.cost.get("flops", 0) / PETAFLOP_DAY or None
+        row["collapsed"] = collapses[arm.name]
         # The named arm, or its point at the same place in the grid.
         wanted = {(study.against, arm.point), (study.against, "")}
         for other in study.arms:
             own = {(other.line, other.point), (other.name, "")}
             if wanted & own and other is not arm:
                 row |= _difference(mine, found[other.name])
+                row["compared_with"] = other.name
         rows[arm.name] = row
-    return {"title": title, "arms": rows}
+    return {"title": title, "arms": rows, "baselines": {}}
 
 
 def _count(of: scorers.Statistics) -> int:
@@ -125,11 +214,37 @@ def text_of(study: Study, tables: Sequence[Table]) -> str:
     for table in tables:
         rows = [["arm", *(name.replace("_", " ") for name in _COLUMNS)]]
         for arm, row in table["arms"].items():
-            shown = ((row.get(name), form) for name, form in _COLUMNS.items())
-            texts = ["-" if v is None else format(v, form) for v, form in shown]
-            rows.append([arm, *texts])
-        lines += ["", table["title"], *aligned(rows)]
+            rows.append([arm, *_texts(table, row)])
+        lines += ["", table["title"], *aligned(rows), *_notes(table)]
     return "\n".join(lines) + "\n"
+
+
+def _texts(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a row's cells; figures of collapsed fine-tunings have a mark."""
+    arms = table["arms"]
+    is_marked = any(other["collapsed"] for other in arms.values())
+    against = arms.get(row.get("compared_with"), {}).get("collapsed")
+    marked = {
+        "mean": bool(row["collapsed"]),
+        "difference": bool(row["collapsed"] or against),
+    }
+    for name, form in _COLUMNS.items():
+        value = row.get(name)
+        text = "-" if value is None else format(value, form)
+        if is_marked and name in marked:
+            # Digits stay below digits.
+            text += _COLLAPSED if marked[name] and value is not None else " "
+        yield text
+
+
+def _notes(table: Table) -> Iterator[str]:
+    """Yield a footnote for each fine-tuning that collapsed."""
+    for arm, row in table["arms"].items():
+        for one in row["collapsed"]:
+            yield (
+                f"{_COLLAPSED} {arm}, seed {one['seed']}: trial {one['trial']}"
+                f" collapsed on {one['task']}: {one['prediction']}"
+            )
 
 
 def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
@@ -140,29 +255,27 @@ def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
     for name, content in (
         (".txt", text),
         (".json", json.dumps(found, indent=1) + "\n"),
-        ("_scores.png", _draw([*_scores(study, tables)], "log")),
-        ("_curves.png", _draw([*_curves(study)], "linear")),
+        ("_scores.png", draw([*_scores(study, tables)], "log")),
+        ("_curves.png", draw([*_curves(study)], "linear")),
     ):
         path = os.path.join(study.output, study.name)
         files.write_atomically(path + name, content)
     return text
 
 
-# Pictures: panels of a title and of lines, name -> points (x, y, error).
-Panel = tuple[str, dict[str, list[tuple[float, float, float]]]]
-
-
 def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
     """Score over operations, as the paper's Figure 1."""
     for table in tables:
-        points: dict[str, list] = {}
+        points: dict[str, list[Point]] = {}
         for arm in study.arms:
             row = table["arms"][arm.name]
             if row["n"]:
                 x = row["petaflop_days"] or math.nan
                 error = (row["std"] or 0.0) / math.sqrt(row["n"])
-                points.setdefault(arm.line, []).append((x, row["mean"], error))
-        yield f"{table['title']} over petaflop/s-days", points
+                point = Point(x, row["mean"], error, bool(row["collapsed"]))
+                points.setdefault(arm.line, []).append(point)
+        title = f"{table['title']} over petaflop/s-days"
+        yield Panel(title, points, table["baselines"])
 
 
 def _curves(study: Study) -> Iterator[Panel]:
@@ -170,43 +283,18 @@ def _curves(study: Study) -> Iterator[Panel]:
     cells = [*filter(None, itertools.starmap(study.pretraining, pairs))]
     figures = study.figures.get("pretrain", _FIGURES)
     for log, figure in (("train", "loss"), *(("eval", n) for n in figures)):
-        points: dict[str, list] = {}
+        points: dict[str, list[Point]] = {}
+        levels: dict[str, list[float]] = {}
         for cell in cells:
             path = os.path.join(cell.folder, f"{log}_log.jsonl")
             text = files.read_text(path) if files.exists(path) else ""
+            rows = [json.loads(line) for line in text.splitlines()]
             points[cell.name] = [
-                (row["step"], row[figure], 0.0)
-                for row in map(json.loads, text.splitlines())
+                Point(row["step"], row[figure])
+                for row in rows
                 if row.get(figure) is not None
             ]
+            if points[cell.name]:
+                _add_levels(levels, _pretraining_baselines(rows[-1]), figure)
         points = {name: of for name, of in points.items() if of}
-        yield f"{figure} ({log}) over steps", points
-
-
-def _draw(panels: Sequence[Panel], scale: str) -> bytes:
-    from matplotlib.figure import Figure  # takes a second
-
-    panels = [panel for panel in panels if panel[1]]
-    rows = max(1, -(-len(panels) // 3))
-    figure = Figure(figsize=(15, 3.6 * rows), layout="constrained")
-    for place, (title, lines) in enumerate(panels, 1):
-        axes = figure.add_subplot(rows, 3, place)
-        colors: dict[str, str] = {}
-        for name, points in lines.items():
-            arm = name.split("/")[0]  # Its seeds look alike.
-            style = {"label": arm if arm not in colors else None}
-            style["color"] = colors.setdefault(arm, f"C{len(colors) % 10}")
-            x, y, errors = zip(*sorted(points), strict=True)
-            if any(map(math.isnan, x)):  # Nothing was pre-trained.
-                axes.axhline(y[0], linestyle="--", **style)
-                low, high = y[0] - errors[0], y[0] + errors[0]
-                axes.axhspan(low, high, color=style["color"], alpha=0.15)
-            elif any(errors):
-                axes.errorbar(x, y, errors, marker="o", capsize=2, **style)
-            else:
-                axes.plot(x, y, marker="." if len(x) < 20 else "", **style)
-        axes.set_xscale(scale)
-        axes.set_title(title, fontsize=9)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=6)
-    return files.png(figure)
+        yield Panel(f"{figure} ({log}) over steps", points, levels)

@@ -180,6 +180,7 @@ class StudyRun:
         self.lines[cell.digest] = {
             **{"cell": cell.name, "digest": cell.digest, **cell.facts},
             **{"data": told_files(cell.reads), "results": _results(cell)},
+            **_verdicts(cell),
             **more,
             **{"processor": processor, "study": self._study.digest},
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
@@ -227,6 +228,39 @@ class StudyRun:
         return (said or lines or [""])[-1][:300]
 
 
+def _verdicts(cell: Cell) -> dict[str, dict[str, Any]]:
+    """Return which trials of a fine-tuning collapsed, and its baselines.
+
+    `collapsed`: number of a trial -> the one prediction of its model;
+    `baselines`: "chance", "majority" -> figures of answers without a model.
+    """
+    if cell.facts["kind"] == "pretrain":
+        return {}
+    task, trials = cell.facts["task"], _read_results(cell)["trials"]
+    collapsed = {
+        str(trial["trial"]): trial["collapsed"][task]
+        for trial in trials
+        if task in trial["collapsed"]
+    }
+    baselines = {
+        name.removeprefix(f"{task}/"): {
+            figure: _rounded(value) for figure, value in figures.items()
+        }
+        for name, figures in trials[-1].get("baselines", {}).items()
+        if name.startswith(f"{task}/")
+    }
+    return {"collapsed": collapsed, "baselines": baselines}
+
+
+def _read_results(cell: Cell) -> dict[str, Any]:
+    name = f"{cell.facts['task']}_results.json"
+    return files.read_json(os.path.join(cell.folder, "results", name))
+
+
+def _rounded(value: float | None) -> float | None:
+    return value and float(f"{value:.6g}")
+
+
 def _results(cell: Cell) -> dict[str, list[Any]]:
     """Figures of a run; of fine-tuning, each trial's, the main one first."""
     trials: list[dict[str, Any]] = []
@@ -235,14 +269,12 @@ def _results(cell: Cell) -> dict[str, list[Any]]:
         trials = [json.loads(files.read_text(log).splitlines()[-1])]
     else:
         task = cell.facts["task"]
-        path = os.path.join(cell.folder, "results", f"{task}_results.json")
-        read = files.read_json(path)
+        read = _read_results(cell)
         wanted = read.get("metrics", {}).get(task)
         for trial in read["trials"]:
             own = trial["results"][task]
             main = scorers.main_figure(list(own), wanted)
             trials.append({main: own[main], **own, **trial["details"][task]})
     return {
-        name: [v and float(f"{v:.6g}") for v in (t[name] for t in trials)]
-        for name in trials[0]
+        name: [_rounded(trial[name]) for trial in trials] for name in trials[0]
     }

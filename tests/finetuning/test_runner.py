@@ -163,7 +163,12 @@ def test_a_collapsed_run_is_named(config_of, run, tmp_path):
     result, text = run(config_of(num_train_epochs=20, learning_rate=1e-2))
     assert "WARNING: trial 1 collapsed on sst: every prediction is '1'" in text
     said = {"sst": "every prediction is '1'"}
-    assert result["trials"][0]["collapsed"] == said
+    (trial,) = result["trials"]
+    assert trial["collapsed"] == said
+    # It scores what the most frequent label scores, or less.
+    accuracy = trial["results"]["sst"]["accuracy"]
+    assert accuracy <= trial["baselines"]["sst/majority"]["accuracy"]
+    assert trial["baselines"]["sst/chance"]["accuracy"] == 50.0
 
 
 def test_several_tasks_are_learned(finetuning_config, run, sst, cola, tmp_path):

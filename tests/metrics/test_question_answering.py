@@ -183,3 +183,10 @@ def test_no_windows_are_no_answer_and_those_of_others_are_noticed():
 def test_only_a_model_that_never_answers_is_called_collapsed(scored):
     _, _, scorer = scored("squad_joint_answerable", qa_na_threshold=-1e9)
     assert scorer.single_prediction() == ""
+
+
+def test_answering_nothing_is_right_where_there_is_no_answer():
+    scorer = make_scorer([], q=(), r=("Steve",), s=("Ann",), t=("Bob",))
+    majority = scorer.baselines()["majority"]
+    assert majority["exact"] == majority["f1"] == 25.0
+    assert majority["HasAns_exact"] == 0.0

@@ -207,3 +207,57 @@ def test_trials_are_summed_up_and_what_is_undefined_is_counted():
     assert scorers.describe([5.0]).std == 0.0
     nothing = scorers.describe([math.nan])
     assert nothing.best_index is None and math.isnan(nothing.mean)
+
+
+@pytest.mark.parametrize(
+    ("scorer", "labels", "expected"),
+    [
+        (
+            scorers.AccuracyScorer(3),
+            [0, 0, 0, 1],
+            {"chance": {"accuracy": 100 / 3}, "majority": {"accuracy": 75.0}},
+        ),
+        (
+            scorers.MCCScorer(2),
+            [1, 1, 0],
+            {
+                "chance": {"mcc": 0.0, "accuracy": 50.0},
+                "majority": {"mcc": 0.0, "accuracy": 200 / 3},
+            },
+        ),
+        (
+            # By chance half of the two of three is found.
+            scorers.F1Scorer(2),
+            [1, 1, 0],
+            {"chance": {"f1": 400 / 7}, "majority": {"f1": 80.0}},
+        ),
+    ],
+    ids=["accuracy", "mcc", "f1"],
+)
+def test_baselines_of_classes_are_exact(scorer, labels, expected):
+    _filled(scorer, labels, [0] * len(labels))
+    found = scorer.baselines()
+    for kind, figures in expected.items():
+        shown = {name: found[kind][name] for name in figures}
+        assert shown == pytest.approx(figures, abs=1e-9)
+    assert "loss" not in found["majority"]
+    # The scorer's own figures stay.
+    assert dict(scorer.get_results())["loss"] == pytest.approx(0.5)
+
+
+def test_baselines_of_words_and_of_several_labels():
+    scorer = _tagged(["B-A", "O", "O"], ["B-A", "O", "O"])
+    majority = scorer.baselines()["majority"]
+    assert majority["word_accuracy"] == pytest.approx(200 / 3)
+    assert majority["f1"] == 0.0
+    true = [[1, 0], [1, 0], [0, 1]]
+    scorer = _filled(scorers.MultiLabelScorer(["a", "b"]), true, true)
+    found = scorer.baselines()
+    assert found["majority"]["exact_match"] == pytest.approx(200 / 3)
+    assert 0.0 <= found["chance"]["exact_match"] < 100.0
+
+
+def test_correlations_are_zero_by_chance():
+    scorer = _filled(scorers.RegressionScorer(), [0.0, 1.0], [0.0, 1.0])
+    chance = {"pearson": 0.0, "spearman": 0.0}
+    assert scorer.baselines() == {"chance": chance}

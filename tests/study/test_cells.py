@@ -15,7 +15,7 @@ from electra_tf.plan.counts import (
     pretraining_parameters,
     pretraining_step_flops,
 )
-from electra_tf.study import cells, report, run
+from electra_tf.study import cells, pictures, report, run
 from electra_tf.study.cells import Study
 from tests.conftest import ROOT, refused
 
@@ -317,3 +317,135 @@ def test_table_json_and_pictures_are_written(finished, tmp_path):
     assert json.loads((out / "tiny.json").read_text())["failed"]
     for name in ("scores", "curves"):
         assert (out / f"tiny_{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.fixture
+def collapsed(finished):
+    """A study whose arm mlm answered one class in a trial of its first seed."""
+    study, lines = finished()
+    for line in lines.values():
+        if line["kind"] == "finetune":
+            chance = {"chance": {"accuracy": 50.0}}
+            line["baselines"] = chance | {"majority": {"accuracy": 60.5}}
+            line["collapsed"] = {}
+            if line["cell"] == "mlm/1/sst":
+                line["collapsed"] = {"2": "every prediction is '1'"}
+    return study, lines
+
+
+def test_a_collapsed_figure_has_a_mark_and_a_footnote(collapsed):
+    study, lines = collapsed
+    text = report.text_of(study, report.compare(study, lines)[-1:])
+    *_, electra, mlm, note = text.splitlines()
+    assert note == (
+        "* mlm, seed 1: trial 2 collapsed on sst: every prediction is '1'"
+    )
+    # Columns: arm, mean, std, n, difference (from mlm, which collapsed).
+    assert mlm.split()[1].endswith("*")
+    assert electra.split()[4].endswith("*")
+    assert not electra.split()[1].endswith("*")
+
+
+def test_no_footnote_stands_below_what_did_not_collapse(collapsed):
+    study, lines = collapsed
+    for line in lines.values():
+        line["collapsed"] = {}
+    assert "*" not in report.text_of(study, report.compare(study, lines))
+
+
+def test_json_names_collapsed_trials_and_baselines(collapsed):
+    study, lines = collapsed
+    report.write(study, lines, {})
+    path = pathlib.Path(study.output, "tiny.json")
+    table = json.loads(path.read_text())["tables"][-1]
+    assert table["arms"]["electra"]["collapsed"] == []
+    assert table["arms"]["electra"]["compared_with"] == "mlm"
+    (collapse,) = table["arms"]["mlm"]["collapsed"]
+    assert (collapse["seed"], collapse["trial"]) == (1, 2)
+    assert table["baselines"] == {"chance": [50.0], "majority": [60.5]}
+
+
+def test_the_mean_of_tasks_names_the_task_that_collapsed(finished, tmp_path):
+    folder = tmp_path / "finetuning_data"
+    (folder / "rte").symlink_to(folder / "sst")
+    study, lines = finished(tasks={"sst": {}, "rte": {}})
+    for line in lines.values():
+        if line["cell"] == "electra/2/rte":
+            line["collapsed"] = {"1": "every prediction is '0'"}
+    mean = report.compare(study, lines)[-1]
+    assert mean["title"] == "mean of the tasks"
+    (collapse,) = mean["arms"]["electra"]["collapsed"]
+    assert (collapse["task"], collapse["seed"]) == ("rte", 2)
+
+
+@pytest.fixture
+def axes_of(monkeypatch):
+    """Returns the axes of what a call draws."""
+
+    def draw(function, *arguments):
+        figures = []
+        keep = lambda figure: figures.append(figure) or b""  # noqa: E731
+        monkeypatch.setattr(pictures.files, "png", keep)
+        function(*arguments)
+        return [axes for figure in figures for axes in figure.axes]
+
+    return draw
+
+
+def hollow(axes):
+    """Where hollow marks are, without the legend's."""
+    marks = (m for m in axes.lines if m.get_markerfacecolor() == "white")
+    return [m.get_xydata().tolist() for m in marks if len(m.get_xydata())]
+
+
+def test_scores_show_collapse_and_what_is_to_be_beaten(collapsed, axes_of):
+    study, lines = collapsed
+    axes = axes_of(report.write, study, lines, {})[-1]
+    assert axes.get_title() == "sst: accuracy over petaflop/s-days"
+    row = report.compare(study, lines)[-1]["arms"]["mlm"]
+    assert hollow(axes) == [[[row["petaflop_days"], row["mean"]]]]
+    labels = axes.get_legend_handles_labels()[1]
+    assert {"collapsed", "chance 50", "majority 60.5"} <= {*labels}
+
+
+def test_an_arm_that_was_not_pre_trained_is_hollow_too(axes_of):
+    points = [pictures.Point(float("nan"), 50.0, 0.5, True)]
+    panel = pictures.Panel("", {"random": points}, {})
+    (axes,) = axes_of(pictures.draw, [panel], "log")
+    assert hollow(axes) == [[[0.5, 50.0]]]
+
+
+@pytest.mark.parametrize(("count", "texts"), [(1, ["71.25"]), (2, [])])
+def test_one_evaluation_is_a_mark_with_its_value(count, texts, axes_of):
+    points = [pictures.Point(10.0 * n, 71.25) for n in range(1, count + 1)]
+    panel = pictures.Panel("", {"a/1": points}, {})
+    (axes,) = axes_of(pictures.draw, [panel], "linear")
+    assert [text.get_text() for text in axes.texts] == texts
+    assert axes.lines[0].get_marker() == ("o" if count == 1 else ".")
+
+
+def test_arms_of_equal_cost_are_within_the_picture(axes_of):
+    points = [pictures.Point(3.3e-10, 50.0, 0.5)]
+    panel = pictures.Panel("", {"a": points, "b": points}, {})
+    (axes,) = axes_of(pictures.draw, [panel], "log")
+    low, high = axes.get_xlim()
+    assert low < 2e-10 and high > 6e-10
+
+
+def test_a_line_keeps_collapsed_trials_and_baselines(tmp_path):
+    facts = {"kind": "finetune", "task": "own"}
+    trials = [
+        {"trial": number, "collapsed": collapsed, "baselines": baselines}
+        for number, collapsed, baselines in (
+            (1, {}, {}),
+            (2, {"own": "every prediction is 'a'"}, {"own/chance": {"f1": 1}}),
+        )
+    ]
+    (tmp_path / "results").mkdir()
+    path = tmp_path / "results" / "own_results.json"
+    path.write_text(json.dumps({"trials": trials}))
+    cell = cells.Cell("", "", facts, folder=str(tmp_path))
+    assert run._verdicts(cell) == {
+        "collapsed": {"2": "every prediction is 'a'"},
+        "baselines": {"chance": {"f1": 1.0}},
+    }

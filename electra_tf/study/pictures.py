@@ -1,0 +1,114 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Panels of arms' points, drawn into one picture."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from electra_tf import files
+
+# A line of fewer points has a mark at each.
+_MOST_MARKED = 20
+_HOLLOW = {"linestyle": "", "marker": "o", "markerfacecolor": "white"}
+# Of answers that no model makes: what a model has to beat.
+_LEVEL_STYLES = {"chance": ":", "majority": "-."}
+
+
+class Point(NamedTuple):
+    """One value of an arm."""
+
+    x: float  # NaN: the arm was not pre-trained here
+    y: float
+    error: float = 0.0  # standard error, drawn as a bar
+    is_collapsed: bool = False  # a model of it answered one class; hollow
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """One set of axes."""
+
+    title: str
+    # Name -> points. What precedes a slash is the arm: one color, one label.
+    lines: Mapping[str, Sequence[Point]]
+    # "chance" and "majority" -> where they are; several where data differ.
+    levels: Mapping[str, Sequence[float]]
+
+
+def draw(panels: Sequence[Panel], scale: str) -> bytes:
+    """Return a PNG of the panels that have points, three in a row.
+
+    Args:
+      panels: what is drawn.
+      scale: of the x axes, by matplotlib's name.
+    """
+    from matplotlib.figure import Figure  # takes a second
+
+    panels = [panel for panel in panels if panel.lines]
+    rows = max(1, -(-len(panels) // 3))
+    figure = Figure(figsize=(15, 3.6 * rows), layout="constrained")
+    for place, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(rows, 3, place)
+        _draw_panel(axes, panel)
+        axes.set_xscale(scale)
+        points = (point for line in panel.lines.values() for point in line)
+        places = {point.x for point in points if not math.isnan(point.x)}
+        if scale == "log" and len(places) == 1:
+            # Matplotlib's own limits are those of rounding errors.
+            (x,) = places
+            axes.set_xlim(x / 3, x * 3)
+        axes.set_title(panel.title, fontsize=9)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=6)
+    return files.png(figure)
+
+
+def _draw_panel(axes: Any, panel: Panel) -> None:
+    colors: dict[str, str] = {}
+    for name, points in panel.lines.items():
+        arm = name.split("/")[0]
+        label = arm if arm not in colors else None
+        color = colors.setdefault(arm, f"C{len(colors) % 10}")
+        _draw_arm(axes, sorted(points), color, label)
+    points = [point for line in panel.lines.values() for point in line]
+    if any(point.is_collapsed for point in points):
+        axes.plot([], [], color="gray", label="collapsed", **_HOLLOW)
+    for kind, values in panel.levels.items():
+        label = ", ".join(f"{value:.4g}" for value in values)
+        for value in values:
+            style = {"linestyle": _LEVEL_STYLES[kind], "color": "gray"}
+            axes.axhline(value, linewidth=1.0, **style)
+        axes.plot([], [], label=f"{kind} {label}", **style)
+
+
+def _draw_arm(
+    axes: Any, points: Sequence[Point], color: str, label: str | None
+) -> None:
+    style = {"color": color, "label": label}
+    x, y, errors, _ = zip(*points, strict=True)
+    collapsed = [point for point in points if point.is_collapsed]
+    if any(map(math.isnan, x)):  # Nothing was pre-trained.
+        axes.axhline(y[0], linestyle="--", **style)
+        low, high = y[0] - errors[0], y[0] + errors[0]
+        axes.axhspan(low, high, color=color, alpha=0.15)
+        across = {"transform": axes.get_yaxis_transform()}
+        for point in collapsed:
+            axes.plot([0.5], [point.y], color=color, **across, **_HOLLOW)
+        return
+    if any(errors):
+        axes.errorbar(x, y, errors, marker="o", capsize=2, **style)
+    else:
+        few = "o" if len(x) == 1 else "."
+        axes.plot(x, y, marker=few if len(x) < _MOST_MARKED else "", **style)
+    if len(points) == 1:
+        axes.annotate(
+            f"{y[0]:.4g}",
+            (x[0], y[0]),
+            xytext=(6, 4),  # points
+            textcoords="offset points",
+            fontsize=7,
+            color=color,
+        )
+    for point in collapsed:
+        axes.plot([point.x], [point.y], color=color, zorder=3, **_HOLLOW)
