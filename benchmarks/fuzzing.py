@@ -347,7 +347,10 @@ def request(draw, bodies):
     paths += ["/v1/models/exported/metadata", "/%2e%2e/x", "/v1/models/x"]
     method = draw.choice(("POST",) * 5 + ("GET", "PUT", "BREW", "", "OPTIONS"))
     size = draw.choice((len(body),) * 6 + (0, -1, 10**12, "x", len(body) - 1))
-    head = f"{method} {draw.choice(paths)} HTTP/1.1\r\nHost: x\r\n"
+    host = draw.choice(("localhost",) * 8 + ("x", "[::1", ""))
+    kind = draw.choice(("application/json",) * 8 + ("text/plain", "\x80/;"))
+    head = f"{method} {draw.choice(paths)} HTTP/1.1\r\nHost: {host}\r\n"
+    head += f"Content-Type: {kind}\r\n"
     head += draw.choice(("", "", "", "Transfer-Encoding: chunked\r\n", "X\r\n"))
     raw = f"{head}Content-Length: {size}\r\n\r\n".encode() + body
     return nonsense(draw, raw) if draw.random() < 0.2 else raw

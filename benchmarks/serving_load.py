@@ -141,7 +141,8 @@ def connect(port):
 
 
 def post(connection, name, body):
-    connection.request("POST", f"/v1/models/{name}:predict", body)
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", f"/v1/models/{name}:predict", body, headers)
     response = connection.getresponse()
     return response.status, json.loads(response.read())
 
@@ -196,7 +197,8 @@ def malformed_load(port, about, count, deadline):
     # A client that promises a body and goes.
     with socket.create_connection((HOST, port), 10) as raw:
         raw.sendall(b"POST /v1/models/x:predict HTTP/1.1\r\n")
-        raw.sendall(b"Host: x\r\nContent-Length: 100\r\n\r\n{")
+        raw.sendall(b"Host: localhost\r\nContent-Type: application/json\r\n")
+        raw.sendall(b"Content-Length: 100\r\n\r\n{")
     answered = sum(n for status, n in statuses.items() if status[0] == "4")
     found = {"statuses": dict(statuses), "others": others[:10]}
     return {"answered_4xx": answered, **found}

@@ -19,7 +19,7 @@ from configure import flags
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.commands import shared_flags
-from electra_tf.commands.serve import require_aiohttp, serve_model
+from electra_tf.commands.serve import require_server, serve_model
 from electra_tf.data import tables
 from electra_tf.prediction import writer
 
@@ -82,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.prediction.predictor import Predictor
 
     if args.page:
-        require_aiohttp("ask --page")
+        require_server("ask --page")
     asked: list[dict[str, Any]] = []
     if args.question is not None:
         retrieval.check_question(args.question, "QUESTION")

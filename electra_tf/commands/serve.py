@@ -3,13 +3,16 @@
 """Serves an exported model over HTTP, on this machine.
 
 By TensorFlow Serving's REST protocol for predictions, with a page at / where a
-person types text and sees the answer. Takes the newest version in DIR. Listens
-on this machine only, unless --host says otherwise: there is no password and no
-encryption. Requests that come together are computed together. Ctrl-C or SIGTERM
-ends it once the requests that are in have been answered.
+person types text and sees the answer, and Prometheus's metrics at /metrics.
+Takes the newest version in DIR. Listens on this machine only, unless --host
+says otherwise: there is no password and no encryption. A request must name an
+address that the server listens on, or one of --allowed_hosts, and its body must
+be application/json. Requests that come together are computed together. Ctrl-C
+or SIGTERM ends it once the requests that are in have been answered.
 """
 
 import argparse
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -40,6 +43,12 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("version", int, "N", "default: the highest there is"),
         ("host", "127.0.0.1", "ADDRESS", "this machine only by default"),
         ("port", 8501, "N", "0: any free one"),
+        (
+            "allowed_hosts",
+            "",
+            "NAMES",
+            "further host names, separated by commas, that requests may be for",
+        ),
     )
     flags.add_flags(parser, "limits", *_LIMITS)
     args = parser.parse_args(list(argv[1:]))
@@ -55,10 +64,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> int:
     """Serves until it is told to stop."""
-    require_aiohttp("serve")
+    require_server("serve")
     from electra_tf.serving.batching import Limits
+    from electra_tf.serving.hosts import HostCheck
     from electra_tf.serving.served_model import open_model
 
+    allowed = list(filter(None, args.allowed_hosts.split(",")))
+    HostCheck(allowed)  # before the model is loaded
     model = open_model(args.folder, args.name, args.version)
     kind = f" ({model.kind})" if model.kind else ""
     print(f"Model {model.name}, version {model.version}{kind}", flush=True)
@@ -66,20 +78,22 @@ def main(args: argparse.Namespace) -> int:
     model.warm_up()
     limits = Limits(args.max_batch, args.max_wait_ms / 1000, args.max_rows)
     largest = int(args.max_body_mb * 2**20)
-    return serve_model(args.host, args.port, model, limits, largest)
+    settings = (limits, largest, allowed)
+    return serve_model(args.host, args.port, model, *settings)
 
 
-def require_aiohttp(command: str) -> None:
-    """Raises where what serves pages is not installed."""
-    try:
-        import aiohttp  # noqa: F401
-    except ImportError as error:
-        what = f"{command} needs aiohttp, which"
-        raise missing_extra(what, "serve", error) from None
+def require_server(command: str) -> None:
+    """Raise a UserError unless the packages of the extra are installed."""
+    for package in ("aiohttp", "prometheus_client"):
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            what = f"{command} needs {package}, which"
+            raise missing_extra(what, "serve", error) from None
 
 
-def serve_model(host: str, port: int, model: Any, *limits: Any) -> int:
-    """Serves a model that is loaded; see `ModelServer` for the rest."""
+def serve_model(host: str, port: int, model: Any, *settings: Any) -> int:
+    """Serve a loaded model; `settings` are the others of `ModelServer`."""
     import asyncio
 
     from electra_tf.serving.application import ModelServer, serve
@@ -91,6 +105,6 @@ def serve_model(host: str, port: int, model: Any, *limits: Any) -> int:
             flush=True,
         )
 
-    asyncio.run(serve(ModelServer(model, *limits), host, port, ready))
+    asyncio.run(serve(ModelServer(model, *settings), host, port, ready))
     print("Stopped.", flush=True)
     return 0

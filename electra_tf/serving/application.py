@@ -1,8 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The server: predictions, status, metadata, health, and the page.
+"""The server: predictions, status, metadata, health, metrics, and the page.
 
 Source: TensorFlow Serving's RESTful API. All errors are `{"error": "..."}`.
+
+Differs: requests for another host (see `hosts`) and bodies that are not
+`application/json` are refused, so that no page of another origin can ask: a
+browser sends such a body across origins only after a question that this server
+does not answer with leave.
 """
 
 import asyncio
@@ -12,18 +17,22 @@ import importlib.resources
 import json
 import logging
 import signal
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 
-from aiohttp import ClientPayloadError, http_exceptions, web
+from aiohttp import ClientPayloadError, HttpVersion11, http_exceptions, web
 
 from configure.errors import UserError
 from electra_tf.serving.batching import Batcher, Limits
+from electra_tf.serving.hosts import HostCheck
+from electra_tf.serving.monitoring import Monitor
 from electra_tf.serving.protocol import RequestError, answer, parse_request
 from electra_tf.serving.served_model import ServedModel
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
+_BODY_TYPE = "application/json"
 # A client that takes longer to send its body is let go, and one whose headers
 # are not whole so long after it connected, or after its last answer.
 BODY_SECONDS = HEADER_SECONDS = 30.0
@@ -80,30 +89,47 @@ class ModelServer:
         model: ServedModel,
         limits: Limits | None = None,
         max_body_bytes: int = MAX_BODY_BYTES,
+        allowed_hosts: Iterable[str] = (),
     ) -> None:
+        """Set up the routes.
+
+        Args:
+          model: what answers.
+          limits: of requests and batches.
+          max_body_bytes: of a body once it is unpacked.
+          allowed_hosts: see `HostCheck`.
+        """
         self.model = model
+        self.hosts = HostCheck(allowed_hosts)
         self.is_stopping = False  # then nothing new is taken
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()
+        self._monitor = Monitor()
         self.application = web.Application(
-            client_max_size=max_body_bytes, middlewares=[_errors_as_json]
+            client_max_size=max_body_bytes,
+            middlewares=[self._measure, _errors_as_json, self._check_host],
         )
         self.application.on_startup.append(self._start)
         self.application.on_cleanup.append(self._stop)
         router = self.application.router
         place = "/v1/models/{name}"
         for start in (place, place + "/versions/{version:[0-9]+}"):
+            # All methods, and before the status: its {name} would match, too.
+            router.add_route("*", start + ":predict", self.predict)
             router.add_get(start, self.status)
             router.add_get(start + "/metadata", self.metadata)
-            router.add_post(start + ":predict", self.predict)
         router.add_get("/healthz", self.health)
+        router.add_get("/metrics", self.metrics)
         router.add_get("/page.json", self.about)
         for path in _PAGE_FILES:
             router.add_get(path, self.page)
 
     async def predict(self, request: web.Request) -> web.Response:
         """`POST /v1/models/<name>[/versions/<n>]:predict`."""
+        if request.method != "POST":
+            raise web.HTTPMethodNotAllowed(request.method, ["POST"])
         self._check_name(request)
+        _check_type(request)
         asked = parse_request(await self._body(request), self.model)
         outputs = await self._batcher.ask(asked)
         return _json(answer(outputs, asked.row_format))
@@ -136,6 +162,13 @@ class ModelServer:
             **dataclasses.asdict(self._batcher.counts),
         }
         return _json(health, 200 if well else 503)
+
+    async def metrics(self, request: web.Request) -> web.Response:
+        """`GET /metrics`: what Prometheus collects."""
+        return web.Response(
+            body=self._monitor.text(),
+            headers={"Content-Type": self._monitor.content_type},
+        )
 
     async def about(self, request: web.Request) -> web.Response:
         """`GET /page.json`: what the page needs to know of the model."""
@@ -170,11 +203,37 @@ class ModelServer:
         )
 
     async def _start(self, application: web.Application) -> None:
-        self._batcher = Batcher(self._limits)
+        self._batcher = Batcher(self._limits, self._monitor.add_batch)
         self._batcher.start()
 
     async def _stop(self, application: web.Application) -> None:
         await self._batcher.stop()
+
+    @web.middleware
+    async def _measure(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        """Count a request and its time; errors are answers by now."""
+        started = time.monotonic()
+        response = await handler(request)
+        route = request.match_info.handler.__name__
+        if request.match_info.http_exception:  # another path or method
+            route = "other"
+        seconds = time.monotonic() - started
+        self._monitor.add_request(route, response.status, seconds)
+        return response
+
+    @web.middleware
+    async def _check_host(
+        self, request: web.Request, handler: Handler
+    ) -> web.StreamResponse:
+        headers = request.headers.getall("Host", [])
+        # HTTP/1.0 has no such header; browsers do not speak it.
+        if headers or request.version >= HttpVersion11:
+            transport = request.transport
+            local = transport and transport.get_extra_info("sockname")
+            self.hosts.check(headers, local[0] if local else None)
+        return await handler(request)
 
     def _check_name(self, request: web.Request) -> None:
         name = request.match_info["name"]
@@ -202,6 +261,20 @@ class ModelServer:
             raise RequestError("The body did not come in time.", 408) from None
 
 
+def _check_type(request: web.Request) -> None:
+    """Refuse a body that is not declared as JSON in UTF-8."""
+    kind = request.content_type.lower()
+    found = request.headers.get("Content-Type", "none")[:100]
+    charset = (request.charset or "utf-8").lower()
+    if kind != _BODY_TYPE or charset not in ("utf-8", "utf8", "us-ascii"):
+        raise RequestError(
+            f"The body's Content-Type is {found!r}; expected {_BODY_TYPE}. Send"
+            f" the header Content-Type: {_BODY_TYPE} (curl: -H"
+            f" 'Content-Type: {_BODY_TYPE}').",
+            415,
+        )
+
+
 @web.middleware
 async def _errors_as_json(
     request: web.Request, handler: Handler
@@ -215,6 +288,8 @@ async def _errors_as_json(
         return _json({"error": "The body is too large."}, 413)
     except web.HTTPException as error:
         text = f"{error.reason}: {request.method} {request.path}"
+        if allowed := error.headers.get("Allow"):
+            text += f"; expected {allowed}"
         headers = {k: v for k, v in error.headers.items() if k == "Allow"}
         return _json({"error": text}, error.status, headers)
     except ConnectionError:
@@ -271,6 +346,7 @@ async def serve(
                 f"cannot listen at {host}, port {port}: {error}; choose"
                 " another --port, or 0 for any free one"
             ) from error
+        server.hosts.listen(host, (found[0] for found in runner.addresses))
         host, port = runner.addresses[0][:2]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()

@@ -13,7 +13,7 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -53,9 +53,14 @@ class _Waiting:
 class Batcher:
     """Computes requests in batches."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        observe: Callable[[int, int], None] = lambda requests, rows: None,
+    ) -> None:
+        """`observe` is called with the requests and rows of each batch."""
         self.counts = Counts()
-        self._limits = limits
+        self._limits, self._observe = limits, observe
         self._waiting: list[_Waiting] = []  # the oldest first
         self._news = asyncio.Event()
         self._thread = concurrent.futures.ThreadPoolExecutor(
@@ -125,9 +130,11 @@ class Batcher:
             results = await loop.run_in_executor(
                 self._thread, compute, requests
             )
+            rows = sum(request.rows for request in requests)
             self.counts.batches += 1
             self.counts.requests += len(requests)
-            self.counts.rows += sum(request.rows for request in requests)
+            self.counts.rows += rows
+            self._observe(len(requests), rows)
             for one, result in zip(batch, results, strict=True):
                 if one.answer.done():
                     continue

@@ -239,7 +239,10 @@ def server(monkeypatch, start, toy_model):
 
 
 PLACE = "/v1/models/toy:predict"
-HEAD = f"POST {PLACE} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+HEAD = (
+    f"POST {PLACE} HTTP/1.1\r\nHost: localhost\r\n"
+    "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+)
 
 
 def _connect(server):
@@ -248,12 +251,14 @@ def _connect(server):
 
 def test_unfinished_headers_time_out(server):
     started = time.monotonic()
-    for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: "):
+    for begun in (b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: "):
         with _connect(server) as client:
             client.sendall(begun)
             assert client.recv(100) == b""
     with _connect(server) as client:  # and after an answer
-        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /he")
+        client.sendall(
+            b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\nGET /he"
+        )
         assert client.recv(10_000).startswith(b"HTTP/1.1 200")
         assert client.recv(100) == b""
     assert time.monotonic() - started < 15
@@ -282,7 +287,7 @@ def test_an_aborted_upload_is_one_line_of_log(server, caplog):
 
 
 def test_what_is_no_http_is_one_line_of_log(server, caplog):
-    head = b"POST / HTTP/1.1\r\nHost: x\r\n"
+    head = b"POST / HTTP/1.1\r\nHost: localhost\r\n"
     both = b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
     for raw in (head + b"Content-Length: x\r\n\r\n", head + both):
         with _connect(server) as client:

@@ -89,7 +89,8 @@ def ask(port, method, path, body=None, headers=None):
     try:
         if isinstance(body, dict | list):
             body = json.dumps(body)
-        connection.request(method, path, body, headers or {})
+        headers = {"Content-Type": "application/json"} | (headers or {})
+        connection.request(method, path, body, headers)
         response = connection.getresponse()
         raw = response.read()
         kind = response.headers.get_content_type()

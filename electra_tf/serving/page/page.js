@@ -263,6 +263,7 @@ async function ask() {
     const place = `/v1/models/${encodeURIComponent(model.name)}:predict`;
     const response = await fetch(place, {
       method: "POST",
+      headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),
     });
     const said = await response.json();

@@ -1,0 +1,128 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Which names a server answers to.
+
+A web page of any origin may resolve its own name to this machine (DNS
+rebinding) and would then count as the same origin as the server. Its requests
+still carry its name in the header Host, by which they are refused.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterable, Sequence
+
+from configure.errors import UserError
+from electra_tf.serving.protocol import RequestError
+
+_MISDIRECTED = 421  # RFC 9110, 15.5.20: no answer for this host from here
+_LOOPBACK = "localhost"
+_SHOWN = 100  # characters of a foreign name in a message
+# A name or IPv4 address, or an IPv6 address in brackets; and a port.
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.%\w-]+)\]|([^\s:/@\[\]]+))(?::(\d*))?")
+_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.ASCII)
+
+
+class HostCheck:
+    """Compares the header Host of requests with the names of a server."""
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        """Take further names.
+
+        Args:
+          allowed: names or addresses without ports, any case; IPv6 addresses
+            with or without brackets.
+
+        Raises:
+          UserError: one of them is neither a name nor an address.
+        """
+        self._allowed = {_checked(name) for name in allowed}
+        self._listening: set[str] = set()
+        self._is_wildcard = False
+
+    def listen(self, host: str, addresses: Iterable[str]) -> None:
+        """Add what a server listens on: a host as given, and its addresses."""
+        names = {_normalized(name) for name in (host, *addresses)}
+        self._listening |= names
+        self._is_wildcard |= any(map(_is_unspecified, names))
+        if self._is_wildcard or any(map(_is_loopback, names)):
+            self._listening.add(_LOOPBACK)
+
+    def check(self, headers: Sequence[str], local_address: str | None) -> None:
+        """Refuse a request that is for another host.
+
+        Args:
+          headers: the values of its headers Host.
+          local_address: the address at which its connection arrived.
+
+        Raises:
+          RequestError: 400 for a header that is absent, repeated or invalid,
+            421 for another host.
+        """
+        match = _HOST.fullmatch(headers[0].strip()) if headers else None
+        if len(headers) != 1 or match is None:
+            raise RequestError(
+                f"Found {len(headers)} headers Host{_quoted(headers)}; expected"
+                " one, a name or an address with an optional port."
+            )
+        name = _normalized(match[1] or match[2])
+        if name in self._listening or name in self._allowed:
+            return
+        if self._is_wildcard and (
+            _is_loopback(name) or name == _normalized(local_address or "")
+        ):
+            return
+        shown = name[:_SHOWN]
+        raise RequestError(
+            f"Host {shown!r} is not served here: the server neither listens on"
+            f" it ({', '.join(sorted(self._listening))}) nor finds it in"
+            " --allowed_hosts. If the name is this server's, start it with"
+            f" --allowed_hosts={shown}",
+            _MISDIRECTED,
+        )
+
+
+def _checked(name: str) -> str:
+    """Return a name of --allowed_hosts as it is compared."""
+    normalized = _normalized(name.strip().removeprefix("[").removesuffix("]"))
+    if _address(normalized) is None and not _NAME.fullmatch(normalized):
+        raise UserError(
+            f"--allowed_hosts: {name!r} is neither a host name nor an address."
+            " Pass names without scheme and port, separated by commas, such as"
+            " --allowed_hosts=models.example.org,10.0.0.7"
+        )
+    return normalized
+
+
+def _normalized(name: str) -> str:
+    """Return a name in lower case, an address in its shortest form."""
+    name = name.lower().partition("%")[0]  # a scope, as in fe80::1%eth0
+    address = _address(name)
+    if address is None:
+        return name.removesuffix(".")
+    mapped = getattr(address, "ipv4_mapped", None)
+    return str(mapped or address)
+
+
+def _address(
+    name: str,
+) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
+
+
+def _is_loopback(name: str) -> bool:
+    address = _address(name)
+    return name == _LOOPBACK if address is None else address.is_loopback
+
+
+def _is_unspecified(name: str) -> bool:
+    address = _address(name)
+    return name == "" if address is None else address.is_unspecified
+
+
+def _quoted(headers: Sequence[str]) -> str:
+    if not headers:
+        return ""
+    return f" ({', '.join(repr(header[:_SHOWN]) for header in headers[:2])})"

@@ -1,0 +1,256 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""For whom a server answers, what bodies it reads, and what it counts."""
+
+import http.client
+import json
+import re
+import shlex
+import socket
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from electra_tf.commands import serve
+from electra_tf.serving.hosts import HostCheck
+from electra_tf.serving.protocol import RequestError
+from tests.conftest import ROOT, refused
+
+ECHO = {"signature_name": "echo", "instances": ["a"]}
+PREDICT = "/v1/models/toy:predict"
+
+
+def _check(host, addresses, headers, local=None, allowed=()):
+    """The status that a request gets; 200 where it is answered."""
+    check = HostCheck(allowed)
+    check.listen(host, addresses)
+    try:
+        check.check(headers, local)
+    except RequestError as error:
+        return error.status
+    return 200
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:8501", 200),
+        ("127.0.0.1:9000", 200),  # A tunnel's port is its own.
+        ("localhost:8501", 200),
+        ("LocalHost.", 200),
+        ("127.0.0.1.evil.example", 421),
+        ("evil.example:8501", 421),
+        ("localhost.evil.example", 421),
+        ("192.168.0.9", 421),
+        ("[::1]:8501", 421),
+        ("", 400),
+        ("localhost:port", 400),
+        ("localhost:8501:1", 400),
+        ("a@localhost", 400),
+        ("[::1", 400),
+    ],
+)
+def test_a_server_on_127_0_0_1_answers_to(header, status):
+    assert _check("127.0.0.1", ["127.0.0.1"], [header]) == status
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("10.0.0.7:8501", 200),  # the address at which it arrived
+        ("localhost", 200),
+        ("127.0.0.1", 200),
+        ("[::1]", 200),
+        ("10.0.0.8", 421),
+        ("evil.example", 421),
+    ],
+)
+def test_a_server_on_all_addresses_answers_to(host, header, status):
+    assert _check(host, [host], [header], "::ffff:10.0.0.7") == status
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        ("[2001:DB8:0::1]:80", 200),
+        ("[fe80::1%25eth0]", 200),
+        ("[2001:db8::2]", 421),
+        ("localhost", 421),
+    ],
+)
+def test_ipv6_addresses_are_compared_as_addresses(header, status):
+    addresses = ["2001:db8::1", "fe80::1%eth0"]
+    assert _check("2001:db8::1", addresses, [header]) == status
+
+
+@pytest.mark.parametrize(
+    ("allowed", "header", "status"),
+    [
+        ("models.example.org", "Models.Example.org:443", 200),
+        ("models.example.org", "example.org", 421),
+        ("example.org", "models.example.org", 421),
+        ("10.0.0.7", "10.0.0.7:8501", 200),
+        ("[2001:db8::1]", "[2001:db8::1]", 200),
+        ("2001:db8::1", "[2001:db8::1]:1", 200),
+    ],
+)
+def test_allowed_hosts_are_names_and_addresses(allowed, header, status):
+    assert _check("127.0.0.1", [], [header], allowed=[allowed]) == status
+
+
+@pytest.mark.parametrize(
+    "name", ["http://example.org", "example.org:80", "a b", "*", "-x", " "]
+)
+def test_what_is_no_name_is_refused_before_the_model_is_loaded(name):
+    args = serve.parse_flags(["serve", "absent", f"--allowed_hosts={name}"])
+    refused("--allowed_hosts: .* is neither a host name", serve.main, args)
+
+
+def test_two_headers_are_refused():
+    assert _check("127.0.0.1", [], ["127.0.0.1", "evil.example"]) == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/page.json"])
+def test_every_path_is_refused_to_other_hosts(toy, path):
+    status, said = toy.ask("GET", path, None, {"Host": "evil.example:80"})
+    assert status == 421
+    assert "--allowed_hosts=evil.example" in said["error"]
+    assert "127.0.0.1, localhost" in said["error"]
+
+
+def test_a_name_that_is_allowed_is_answered(start, toy_model):
+    server = start(toy_model, allowed_hosts=["models.example.org"])
+    for host in ("models.example.org", "localhost"):
+        found = server.ask("POST", PREDICT, ECHO, {"Host": host})
+        assert found == (200, {"predictions": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("GET /healthz HTTP/1.0\r\n\r\n", b"200"),  # has no such header
+        ("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", b"400"),
+    ],
+)
+def test_only_http_1_0_may_name_no_host(toy, head, status):
+    with socket.create_connection(("127.0.0.1", toy.port), 20) as client:
+        client.sendall(head.encode())
+        assert client.recv(100).split()[1] == status
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/json", 200),
+        ("Application/JSON; charset=UTF-8", 200),
+        ("application/json; charset=latin-1", 415),
+        ("application/x-www-form-urlencoded", 415),  # curl's own
+        ("text/plain", 415),
+        ("text/plain; application/json", 415),
+        ("", 415),
+    ],
+)
+def test_only_json_is_read(toy, kind, status):
+    found, said = toy.ask("POST", PREDICT, ECHO, {"Content-Type": kind})
+    assert found == status
+    if status != 200:
+        assert "-H 'Content-Type: application/json'" in said["error"]
+
+
+def test_a_body_without_a_type_is_refused(toy):
+    connection = http.client.HTTPConnection("127.0.0.1", toy.port, 60)
+    connection.request("POST", PREDICT, json.dumps(ECHO))
+    response = connection.getresponse()
+    assert response.status == 415
+    assert "Content-Type is 'none'" in json.loads(response.read())["error"]
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize(
+    "path", [PREDICT, "/v1/models/toy/versions/10:predict"]
+)
+def test_predictions_are_asked_for_by_post_alone(toy, method, path):
+    connection = http.client.HTTPConnection("127.0.0.1", toy.port, 60)
+    connection.request(method, path)
+    response = connection.getresponse()
+    assert (response.status, response.headers["Allow"]) == (405, "POST")
+    assert "expected POST" in json.loads(response.read())["error"]
+    connection.close()
+
+
+@pytest.fixture
+def samples():
+    """Reads a server's metrics: (name, labels) -> value."""
+
+    def read(server):
+        status, text = server.ask("GET", "/metrics")
+        assert status == 200
+        families = text_string_to_metric_families(text.decode())
+        return {
+            (sample.name, *sorted(sample.labels.values())): sample.value
+            for family in families
+            for sample in family.samples
+        }
+
+    return read
+
+
+def test_metrics_count_requests_errors_times_and_batches(
+    start, toy_model, samples
+):
+    server = start(toy_model)
+    for _ in range(2):
+        assert server.predict(ECHO)[0] == 200
+    assert server.predict({**ECHO, "instances": ["a", "b", "c"]})[0] == 200
+    assert server.predict(b"{")[0] == 400
+    assert server.ask("GET", PREDICT)[0] == 405
+    assert server.ask("GET", "/nowhere")[0] == 404
+    found = samples(server)
+    requests = "electra_tf_requests_total"
+    assert found[requests, "200", "predict"] == 3
+    assert found[requests, "400", "predict"] == 1
+    assert found[requests, "404", "other"] == 1
+    errors = "electra_tf_errors_total"
+    assert found[errors, "405", "predict"] == 1
+    assert (errors, "200", "predict") not in found
+    assert found["electra_tf_request_seconds_count", "predict"] == 5
+    assert found["electra_tf_request_seconds_sum", "predict"] > 0
+    assert found[("electra_tf_batch_rows_count",)] == 3
+    assert found[("electra_tf_batch_rows_sum",)] == 5
+    assert found[("electra_tf_batch_requests_sum",)] == 3
+    assert found["electra_tf_batch_rows_bucket", "1.0"] == 2
+
+
+def test_clients_add_no_series(start, toy_model, samples):
+    server = start(toy_model)
+    before = len(samples(server))
+    for number in range(3):
+        server.ask("GET", f"/nowhere/{number}")
+        server.ask(f"BREW{number}", "/healthz")
+    assert len(samples(server)) - before < 60
+
+
+def test_metrics_are_declared_as_prometheus_text(toy):
+    connection = http.client.HTTPConnection("127.0.0.1", toy.port, 60)
+    connection.request("GET", "/metrics")
+    kind = connection.getresponse().headers["Content-Type"]
+    connection.close()
+    assert kind == "text/plain; version=0.0.4; charset=utf-8"
+
+
+def _curl_lines(name):
+    text = (ROOT / "docs" / name).read_text().replace("\\\n", "")
+    return re.findall(r"(?m)^\$ (curl .*)$", text)
+
+
+@pytest.mark.parametrize("name", ["export.md", "predict.md"])
+def test_curl_lines_of_the_documents_declare_their_bodies(name):
+    lines = [shlex.split(line) for line in _curl_lines(name)]
+    assert lines
+    for words in lines:
+        if "-d" in words:
+            assert "Content-Type: application/json" in words
+            json.loads(words[words.index("-d") + 1])
