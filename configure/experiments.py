@@ -67,6 +67,53 @@ def settle(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def replacement_problems(config: Any, kind: str) -> Iterator[str]:
+    """Yields hparams of easy starts and separate networks that cannot work.
+
+    Args:
+      kind: the generator's, a value of `GeneratorKind`.
+    """
+    if kind in ("uniform", "unigram"):
+        network = f"generator {kind!r}, which has no variables"
+    elif config.objective == "mlm":
+        network = "objective 'mlm', which has one network"
+    elif kind == "full":
+        network = "untied_generator false, one network for both parts"
+    elif config.training_schedule == "two_stage":
+        network = "training_schedule 'two_stage', one network at a time"
+    else:
+        network = ""
+    is_two_stage = network.startswith("training_schedule")
+    rate = config.generator_learning_rate
+    given = {
+        "unigram_steps": config.unigram_steps or None,
+        "unigram_floor": config.unigram_floor or None,
+        "clip_networks_apart": config.clip_networks_apart or None,
+        "generator_learning_rate": None if is_two_stage else rate,
+    }
+    for name, value in given.items():
+        if network and value is not None:
+            yield (
+                f"{name}: {json.dumps(value)} needs a generator network of its"
+                " own that is trained with the discriminator, got"
+                f" {network}; leave {name} out, or set generator to 'sized'"
+                " with untied_generator true and training_schedule 'joint'"
+            )
+    if rate and not config.learning_rate:
+        yield (
+            f"generator_learning_rate: {rate:g} is set as a multiple of"
+            f" learning_rate, got {config.learning_rate:g}; set both above 0"
+        )
+    detects = ("electra", "electra_15")
+    if config.correction_weight and config.objective not in detects:
+        yield (
+            f"correction_weight: {config.correction_weight:g} needs a"
+            f" discriminator (objective {' or '.join(detects)}), got objective"
+            f" {config.objective!r}; leave correction_weight out, or change"
+            " objective"
+        )
+
+
 def problems(config: Any) -> Iterator[str]:
     """What a config's experiments cannot be combined with."""
     for name, choices in EXPERIMENTS.items():

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from configure import presets
 from configure.config import (
+    BelowOne,
     Bound,
     Natural,
     NonNegative,
@@ -25,7 +26,12 @@ from configure.config import (
     one_of,
 )
 from configure.errors import UserError
-from configure.experiments import EXPERIMENTS, problems, settle
+from configure.experiments import (
+    EXPERIMENTS,
+    problems,
+    replacement_problems,
+    settle,
+)
 
 # What `debug` sets unless told otherwise.
 _DEBUG_SETTINGS = {
@@ -153,6 +159,21 @@ class PretrainingConfig(TrainingConfig):
     # Steps of the first stage of two_stage. Default: half of num_train_steps.
     two_stage_steps: Positive | None = None
 
+    # ---- Replacements that begin easy, networks that learn apart ----
+    # Steps over which the share of replacements that are drawn by token
+    # counts falls from 1 to 0 (or unigram_floor); 0: by the generator alone.
+    unigram_steps: Natural = 0
+    unigram_floor: BelowOne = 0.0  # the share does not fall below it
+    # Peak rate of the variables that only the generator has; tables that both
+    # networks share keep learning_rate. Default: learning_rate.
+    generator_learning_rate: NonNegative | None = None
+    # Clip the generator's own gradients by their own norm, and those of the
+    # discriminator and the shared tables by theirs. False: all by one norm.
+    clip_networks_apart: bool = False
+    # Weight of a second discriminator loss: the original tokens at the chosen
+    # positions, predicted from the corrupted text; 0: no such head.
+    correction_weight: NonNegative = 0.0
+
     # ---- Extensions (every default keeps what the original does) ----
     preset: _Preset | None = None  # published settings as new defaults
     mask_without_replacement: bool = False  # draw distinct positions
@@ -195,6 +216,16 @@ class PretrainingConfig(TrainingConfig):
     def predicts_tokens(self) -> bool:
         """Whether the second network has a masked-LM head of its own."""
         return self.objective in ("replace_mlm", "all_tokens_mlm")
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the discriminator also predicts the original tokens."""
+        return self.correction_weight > 0
+
+    @property
+    def mixes_token_counts(self) -> bool:
+        """Whether some training replacements are drawn by token counts."""
+        return self.unigram_steps > 0 or self.unigram_floor > 0
 
     @property
     def has_discriminator_head(self) -> bool:
@@ -296,7 +327,7 @@ class PretrainingConfig(TrainingConfig):
         needs = {
             "disc": self.has_discriminator and self.disc_weight > 0,
             "sampled": self.has_two_networks,
-            "token": self.predicts_tokens,
+            "token": self.predicts_tokens or self.corrects,
         }
         metrics = [n for n in _BEST_METRICS if needs.get(n.split("_")[0], True)]
         if self.keep_best is not None and self.keep_best not in metrics:
@@ -349,6 +380,7 @@ class PretrainingConfig(TrainingConfig):
                     " both given; leave one of the two out"
                 )
         yield from problems(self)
+        yield from replacement_problems(self, generator_kind(self).value)
         yield from super()._problems()
 
     def check_mode(self) -> None:
@@ -390,6 +422,12 @@ class PretrainingConfig(TrainingConfig):
                 f" {what} {steps}: the learning rate"
                 f" never reaches {self.learning_rate:g}. Lower num_warmup_steps"
                 f" (a tenth of the run is usual: {max(1, steps // 10)})"
+            )
+        if self.unigram_steps > steps > 0 and self.do_train:
+            yield (
+                f"unigram_steps {self.unigram_steps} is beyond num_train_steps"
+                f" {steps}: the run never reaches the generator alone. Lower"
+                f" unigram_steps (a quarter of the run: {max(1, steps // 4)})"
             )
         if self.max_predictions_per_seq > self.max_seq_length and self.do_train:
             yield (

@@ -53,8 +53,10 @@ _TASK_HEADS = "task_specific/"
 # Below a task's scope, the first of a sentence head's two layers.
 HIDDEN = "hidden"
 DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
-# Of the run alone, and in no export: the baseline of adversarial training.
-TRAINING_ALONE = ("reward_baseline/",)
+# Of the run alone, and in no export: the baseline of adversarial training, the
+# head of correction_weight.
+CORRECTION_HEAD = "correction_predictions"
+TRAINING_ALONE = ("reward_baseline/", f"{CORRECTION_HEAD}/")
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
@@ -75,7 +77,11 @@ class TaskHead:
     labels: tuple[str, ...] = ()  # names of the classes in order, where known
     pooling: str = "first"  # of texts: "first" token, or "mean"
     # Tagging: words are split as text is elsewhere; else as the original does.
+    # Regression: answers are in the units of the labels; else in those of
+    # training, 0 to 1.
     as_elsewhere: bool = False
+    range: tuple[float, float] | None = None  # regression: lowest and highest
+    max_length: int | None = None  # wordpieces that texts are cut to
 
 
 class Contents:

@@ -355,6 +355,12 @@ def check_same_model(
     if before:
         before = {**before, **settled_experiments(before)}
     differing = changed(before, now, (*MODEL_HPARAMS, *_SCHEDULE))
+    # The head is there or not; its weight may change like disc_weight. Earlier
+    # versions had no such hparam.
+    name = "correction_weight"
+    before = {name: 0.0, **before} if before else {}
+    if before and bool(before[name]) != bool(now[name]):
+        differing += changed(before, now, (name,))
     if differing:
         raise UserError(
             f"checkpoint {path} was trained with other model hparams:\n"

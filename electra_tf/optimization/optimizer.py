@@ -167,7 +167,16 @@ class AdamWeightDecay(tf.Module):
         clip_norm: float = 1.0,
         bias_correction: bool = False,
         learning_rate_multipliers: Mapping[str, float] | None = None,
+        clip_apart: Mapping[str, str] | None = None,
     ) -> None:
+        """Makes the slots.
+
+        Args:
+          variables: all that is updated.
+          learning_rate_multipliers: by variable name; empty: 1 for all.
+          clip_apart: names of groups by variable name, each of which is
+            clipped by its own norm to `clip_norm`; empty: one group.
+        """
         super().__init__(name="adam_weight_decay")
         self.schedule = schedule
         self.weight_decay_rate = weight_decay_rate
@@ -175,6 +184,7 @@ class AdamWeightDecay(tf.Module):
         self.clip_norm = clip_norm
         self.bias_correction = bias_correction
         self._multipliers = dict(learning_rate_multipliers or {})
+        self._clip_apart = dict(clip_apart or {})
         self.m: dict[str, tf.Variable] = {}
         self.v: dict[str, tf.Variable] = {}
         # Name -> variable and its place among the gradients.
@@ -206,7 +216,8 @@ class AdamWeightDecay(tf.Module):
           step: int64 scalar, updates completed before this one.
 
         Returns:
-          float32 scalars `learning_rate` and `grad_norm` (before clipping).
+          float32 scalars `learning_rate` and `grad_norm` (before clipping),
+          and `<group>_grad_norm` of the groups that are clipped apart.
           When the norm is not finite no trained variable changes; the
           moments decay as for a gradient of zero.
         """
@@ -216,10 +227,17 @@ class AdamWeightDecay(tf.Module):
             )
         norm = tf.linalg.global_norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)
+        norms = self._group_norms(gradients) or {"": norm}
         # clip_by_global_norm's own formula, with 0 for a norm that is not a
         # number: multiply_no_nan then gives 0 whatever the gradient holds.
-        scale = self.clip_norm * tf.minimum(1.0 / norm, 1.0 / self.clip_norm)
-        scale = tf.where(finite, scale, 0.0)
+        scales = {
+            group: tf.where(
+                finite,
+                self.clip_norm * tf.minimum(1.0 / n, 1.0 / self.clip_norm),
+                0.0,
+            )
+            for group, n in norms.items()
+        }
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
         # One after the other in two lanes, none before the norm is known: else
@@ -230,14 +248,31 @@ class AdamWeightDecay(tf.Module):
             variables = [self._named[name][0] for name in names]
             with tf.control_dependencies(done[:1]):
                 clipped = [
-                    _scaled(gradients[self._named[name][1]], scale)
+                    _scaled(
+                        gradients[self._named[name][1]],
+                        scales[self._clip_apart.get(name, "")],
+                    )
                     for name in names
                 ]
                 change = self._update_group(
                     names, variables, clipped, applied_rate, step
                 )
             done = [done[1], change]
-        return {"learning_rate": rate, "grad_norm": norm}
+        found = {"grad_norm": norm, "learning_rate": rate}
+        if self._clip_apart:
+            found |= {f"{group}_grad_norm": n for group, n in norms.items()}
+        return found
+
+    def _group_norms(
+        self, gradients: Sequence[Gradient]
+    ) -> dict[str, tf.Tensor]:
+        """Returns the norms of the groups that are clipped apart, if any."""
+        groups: dict[str, list[Gradient]] = {}
+        for name, group in self._clip_apart.items():
+            gradient = gradients[self._named[name][1]]
+            if gradient is not None:
+                groups.setdefault(group, []).append(gradient)
+        return {g: tf.linalg.global_norm(of) for g, of in groups.items()}
 
     def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
         """Names of what is updated together, of those with a gradient."""
@@ -405,6 +440,7 @@ def make_optimizer(
     variables: Sequence[tf.Variable],
     schedule: Callable[[tf.Tensor], tf.Tensor],
     multipliers: Mapping[str, float] | None = None,
+    clip_apart: Mapping[str, str] | None = None,
 ) -> AdamWeightDecay:
     """Returns the optimizer that a config's hparams ask for."""
     kinds = {made.kind: made for made in (AdamWeightDecay, AdamW, Lamb)}
@@ -417,4 +453,5 @@ def make_optimizer(
         config.adam_epsilon,
         bias_correction=config.adam_bias_correction,
         learning_rate_multipliers=multipliers,
+        clip_apart=clip_apart,
     )

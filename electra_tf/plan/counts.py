@@ -110,7 +110,7 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     hidden, disc_head = sizes.hidden_size, 0  # of the second network
     if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
-    if config.predicts_tokens:
+    if config.predicts_tokens or config.corrects:
         disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
     towers = generator_networks(config)
     if not towers:
@@ -172,9 +172,13 @@ _DROPOUT = (4, 2)  # random number, comparison, two products
 _LOOKUP = (2, 3)  # segment and position vectors added; three sums
 _SUM = (1, 0)  # of two tables' rows; one of them has the sum's gradient
 _SAMPLING = (4, 0)  # temperature, exp, running sum, comparison
+# With token counts: a softmax of its own, product, sum, maximum, logarithm.
+_MIXTURE = (9, 0)
 # Adam with decay and clipping, a parameter: norm 2, clipping 1, moments 7,
 # direction 3, decay 2, update 2.
 _UPDATE = 17
+
+_SECOND_HEAD = "second masked LM's head"
 
 # A petaflop a second, for a day.
 PETAFLOP_DAY = 1e15 * 24 * 60 * 60
@@ -298,6 +302,8 @@ def pretraining_step_flops(
         head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
         if config.has_two_networks:
             head.elementwise(rows * sizes.vocab_size, _SAMPLING)
+        if config.mixes_token_counts:
+            head.elementwise(rows * sizes.vocab_size, _MIXTURE)
         parts.insert(len(towers), head)
         if config.training_schedule == "adversarial":
             baseline = PartFlops("reward baseline")
@@ -310,9 +316,10 @@ def pretraining_step_flops(
         head.dense(batch * length, hidden, hidden, _ACTIVATION)
         head.dense(batch * length, hidden, 1, _SOFTMAX)
         parts.append(head)
-    if config.predicts_tokens:
-        head, rows = PartFlops("second masked LM's head"), batch * length
-        if config.objective == "replace_mlm":
+    if config.predicts_tokens or config.corrects:
+        name = "correction head" if config.corrects else _SECOND_HEAD
+        head, rows = PartFlops(name), batch * length
+        if config.objective != "all_tokens_mlm":
             rows = batch * config.max_predictions_per_seq
         width = config.embedding_size or hidden
         head.dense(rows, hidden, width, _ACTIVATION, _LAYER_NORM)

@@ -89,7 +89,7 @@ def pretraining_memory(
     needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
     if config.has_two_networks:
         scored = 0  # Tokens of which it, too, says what they were.
-        if config.predicts_tokens:
+        if config.predicts_tokens or config.corrects:
             # All-Tokens MLM cannot do without logits of every token.
             everywhere = config.objective == "all_tokens_mlm"
             scored = batch * (config.max_seq_length if everywhere else chosen)

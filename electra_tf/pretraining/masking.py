@@ -4,7 +4,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -239,15 +239,22 @@ DISALLOWED_PENALTY = 1000.0
 
 
 def sampling_logits(
-    logits: tf.Tensor, temperature: float, disallowed_ids: tf.Tensor | None
+    logits: tf.Tensor,
+    temperature: float,
+    disallowed_ids: tf.Tensor | None,
+    mix: Callable[[tf.Tensor], tf.Tensor] = lambda logits: logits,
 ) -> tf.Tensor:
     """Applies the temperature to [B, N, V], then rules out ids [B, N].
+
+    `mix` changes the logits in between, so that what is ruled out is ruled out
+    of the mixture.
 
     Source: google-research/electra, pretrain/pretrain_helpers.py,
     sample_from_softmax, and run_pretraining.py, _get_fake_data.
     """
     if temperature != 1.0:
         logits = logits / temperature
+    logits = mix(logits)
     if disallowed_ids is None:
         return logits
     shape = tf.shape(disallowed_ids)
@@ -257,6 +264,48 @@ def sampling_logits(
     index = tf.stack([rows, slots, disallowed_ids], -1)
     penalty = tf.fill(shape, DISALLOWED_PENALTY)
     return tf.tensor_scatter_nd_sub(logits, index, penalty)
+
+
+# What a token without any probability keeps: float32 holds it to its full
+# precision, and no draw of 2^-23 resolution ever reaches it.
+_NEVER = 1e-37
+
+
+def unigram_share(
+    completed_updates: tf.Tensor, steps: int, floor: float
+) -> tf.Tensor:
+    """Returns the share of replacements drawn by token counts in an update.
+
+    a = max(floor, 1 - t / steps), a float32 scalar, t the updates made before
+    (int64): the first update has 1, updates from `steps` on have `floor`.
+    Without steps it is `floor` throughout.
+
+    Source: the weighting of Fast-ELECTRA (Dong et al., ICLR 2024), whose
+    auxiliary model has a temperature that falls with the step.
+    Differs: what falls is the share of a second, fixed distribution.
+    """
+    if steps == 0:
+        return tf.constant(floor, tf.float32)
+    done = tf.cast(completed_updates, tf.float32)
+    return tf.maximum(tf.constant(floor, tf.float32), 1.0 - done / steps)
+
+
+def mixture_logits(
+    logits: tf.Tensor, token_shares: np.ndarray, share: tf.Tensor
+) -> tf.Tensor:
+    """Returns log(a u + (1 - a) softmax(logits)), [B, N, V] to [B, N, V].
+
+    Args:
+      logits: float32 [B, N, V], after the temperature.
+      token_shares: u, float64 [V], sums to 1.
+      share: a, float32 scalar in [0, 1].
+
+    A token without any probability gets log(1e-37): it is never drawn, and
+    its gradient is 0 instead of undefined.
+    """
+    fixed = share * tf.constant(token_shares, tf.float32)
+    mixed = fixed + (1.0 - share) * tf.nn.softmax(logits)
+    return tf.math.log(tf.maximum(mixed, _NEVER))
 
 
 def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ELECTRA as one model: mask, generate, corrupt, discriminate, add losses."""
 
+import functools
 import types
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.pretraining import GeneratorKind, generator_kind
+from electra_tf.checkpoints.contents import CORRECTION_HEAD
 from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import Dense, SeedStream, inference
@@ -61,6 +63,7 @@ def _sampling_noise(slots: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
     return tf.random.stateless_uniform([*tf.unstack(tf.shape(slots)), 2], seed)
 
 
+UNIGRAM_SHARE = "unigram_share"
 LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
 
 
@@ -106,8 +109,8 @@ class PretrainingModel(tf_keras.Model):
         self.kind = generator_kind(config)
         # Whether it says of tokens that they were replaced.
         self.discriminates = config.has_discriminator_head
-        # Of a unigram generator: int64 [V]. Without them it draws uniformly,
-        # and must not be trained with.
+        # Of a unigram generator, or of a mixture with one: int64 [V]. Without
+        # them it draws uniformly, and must not be trained with.
         self.token_counts: np.ndarray | None = None
         self.encoder_config = EncoderConfig.of(config)
         vocab_size = self.encoder_config.vocab_size
@@ -159,6 +162,8 @@ class PretrainingModel(tf_keras.Model):
             )
         if config.predicts_tokens:
             self.token_head = MaskedLMHead("token_predictions", *head)
+        elif config.corrects:
+            self.token_head = MaskedLMHead(CORRECTION_HEAD, *head)
         self.reward_baseline = None
         if config.training_schedule == "adversarial":
             width = self.generator.config.hidden_size
@@ -211,6 +216,7 @@ class PretrainingModel(tf_keras.Model):
         weight_totals: Mapping[str, tf.Tensor] | None = None,
         stage: int | None = None,
         batch_rows: strategies.BatchRows | None = None,
+        unigram_share: tf.Tensor | None = None,
     ) -> Outputs:
         """Runs the whole of Figure 2 on a batch.
 
@@ -224,6 +230,9 @@ class PretrainingModel(tf_keras.Model):
             run, in the second its loss is all; None for both networks.
           batch_rows: where these rows are in a larger batch, whose draws they
             take part in; None: they are all.
+          unigram_share: float32 scalar in [0, 1], the share of replacements
+            drawn by token counts (see `masking.mixture_logits`); None: the
+            generator alone draws.
 
         Returns:
           Tensors by name. Always: `mlm_logits` [B, N, V], `mlm_loss`,
@@ -267,7 +276,9 @@ class PretrainingModel(tf_keras.Model):
         if self.config.has_two_networks and stage != schedules.GENERATOR:
             if sampled_token_ids is None:
                 logits = self.sampling_logits(
-                    outputs["mlm_logits"], masked_inputs["masked_lm_ids"]
+                    outputs["mlm_logits"],
+                    masked_inputs["masked_lm_ids"],
+                    unigram_share,
                 )
                 rows = batch_rows or strategies.BatchRows(seed, None, None)
                 sampled_token_ids = masking.sample_from_softmax(
@@ -279,7 +290,9 @@ class PretrainingModel(tf_keras.Model):
                 self, features, outputs, sampled, dropout, totals
             )
             if self.reward_baseline is not None:
-                outputs |= schedules.adversarial_losses(self, outputs, totals)
+                outputs |= schedules.adversarial_losses(
+                    self, outputs, totals, unigram_share
+                )
                 loss = outputs["policy_loss"] + outputs["baseline_loss"]
                 outputs["total_loss"] = self.config.gen_weight * loss
             if stage == schedules.DISCRIMINATOR:
@@ -288,7 +301,22 @@ class PretrainingModel(tf_keras.Model):
             outputs["total_loss"] += (
                 self.config.disc_weight * outputs[f"{learned}_loss"]
             )
+            if self.config.corrects:
+                outputs["total_loss"] += (
+                    self.config.correction_weight * outputs["token_loss"]
+                )
         return outputs
+
+    def scheduled(self, completed_updates: tf.Tensor) -> Outputs:
+        """Returns arguments of `compute` that depend on the step alone."""
+        config = self.config
+        if not config.mixes_token_counts:
+            return {}
+        return {
+            UNIGRAM_SHARE: masking.unigram_share(
+                completed_updates, config.unigram_steps, config.unigram_floor
+            )
+        }
 
     def prepare_rows(
         self, features: Features, batch: strategies.BatchRows
@@ -345,16 +373,37 @@ class PretrainingModel(tf_keras.Model):
         return self.masked_lm_head(vectors, table), encoded
 
     def sampling_logits(
-        self, logits: tf.Tensor, true_ids: tf.Tensor
+        self,
+        logits: tf.Tensor,
+        true_ids: tf.Tensor,
+        unigram_share: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """What replacements are drawn from, [B, N, V]."""
+        """Returns logits of the replacements' distribution, [B, N, V].
+
+        Args:
+          logits: float32 [B, N, V], the generator's.
+          true_ids: int32 [B, N], which `disallow_correct` rules out.
+          unigram_share: float32 scalar, see `compute`.
+        """
+        counts = None
         if self.token_counts is not None:
             counts = unigram.drawable(self.token_counts, self.vocab)
+        disallowed = true_ids if self.config.disallow_correct else None
+        if unigram_share is not None:
+            if counts is None:
+                raise ValueError("A unigram_share needs the model's counts.")
+            mix = functools.partial(
+                masking.mixture_logits,
+                token_shares=counts / counts.sum(),
+                share=unigram_share,
+            )
+            return masking.sampling_logits(
+                logits, self.config.temperature, disallowed, mix
+            )
+        if self.kind is GeneratorKind.UNIGRAM and counts is not None:
             logits = tf.where(counts > 0, logits, -np.inf)
         return masking.sampling_logits(
-            logits,
-            self.config.temperature,
-            true_ids if self.config.disallow_correct else None,
+            logits, self.config.temperature, disallowed
         )
 
     def token_logits(self, vectors: tf.Tensor) -> tf.Tensor:
@@ -374,7 +423,7 @@ class PretrainingModel(tf_keras.Model):
           **settings: Keras's `run_eagerly`, `steps_per_execution` and
             `jit_compile`. Losses and metrics are the model's.
         """
-        from electra_tf.pretraining import runner  # it builds this model
+        from electra_tf.pretraining import build  # it builds this model
 
         if self.config.training_schedule == "two_stage":
             raise UserError(
@@ -397,14 +446,14 @@ class PretrainingModel(tf_keras.Model):
                 " none for the config's."
             )
         strategy = self.distribute_strategy
-        runner.prepare_model(self.config, self)
+        build.prepare_model(self.config, self)
         with strategies.creation_scope(strategy):
             super().compile(**settings)
-            self.optimizer = optimizer or runner.build_optimizer(
+            self.optimizer = optimizer or build.build_optimizer(
                 self.config, self
             )
             self._step = tf.Variable(0, trainable=False, dtype=tf.int64)
-            self._loop = runner.build_train_loop(
+            self._loop = build.build_train_loop(
                 self.config,
                 self,
                 self.optimizer,
@@ -433,7 +482,8 @@ class PretrainingModel(tf_keras.Model):
     def train_step(self, data: Any) -> Outputs:
         """Makes one update; the epoch's means so far, and the last rates."""
         values = self._loop.update(_features_of(data))
-        last = {name: values[name] for name in ("grad_norm", "learning_rate")}
+        names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)
+        last = {name: values[name] for name in names if name in values}
         return self._add_means(values) | last
 
     @tf.autograph.experimental.do_not_convert

@@ -9,12 +9,17 @@
   * `replace_mlm`: BERT's loss at those positions; the generator's samples are
     in the place of [MASK]. A slot counts as in the generator's loss: a
     position that was drawn twice counts twice.
+  * `correction_weight`: `electra` and `electra_15` with the loss of
+    `replace_mlm` next to their own, by a head on the same vectors.
   * `all_tokens_mlm`: at every real token, p(y) = D [y = input] + (1 - D)
     softmax(y), and the loss -log p(original). D is the sigmoid of minus the
     discriminator head's logit, which so stays a logit of "replaced"; it has no
     loss of its own.
 
-Source: ELECTRA paper section 3.5, Efficiency Analysis.
+Source: ELECTRA paper section 3.5, Efficiency Analysis; for `correction_weight`
+COCO-LM (Meng et al., NeurIPS 2021), section 3.2, corrective language modeling.
+Differs: COCO-LM predicts all tokens, with a copy mechanism; here the chosen
+positions are predicted, by a plain softmax.
 """
 
 import functools
@@ -36,12 +41,15 @@ def loss_weights(config: Any, features: Tensors, masked: Tensors) -> Tensors:
         return {"token": masked["masked_lm_weights"]}
     if config.objective == "all_tokens_mlm":
         return {"token": real}
+    weights = {"disc": real}
     if config.objective == "electra_15":
         used = tf.cast(masked["masked_lm_weights"], tf.int32)
         positions = masked["masked_lm_positions"] * used
         _, chosen = masking.scatter_update(real, used, positions)
-        return {"disc": chosen}
-    return {"disc": real}
+        weights["disc"] = chosen
+    if config.corrects:
+        weights["token"] = masked["masked_lm_weights"]
+    return weights
 
 
 def learn_from_replacements(
@@ -101,30 +109,74 @@ def learn_from_replacements(
         )
         if config.objective == "electra_15":
             outputs["disc_weights"] = weights["disc"]
-    else:
-        shown, targets, copied = corrupted.input_ids, original_ids, None
-        if config.objective == "replace_mlm":
-            vectors = tf.gather(vectors, positions, batch_dims=1)
-            shown = tf.gather(shown, positions, batch_dims=1)
-            targets = generated["masked_lm_ids"]
-        expected = model.token_logits(vectors)
-        if config.objective == "all_tokens_mlm":
-            copied = functools.partial(
-                losses.copy_losses, -logits, expected, shown
-            )
-        learned = tf.cast(weights["token"], tf.float32)
-        outputs |= softmax_outputs(
-            *("token", expected, targets, learned, totals),
-            per_token=copied and copied(targets),
+    if config.objective == "all_tokens_mlm":
+        outputs |= _predict_all_tokens(
+            model, vectors, corrupted.input_ids, original_ids, logits
         )
-        if copied:
-            # Of all tokens but the input, the softmax's best is likeliest.
-            best = outputs["token_preds"]
-            kept = copied(shown) <= copied(best)
-            outputs["token_preds"] = tf.where(kept, shown, best)
-        outputs |= {"token_targets": targets, "token_inputs": shown}
+    elif config.corrects or config.objective == "replace_mlm":
+        outputs |= _predict_chosen_tokens(
+            model, vectors, corrupted.input_ids, generated
+        )
+    if "token_per_token_loss" in outputs:
+        learned = tf.cast(weights["token"], tf.float32)
         outputs["token_weights"] = learned
+        outputs["token_loss"] = losses.weighted_mean(
+            outputs["token_per_token_loss"], learned, totals.get("token")
+        )
     return outputs | {"discriminator_layers": encoded.all_layers}
+
+
+def _predict_chosen_tokens(
+    model: Any, vectors: tf.Tensor, shown: tf.Tensor, generated: Tensors
+) -> dict[str, tf.Tensor]:
+    """Predicts the original tokens at the chosen positions, [B, N].
+
+    `vectors` [B, L, H] of the corrupted tokens `shown` [B, L].
+    """
+    positions = generated["masked_lm_positions"]
+    vectors = tf.gather(vectors, positions, batch_dims=1)
+    expected = model.token_logits(vectors)
+    targets = generated["masked_lm_ids"]
+    return {
+        **_token_outputs(expected, targets),
+        "token_per_token_loss": losses.softmax_cross_entropy(expected, targets),
+        "token_inputs": tf.gather(shown, positions, batch_dims=1),
+    }
+
+
+def _predict_all_tokens(
+    model: Any,
+    vectors: tf.Tensor,
+    shown: tf.Tensor,
+    targets: tf.Tensor,
+    logits: tf.Tensor,
+) -> dict[str, tf.Tensor]:
+    """Predicts every original token, [B, L], with a copy mechanism.
+
+    `logits` [B, L] are the discriminator head's, of "replaced".
+    """
+    expected = model.token_logits(vectors)
+    copied = functools.partial(losses.copy_losses, -logits, expected, shown)
+    outputs = _token_outputs(expected, targets)
+    # Of all tokens but the input, the softmax's best is likeliest.
+    best = outputs["token_preds"]
+    kept = copied(shown) <= copied(best)
+    return {
+        **outputs,
+        "token_preds": tf.where(kept, shown, best),
+        "token_per_token_loss": copied(targets),
+        "token_inputs": shown,
+    }
+
+
+def _token_outputs(
+    expected: tf.Tensor, targets: tf.Tensor
+) -> dict[str, tf.Tensor]:
+    return {
+        "token_logits": expected,
+        "token_preds": tf.argmax(expected, -1, output_type=tf.int32),
+        "token_targets": targets,
+    }
 
 
 def softmax_outputs(
@@ -133,11 +185,9 @@ def softmax_outputs(
     targets: tf.Tensor,
     weights: tf.Tensor,
     totals: Tensors,
-    per_token: tf.Tensor | None = None,
 ) -> dict[str, tf.Tensor]:
-    """Losses (`per_token`, or the softmax's) and predictions, by prefix."""
-    if per_token is None:
-        per_token = losses.softmax_cross_entropy(logits, targets)
+    """Returns the softmax's losses and predictions, by prefix."""
+    per_token = losses.softmax_cross_entropy(logits, targets)
     return {
         f"{prefix}_logits": logits,
         f"{prefix}_per_token_loss": per_token,

@@ -9,15 +9,16 @@ import itertools
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind, PretrainingConfig
+from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints.contents import CORRECTION_HEAD
 from electra_tf.checkpoints.formats import (
     changed,
     check_same_model,
@@ -41,19 +42,18 @@ from electra_tf.data.record_checks import (
     told_files,
 )
 from electra_tf.files import read_json, without_nan, write_atomically
-from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
-from electra_tf.optimization.optimizer import (
-    AdamWeightDecay,
-    WarmupPolynomialDecay,
-    make_optimizer,
-)
-from electra_tf.plan.memory import pretraining_memory
 from electra_tf.pretraining import metrics, schedules, unigram
+from electra_tf.pretraining.build import (
+    NETWORKS,
+    build_model,
+    build_optimizer,
+    build_train_loop,
+)
 from electra_tf.pretraining.loading import EXPORT, export_parts
 from electra_tf.pretraining.model import (
+    UNIGRAM_SHARE,
     PretrainingModel,
     logged_losses,
-    step_values,
 )
 from electra_tf.text.tokenization import (
     check_vocab,
@@ -65,7 +65,6 @@ from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import (
     TOKENS,
     EvalLoop,
-    LossScale,
     StepMetrics,
     TrainLoop,
 )
@@ -201,6 +200,8 @@ class PretrainingRun(Run):
         allowed = [self.config.allow_missing]
         if weights.kind == "bert":
             allowed.append(_BERT_LACKS)
+        if self.config.corrects:  # No export holds this head.
+            allowed.append(f"^{CORRECTION_HEAD}/")
         allowed = "|".join(filter(None, allowed))
         variables = self.model.variables
         report = assign(weights, variables, allow_missing=allowed)
@@ -297,6 +298,11 @@ class PretrainingRun(Run):
         if "replaced_tokens" in taken.sums:
             replaced = taken.sums["replaced_tokens"]
             row["replaced_share"] = replaced / taken.sums[TOKENS]
+        if UNIGRAM_SHARE in taken.last:
+            row[UNIGRAM_SHARE] = taken.last[UNIGRAM_SHARE]
+        for network in NETWORKS:
+            if (name := f"{network}_grad_norm") in taken.sums:
+                row[name] = taken.update_mean(name)
         return row
 
     def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
@@ -309,6 +315,8 @@ class PretrainingRun(Run):
                 shown[name] = f"{row[f'{name}_loss']:.4f}"
         if "replaced_share" in row:
             shown["replaced"] = f"{100 * row['replaced_share']:.1f}%"
+        if UNIGRAM_SHARE in row:
+            shown["by counts"] = f"{100 * row[UNIGRAM_SHARE]:.1f}%"
         return shown
 
     @functools.cached_property
@@ -511,82 +519,4 @@ def _write_results(
     console.line(
         f"{verb} {config.results_txt}, {config.results_pkl} and"
         f" {config.results_json}"
-    )
-
-
-# What a run is built from.
-
-
-def build_model(config: Any) -> PretrainingModel:
-    """Returns a freshly initialized model."""
-    model = PretrainingModel(config)
-    prepare_model(config, model)
-    return model
-
-
-def prepare_model(config: Any, model: PretrainingModel) -> None:
-    """Sets precision, activation checkpointing, counts as a run has them."""
-    if model.kind is GeneratorKind.UNIGRAM:
-        rows = model.encoder_config.vocab_size
-        model.token_counts = unigram.run_token_counts(config, model.vocab, rows)
-    rows = strategies.rows_of_a_machine(config.train_batch_size)
-    kept = pretraining_memory(config, rows)
-    set_compute_policy(
-        model, ComputePolicy.of(config, strategies.uses_remat(config, kept))
-    )
-
-
-def build_optimizer(
-    config: Any, model: PretrainingModel
-) -> AdamWeightDecay | schedules.TwoStageOptimizer:
-    """Returns the optimizer of a model's variables."""
-
-    def build(variables: Sequence[tf.Variable], steps: int) -> AdamWeightDecay:
-        schedule = WarmupPolynomialDecay(
-            config.learning_rate,
-            steps,
-            config.num_warmup_steps,
-            config.lr_decay_power,
-            config.lr_read_order,
-        )
-        return make_optimizer(config, variables, schedule)
-
-    if config.training_schedule == "two_stage":
-        return schedules.TwoStageOptimizer(config, model, build)
-    return build(model.trainable_variables, config.num_train_steps)
-
-
-def build_train_loop(
-    config: Any,
-    model: PretrainingModel,
-    optimizer: AdamWeightDecay | schedules.TwoStageOptimizer,
-    iterator: Iterator[Any],
-    step: tf.Variable,
-    strategy: tf.distribute.Strategy,
-    loss_scale: LossScale | None = None,
-    should_stop: Callable[[], bool] = lambda: False,
-    worker: tuple[int, int] = (0, 1),
-) -> TrainLoop | schedules.TwoStageLoop:
-    """Returns the loop that updates a model, one batch a step."""
-    make = functools.partial(
-        TrainLoop,
-        iterator=iterator,
-        step=step,
-        seed=config.seed,
-        strategy=strategy,
-        step_values=step_values,
-        should_stop=should_stop,
-        micro_batches=config.gradient_accumulation_steps,
-        cores=strategies.cores(config, strategy),
-        prepare=model.prepare_rows,
-        jit_compile=config.jit_compile,
-        loss_scale=loss_scale,
-        worker=worker,
-    )
-    if isinstance(optimizer, schedules.TwoStageOptimizer):
-        return schedules.TwoStageLoop(make, model, optimizer)
-    return make(
-        compute=model.compute,
-        variables=model.trainable_variables,
-        optimizer=optimizer,
     )

@@ -6,7 +6,7 @@ Source: ELECTRA paper, section 3.2 (training algorithms) and appendix F.
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -35,9 +35,30 @@ def stage_variables(model: Any, stage: int) -> list[tf.Variable]:
     """What a stage trains: one network and its head; none is of both."""
     layers = (model.generator, model.masked_lm_head)
     if stage == DISCRIMINATOR:
-        layers = (model.discriminator, model.discriminator_head)
-    own = {v.ref() for layer in layers for v in layer.trainable_variables}
+        layers = _discriminator_layers(model)
+    own = _references(layers)
     return [v for v in model.trainable_variables if v.ref() in own]
+
+
+def generator_variables(model: Any) -> list[tf.Variable]:
+    """Returns the trained variables that only the generator has.
+
+    The tables that both networks look tokens up in are not among them, nor is
+    the delta of gradient-disentangled sharing.
+    """
+    layers = (model.generator, model.masked_lm_head, model.reward_baseline)
+    own = _references(layers) - _references(_discriminator_layers(model))
+    return [v for v in model.trainable_variables if v.ref() in own]
+
+
+def _discriminator_layers(model: Any) -> tuple[Any, ...]:
+    return (model.discriminator, model.discriminator_head, model.token_head)
+
+
+def _references(layers: Iterable[Any]) -> set[Any]:
+    """References to the layers' variables; a layer may be None."""
+    layers = filter(None, layers)
+    return {v.ref() for layer in layers for v in layer.trainable_variables}
 
 
 def copy_generator(model: Any) -> None:
@@ -116,6 +137,7 @@ def adversarial_losses(
     model: Any,
     outputs: Mapping[str, tf.Tensor],
     totals: Mapping[str, tf.Tensor],
+    unigram_share: tf.Tensor | None = None,
 ) -> dict[str, tf.Tensor]:
     """What makes the generator raise the discriminator's loss, by REINFORCE.
 
@@ -132,6 +154,8 @@ def adversarial_losses(
     Args:
       outputs: the model's, of generator and discriminator.
       totals: `mlm`, the chosen positions of the whole batch; empty: of this.
+      unigram_share: float32 scalar; with it p is the mixture with the token
+        counts (see `masking.mixture_logits`).
 
     Returns:
       In nats: scalars `policy_loss` and `baseline_loss`, `reward` and
@@ -155,7 +179,7 @@ def adversarial_losses(
     baselines = tf.stop_gradient(tf.nn.softplus(-expected))
     sampled, chosen = outputs["sampled_tokids"], outputs["masked_lm_weights"]
     sampling_logits = model.sampling_logits(
-        outputs["mlm_logits"], outputs["masked_lm_ids"]
+        outputs["mlm_logits"], outputs["masked_lm_ids"], unigram_share
     )
     log_p = -losses.softmax_cross_entropy(sampling_logits, sampled)
     total = totals.get("mlm")

@@ -1,6 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The unigram generator: replacements by how often tokens are in the records.
+"""Replacements by how often tokens are in the records.
+
+The unigram generator draws so; hparams unigram_steps and unigram_floor mix it
+with a generator network.
 
 All training records (of raw text, its first epoch) are counted when a run first
 needs it: wordpieces, without [CLS], [SEP] and padding. The run keeps the counts
@@ -53,8 +56,9 @@ def run_token_counts(
         counts = read_counts(kept, vocab_size)
     else:
         print(
-            "Counting the tokens of all training examples for the unigram"
-            f" generator, once; kept as {TOKEN_COUNTS} in the model directory.",
+            "Counting the tokens of all training examples, by which"
+            f" replacements are drawn, once; kept as {TOKEN_COUNTS} in the"
+            " model directory.",
             flush=True,
         )
         batches = each_example_once(config, batch_size=1024)
@@ -62,11 +66,20 @@ def run_token_counts(
         counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
     if np.count_nonzero(drawable(counts, vocab)) < 2:
         raise UserError(
-            "generator: 'unigram' draws by the counts of tokens, and there are"
+            f"{_hparam(config)} draws by the counts of tokens, and there are"
             " fewer than two different ones in the training data; give more of"
             " pretrain_tfrecords or pretrain_text, or choose another generator."
         )
     return counts
+
+
+def _hparam(config: Any) -> str:
+    """Names the hparam that asks for the counts."""
+    if config.generator == "unigram":
+        return "generator: 'unigram'"
+    if config.unigram_steps:
+        return f"unigram_steps: {config.unigram_steps}"
+    return f"unigram_floor: {config.unigram_floor:g}"
 
 
 def read_counts(path: str, vocab_size: int) -> np.ndarray:

@@ -57,6 +57,11 @@ class StepMetrics(tf.train.experimental.PythonState):
     def mean(self, name: str) -> float:
         return self.sums[name] / self.steps
 
+    def update_mean(self, name: str) -> float:
+        """Returns the mean over the updates that were not skipped."""
+        made = self.steps - self.sums.get(SKIPPED, 0.0)
+        return self.sums[name] / max(made, 1.0)
+
     def serialize(self) -> str:
         """JSON text; Python writes floats so that they read back exactly."""
         return json.dumps(
@@ -174,6 +179,9 @@ class TrainLoop:
     seed: int
     strategy: tf.distribute.Strategy
     step_values: StepValues  # further scalars to log
+    # Arguments of `compute` that depend on the completed updates (int64
+    # scalar) alone: scalars, logged as they are.
+    scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
     micro_batches: int = 1  # one after the other, to need less memory
     cores: int = 1  # that compute rows of a micro-batch each, side by side
@@ -245,22 +253,27 @@ class TrainLoop:
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
         batch = strategies.batch_rows(rows, seed, self.worker)
-        gradients, values = self._gradients(rows, batch)
+        scheduled = self.scheduled(step)
+        gradients, values = self._gradients(rows, batch, scheduled)
         gradients = strategies.sum_over_replicas(gradients)
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscaled(gradients)
         update = self.optimizer.update(gradients, step - self.first_step)
         summed = strategies.sum_over_replicas(list(values.values()))
-        logged = dict(zip(values, summed, strict=True))
-        logged["grad_norm"] = update["grad_norm"]
-        logged["learning_rate"] = update["learning_rate"]
+        logged = dict(zip(values, summed, strict=True)) | scheduled | update
         if self.loss_scale is not None:
-            logged |= self.loss_scale.update(update["grad_norm"])
+            scaled = self.loss_scale.update(update["grad_norm"])
+            for name in update.keys() - {"learning_rate"}:
+                # Norms of the networks overflow with that of all.
+                excused = tf.math.is_finite(scaled["grad_norm"])
+                excused &= ~tf.math.is_finite(update["grad_norm"])
+                logged[name] = tf.where(excused, 0.0, update[name])
+            logged |= scaled
         self.step.assign_add(1)
         return logged
 
     def _gradients(
-        self, rows: Features, batch: strategies.BatchRows
+        self, rows: Features, batch: strategies.BatchRows, scheduled: Values
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
         at_once = 1
@@ -269,10 +282,15 @@ class TrainLoop:
         count = self.micro_batches * at_once
         if count == 1:
             arguments = undivided(self.prepare, rows, batch)
-            return self._gradients_at_once(rows, arguments)
+            return self._gradients_at_once(rows, arguments | scheduled)
         part = divided(self.prepare, rows, batch, count)
+
+        def gradients_of(index: tf.Tensor) -> tuple[Gradients, Values]:
+            own_rows, arguments = part(index)
+            return self._gradients_at_once(own_rows, arguments | scheduled)
+
         return sum_over_micro_batches(
-            lambda index: self._gradients_at_once(*part(index)),
+            gradients_of,
             count,
             self.variables,
             at_once,

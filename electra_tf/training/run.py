@@ -28,7 +28,6 @@ from electra_tf.training.checkpointing import (
 from electra_tf.training.loop import (
     MAX_CHUNK_STEPS,
     SCALE,
-    SKIPPED,
     SKIPPED_IN_ALL,
     TOKENS,
     LossScale,
@@ -441,10 +440,8 @@ class Run:
 
     def _log(self, step: int) -> None:
         taken = self.step_metrics.take()
-        row = self.losses(taken) | {"grad_norm": taken.mean("grad_norm")}
-        if SCALE in taken.last:  # Steps that were skipped count no gradient.
-            made = taken.steps - taken.sums[SKIPPED]
-            row["grad_norm"] = taken.sums["grad_norm"] / max(made, 1.0)
+        row = self.losses(taken) | {"grad_norm": taken.update_mean("grad_norm")}
+        if SCALE in taken.last:
             row |= {name: taken.last[name] for name in (SCALE, SKIPPED_IN_ALL)}
         row["learning_rate"] = taken.last["learning_rate"]
         row |= self._progress.timing(step, taken.mean(TOKENS))

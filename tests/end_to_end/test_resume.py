@@ -50,6 +50,13 @@ def logs_of(folder):
     [
         {**HALF, "optimizer": "adamw"},
         {"pretrain_text": "text.txt"},  # of three epochs
+        {
+            "unigram_steps": 14,
+            "unigram_floor": 0.2,
+            "generator_learning_rate": 1e-4,
+            "clip_networks_apart": True,
+            "correction_weight": 5.0,
+        },
         *marked_heavy(
             {},
             {"objective": "electra_15", "generator": "unigram"},

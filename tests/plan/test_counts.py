@@ -48,6 +48,7 @@ MODELS = {
     "ELECTRA 15%": {"objective": "electra_15"},
     "Replace MLM": {"objective": "replace_mlm"},
     "All-Tokens MLM": {"objective": "all_tokens_mlm"},
+    "corrected, mixed": {"correction_weight": 1.0, "unigram_steps": 5},
 }
 TWO_STAGE = {
     "training_schedule": "two_stage",
@@ -79,7 +80,8 @@ def test_counted_parameters_are_the_variables_numbers(tiny_config, name):
     counted = counts.pretraining_parameters(config)
     sizes = {v.name: v.shape.num_elements() for v in model.trainable_variables}
     assert counted.total == sum(sizes.values())
-    alone = ("electra/", "discriminator_predictions/", "token_predictions/")
+    heads = ("discriminator_", "token_", "correction_")
+    alone = ("electra/", *(f"{head}predictions/" for head in heads))
     # A delta is added to a table of its size.
     alone = [n for n in sizes if n.startswith(alone) and "_delta" not in n]
     wanted = config.has_two_networks * sum(sizes[name] for name in alone)
@@ -130,6 +132,7 @@ def pretraining_graph(config, stage=None):
 # Of each kind of network; the rest differ in sizes.
 KINDS = ("small generator", "tied generator", "masked LM", "two towers")
 KINDS += ("Electric", "adversarial", "All-Tokens MLM", "untied embeddings")
+KINDS += ("corrected, mixed",)
 SIZES = [name for name in MODELS if name not in KINDS]
 
 
