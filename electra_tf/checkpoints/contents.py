@@ -77,7 +77,12 @@ class TaskHead:
     labels: tuple[str, ...] = ()  # names of the classes in order, where known
     pooling: str = "first"  # of texts: "first" token, or "mean"
     # Tagging: words are split as text is elsewhere; else as the original does.
+    # Regression: answers are in the units of the labels; else in those of
+    # training, 0 to 1.
     as_elsewhere: bool = False
+    range: tuple[float, float] | None = None  # regression: lowest and highest
+    # Wordpieces that texts are cut to, where a file states it.
+    max_length: int | None = dataclasses.field(default=None, compare=False)
 
 
 class Contents:

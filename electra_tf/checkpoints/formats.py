@@ -177,6 +177,21 @@ def hugging_face_file(folder: str) -> str | None:
     return None
 
 
+def describes_itself(path: str) -> bool:
+    """Whether files at a path may state what a checkpoint's heads are.
+
+    `path`: a folder, or a prefix or file in it, of whatever format.
+    """
+    name = os.path.basename(path)
+    if files.is_directory(path):
+        if hugging_face_file(path):
+            return True
+    elif _HUGGING_FACE.fullmatch(name):
+        return files.exists(path)
+    own = os.path.join(home_of(path), ELECTRA_CONFIG)
+    return files.exists(own) and "heads" in files.read_json(own)
+
+
 # What lies beside the weights.
 
 
@@ -219,7 +234,10 @@ def config_text(
     if assumed := sorted(assumed):
         contents["assumed"] = assumed
     if heads:
-        contents["heads"] = {n: vars(head) for n, head in heads.items()}
+        contents["heads"] = {
+            name: {k: v for k, v in vars(head).items() if v is not None}
+            for name, head in heads.items()
+        }
     return json.dumps(contents, indent=2) + "\n"
 
 
@@ -267,10 +285,13 @@ def _read_heads(folder: str) -> dict[str, TaskHead]:
     path = os.path.join(folder, ELECTRA_CONFIG)
     given = files.read_json(path).get("heads", {}) if files.exists(path) else {}
     try:
-        return {
-            name: TaskHead(**{**head, "labels": tuple(head["labels"])})
-            for name, head in given.items()
-        }
+        heads = {}
+        for name, head in given.items():
+            lists = {
+                k: tuple(head[k]) for k in ("labels", "range") if k in head
+            }
+            heads[name] = TaskHead(**{**head, **lists})
+        return heads
     except (AttributeError, KeyError, TypeError) as error:
         raise UserError(f"{path}: heads: {error!r}.") from error
 

@@ -395,6 +395,10 @@ def make_config(
         mark |= {"encoder": network.encoder, "embeddings": network.embeddings}
     if network.task:
         mark["task"] = network.task
+    if head and head.range:
+        mark["range"] = list(head.range)
+    if head and head.as_elsewhere:
+        mark["as_elsewhere"] = True
     labels = (head.labels if head else ()) or [
         f"LABEL_{i}" for i in range(sizes.get(LABELS, 0))
     ]

@@ -12,7 +12,7 @@ import functools
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ml_dtypes  # noqa: F401  (gives NumPy the type bfloat16)
@@ -21,6 +21,7 @@ import safetensors
 
 from configure.errors import UserError, first_lines
 from electra_tf import files
+from electra_tf.checkpoints import huggingface_heads as heads
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
@@ -201,28 +202,11 @@ def _shards(path: str) -> dict[str, list[str]]:
 
 # Names there: which network they are of, and what has no place here.
 
-# Default names of tasks for heads whose folder does not say.
-_TASKS = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
-_HEAD_START = {
-    layout.PRETRAINING: "discriminator_predictions.",
-    layout.MASKED_LM: "generator_predictions.",
-    layout.QUESTIONS: "qa_outputs.",
-}
 # Constants that older versions of transformers saved, and a tied copy.
 _BUFFER = re.compile(r"(^|\.)embeddings\.(position_ids|token_type_ids)$")
 _LM_HEAD = "generator_lm_head.weight"
 _WORD_TABLE = "electra.embeddings.word_embeddings.weight"
 _LAYER = re.compile(r"(?:electra\.)?encoder\.layer\.(\d+)\.")
-
-
-def _architecture_of(names: Iterable[str]) -> str:
-    """Tells a class from tensors' names; `BARE` where no head is known."""
-    for architecture, start in _HEAD_START.items():
-        if any(name.startswith(start) for name in names):
-            return architecture
-    if any(name.startswith("sequence_summary.") for name in names):
-        return layout.BARE  # multiple choice; its classifier is another
-    return layout.TAGGING if "classifier.weight" in names else layout.BARE
 
 
 def _spellings(theirs: str) -> list[str]:
@@ -235,14 +219,12 @@ def _spellings(theirs: str) -> list[str]:
     return [*names, _LM_HEAD] if theirs == _WORD_TABLE else names
 
 
-def _why_unused(name: str) -> str | None:
+def _why_unused(name: str, why_no_head: str) -> str | None:
     """Says why a tensor has no place here; None for mere constants."""
     if _BUFFER.search(name):
         return None
-    if name.startswith(("classifier.", "sequence_summary.")):
-        return (
-            f"transformers' classifier, of a task that {CONFIG} does not name"
-        )
+    if name.startswith(("classifier.", "sequence_summary.", "qa_outputs.")):
+        return why_no_head
     if "crossattention" in name:
         return "cross attention of a decoder; the original has none"
     return "no counterpart in the original"
@@ -257,11 +239,12 @@ class _Folder:
         files.check_digest(self._file)
         self.config = layout.read_config(path)  # filled in
         self._stored = _open_tensors(self._file)
-        self.network = self._find_network()
         self._sizes: dict[str, int] = dict(self.config)
         for name in ("classifier.weight", "classifier.out_proj.weight"):
             if name in self._stored:
                 self._sizes[layout.LABELS] = self._stored[name].shape[0]
+        self._kind, self._why_no_head = "", ""  # of its task's head
+        self.network = self._find_network()
         self.tensors = self._match()
         table, scores = self.tensors[_WORD_TABLE], self._stored.get(_LM_HEAD)
         # A masked LM may not score words by a table of its own.
@@ -276,17 +259,28 @@ class _Folder:
             )
 
     def _find_network(self) -> Network:
-        architecture = _architecture_of(self._stored)
-        declared = self.config.get("architectures") or [None]
-        if declared[0] in layout.HEADS:
-            architecture = declared[0]
+        architecture, declared = heads.architecture_of(
+            self.config, self._stored
+        )
         mark = self.config.get(layout.MARK)
         mark = mark if isinstance(mark, dict) else {}
-        task = mark.get("task") or _TASKS.get(architecture, "")
-        if task and (first := self._first_layer()):
-            return Network(layout.SENTENCES, task=task, first=first)
+        labels, path = (
+            self._sizes.get(layout.LABELS, 0),
+            f"{self.path}/{CONFIG}",
+        )
+        kind, detail = heads.kind_of(architecture, self.config, labels, path)
+        self._why_no_head = heads.why_no_head(declared, detail)
+        if detail and not mark.get("task"):
+            return Network(layout.BARE)
+        self._kind = kind
+        if kind:
+            name = heads.default_name(architecture, kind)
+            first = self._first_layer() if mark else HIDDEN
+            return Network(
+                architecture, task=mark.get("task") or name, first=first
+            )
         if architecture != layout.MASKED_LM:
-            return Network(architecture, task=task)
+            return Network(architecture)
         act = self.config["hidden_act"]
         if layout.ACTIVATIONS[act] != "gelu":
             raise UserError(
@@ -305,10 +299,10 @@ class _Folder:
         return Network(architecture, *scopes)
 
     def _first_layer(self) -> str:
-        """Name of a classifier's first layer here; empty where it has none."""
+        """Name of a sentence classifier's first layer here."""
         matrix = self._stored.get("classifier.dense.weight")
         if matrix is None or len(matrix.shape) != 2:
-            return ""
+            return HIDDEN
         identity = np.eye(*matrix.shape, dtype=np.float32)
         is_ours = np.array_equal(matrix.read(), identity)
         return layout.IDENTITY if is_ours else HIDDEN
@@ -360,32 +354,35 @@ class _Folder:
         }
 
     def heads(self) -> dict[str, TaskHead]:
-        kinds = {there: here for here, there in layout.PROBLEMS.items()}
-        kind = kinds.get(self.config.get("problem_type"), "classification")
-        if self.network.architecture == layout.TAGGING:
-            kind = "tagging"
-        elif self.network.architecture != layout.SENTENCES:
+        if not self._kind:
             return {}
-        names = self.config.get("id2label") or {}
-        labels = [names.get(str(i)) for i in range(self._sizes[layout.LABELS])]
-        known = tuple(labels) if None not in labels else ()
-        # A tokenizer of theirs splits words as other text.
-        theirs = not self.config.get(layout.MARK)
-        head = TaskHead(kind, known, as_elsewhere=theirs)
+        path, labels = f"{self.path}/{CONFIG}", ()
+        if self._kind != "question_answering":
+            count = self._sizes[layout.LABELS]
+            labels = heads.labels_of(self.config, count, path)
+        length = self.max_length()
+        head = heads.task_head(self._kind, self.config, labels, length, path)
         return {self.network.task: head}
+
+    def max_length(self) -> int:
+        """The wordpieces that its tokenizer cuts texts to."""
+        positions = self.config["max_position_embeddings"]
+        return heads.read_max_length(self.path, positions)
 
     def dropped(self) -> dict[str, str]:
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {
             name: reason
             for name in self._stored
-            if name not in used and (reason := _why_unused(name))
+            if name not in used
+            and (reason := _why_unused(name, self._why_no_head))
         }
         codes = [tensor.dtype for tensor in self._stored.values()]
         for code, dtype in _NARROW.items():
             if code in codes:
                 notes[f"{dtype} values"] = (
                     f"{codes.count(code)} {dtype} tensors are given as float32"
+                    " (convert_checkpoint --half_precision writes float16)"
                 )
         return notes
 
@@ -411,6 +408,7 @@ class _HuggingFaceWeights(Weights):
             self.hparams |= layout.read_tokenizer(folder.path, words)
             self.vocab_file = _find_vocab(folder.path) or self.vocab_file
         self.heads = folders[0].heads()
+        self.max_length = folders[0].max_length()
 
     def read(self, name: str) -> np.ndarray:
         tensor, pair, i, _ = self._variables[name]

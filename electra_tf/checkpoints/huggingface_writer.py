@@ -179,9 +179,12 @@ def write_huggingface(
                 made = os.path.join(whole, job.below)
                 texts = {CONFIG: config}
                 if vocab:
-                    positions = job.sizes["max_position_embeddings"]
+                    lengths = [job.sizes["max_position_embeddings"]]
+                    lengths += [head.max_length] if head else []
+                    lengths += [weights.max_length]
+                    length = min(filter(None, lengths))
                     texts |= layout.tokenizer_files(
-                        vocab, hparams, positions, words_alone
+                        vocab, hparams, length, words_alone
                     )
                 _write(job, weights, made, texts, half_precision)
                 if vocab:

@@ -70,6 +70,7 @@ class Weights(abc.ABC):
     vocab_file: str | None = None  # a vocabulary that comes with it
     # Heads of fine-tuned tasks, where a file says what they are.
     heads: dict[str, TaskHead] = dataclasses.field(default_factory=dict)
+    max_length: int | None = None  # wordpieces that its tokenizer cuts texts to
 
     @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
@@ -185,6 +186,7 @@ class View(Weights):
             dict(source.hparams),
             source.vocab_file,
             dict(source.heads),
+            source.max_length,
         )
         self._source, self._change, self._more = source, change, more
 
@@ -211,6 +213,43 @@ def with_one_segment(weights: Weights, row: int) -> Weights:
         return np.repeat(own[None], len(value), 0)
 
     return View(weights, dict(weights.specs), change)
+
+
+class _Renamed(View):
+    """Another one's tensors, those that start so under another name."""
+
+    def __init__(self, source: Weights, old: str, new: str) -> None:
+        def renamed(name: str) -> str:
+            return new + name[len(old) :] if name.startswith(old) else name
+
+        self._former = {renamed(name): name for name in source.specs}
+        specs = {n: source.specs[old] for n, old in self._former.items()}
+        super().__init__(source, specs)
+
+    def read(self, name: str) -> np.ndarray:
+        return super().read(self._former[name])
+
+
+def with_task_named(weights: Weights, task: str) -> tuple[Weights, str]:
+    """Gives the only head of a task another name; returns its former one."""
+    tasks = weights.contents.tasks
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
+        raise UserError(
+            f"--task={task}: expected letters, digits, dots, dashes and"
+            " underscores."
+        )
+    if len(tasks) != 1:
+        held = f"heads of {', '.join(tasks)}" if tasks else "no task's head"
+        raise UserError(
+            f"--task={task}: {weights.path} has {held}; expected one head."
+            " Leave --task out."
+        )
+    (former,) = tasks
+    scopes = (f"task_specific/{name}/" for name in (former, task))
+    renamed = _Renamed(weights, *scopes)
+    heads = weights.heads.items()
+    renamed.heads = {task if n == former else n: head for n, head in heads}
+    return renamed, former
 
 
 def select_part(weights: Weights, part: str) -> Weights:

@@ -184,18 +184,6 @@ def test_a_tied_copy_of_the_table(both, whole):
     assert "is not the table of token embeddings" in both.refused()
 
 
-def test_a_sentence_classifiers_head_is_dropped_and_said(one):
-    values = {n: v for n, v in one.tensors().items() if "_pred" not in n}
-    values["classifier.dense.weight"] = np.zeros([6, 6], np.float32)
-    values["classifier.out_proj.weight"] = np.zeros([2, 6], np.float32)
-    one.store(values)
-    one.set_config(architectures=["ElectraForSequenceClassification"])
-    read = one.weights()
-    assert set(read.dropped) == set(n for n in values if "classifier" in n)
-    assert all(n.startswith("electra/") for n in read.specs)
-    assert read.contents.description == "an encoder (no pre-training heads)"
-
-
 @pytest.mark.parametrize(
     ("architecture", "task"),
     [

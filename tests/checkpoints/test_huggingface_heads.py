@@ -1,0 +1,189 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Heads of transformers' classes as heads of tasks."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from electra_tf.checkpoints.contents import HIDDEN, TaskHead
+from electra_tf.checkpoints.huggingface_layout import Network
+from electra_tf.checkpoints.weights import MemoryWeights
+from tests.checkpoints.conftest import arrays, same_tensors
+from tests.conftest import read_json
+
+SENTENCES = "ElectraForSequenceClassification"
+TAGGING = "ElectraForTokenClassification"
+QUESTIONS = "ElectraForQuestionAnswering"
+UNNAMED = ("LABEL_0", "LABEL_1", "LABEL_2")
+
+
+@pytest.fixture
+def saved(out):
+    """A factory of folders as transformers saves them."""
+
+    def make(architecture, task, count=3, **config):
+        sizes = {"number of labels": count}
+        network = Network(architecture, task=task, first=HIDDEN)
+        values = arrays(network, **sizes)
+        weights = MemoryWeights(values)
+        kinds = {SENTENCES: "classification", TAGGING: "tagging"}
+        weights.heads = {task: TaskHead(kinds.get(architecture, ""))}
+        out.write(weights)
+        out.without_digests()
+        stated = {"electra_tf": None, "problem_type": None, "id2label": None}
+        out.set_config(**{**stated, **config})
+        return out, values
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("problem", "count", "kind"),
+    [
+        (None, 3, "classification"),
+        (None, 2, "classification"),
+        (None, 1, "regression"),
+        ("single_label_classification", 2, "classification"),
+        ("multi_label_classification", 3, "multilabel"),
+        ("multi_label_classification", 1, "multilabel"),
+        ("regression", 1, "regression"),
+    ],
+)
+def test_a_sentence_head_is_of_the_type_of_its_problem(
+    problem, count, kind, saved
+):
+    folder, values = saved(SENTENCES, kind, count, problem_type=problem)
+    read = folder.weights()
+    same_tensors(read, values)
+    assert read.heads[kind].kind == kind and not read.dropped
+    assert read.heads[kind].labels == UNNAMED[:count]
+    assert read.heads[kind].as_elsewhere
+
+
+@pytest.mark.parametrize(
+    ("architecture", "task", "kind"),
+    [
+        (TAGGING, "chunk", "tagging"),
+        (QUESTIONS, "squad", "question_answering"),
+        (SENTENCES, "classification", "classification"),
+    ],
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_head_is_read_by_its_class_or_its_tensors(
+    architecture, task, kind, declared, saved
+):
+    classes = [architecture] if declared else None
+    folder, _ = saved(architecture, task, architectures=classes)
+    assert folder.weights().heads[task].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("id2label", "words"),
+    [
+        ({"0": "a", "2": "c"}, r"names 0, 2 \(no 1\), but the head has 3"),
+        ({"0": "a", "1": "b", "2": "c", "3": "d"}, r"\('3'\)"),
+        ({}, "id2label names nothing"),
+        ({"0": "a", "1": "b", "2": "a"}, "names 'a' twice"),
+        ({"0": "a", "1": None, "2": "c"}, r"id2label\.1 is None"),
+        (["a", "b", "c"], "expected an object"),
+    ],
+)
+def test_labels_that_are_not_named_one_by_one_are_refused(
+    id2label, words, saved
+):
+    folder, _ = saved(TAGGING, "chunk", id2label=id2label)
+    message = folder.refused()
+    assert f"{folder}/config.json" in message and "Correct it" in message
+    assert re.search(words, message)
+
+
+def test_an_unknown_problem_is_refused_by_name(saved):
+    folder, _ = saved(SENTENCES, "classification", problem_type="ranking")
+    assert "problem_type is 'ranking'; expected one of" in folder.refused()
+
+
+@pytest.mark.parametrize(
+    ("config", "count", "named"),
+    [
+        ({"problem_type": "regression"}, 3, "regression of 3 numbers"),
+        ({"problem_type": "single_label_classification"}, 1, "of one label"),
+        ({"architectures": ["ElectraForRelations"]}, 2, "ElectraForRelations"),
+    ],
+)
+def test_a_head_that_no_task_has_is_dropped_with_a_remedy(
+    config, count, named, saved
+):
+    folder, values = saved(SENTENCES, "x", count, **config)
+    read = folder.weights()
+    assert not read.heads and not read.contents.tasks
+    assert set(read.dropped) == {
+        name for name in folder.tensors() if name.startswith("classifier.")
+    }
+    (reason,) = set(read.dropped.values())
+    assert named in reason and "--init_checkpoint" in reason
+    assert len(read.specs) == len(values) - 4
+
+
+def test_multiple_choice_is_dropped_by_its_name(saved):
+    folder, _ = saved("ElectraModel", "", count=1)
+    values = folder.tensors()
+    values["sequence_summary.summary.weight"] = np.zeros([6, 6], np.float32)
+    values["classifier.weight"] = np.zeros([1, 6], np.float32)
+    folder.store(values)
+    folder.set_config(architectures=["ElectraForMultipleChoice"])
+    (reason,) = set(folder.weights().dropped.values())
+    assert "head of ElectraForMultipleChoice (it chooses" in reason
+
+
+@pytest.mark.parametrize(
+    ("stated", "length"),
+    [(8, 8), (int(1e30), 12), (1e30, 12), (512, 12), (None, 12)],
+)
+def test_the_length_is_the_tokenizers_within_the_positions(
+    stated, length, saved
+):
+    folder, _ = saved(SENTENCES, "classification")
+    config = {"model_max_length": stated, "do_lower_case": True}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    read = folder.weights()
+    assert read.max_length == length
+    assert read.heads["classification"].max_length == length
+
+
+@pytest.mark.parametrize("stated", [0, -1, "512", True])
+def test_a_length_that_is_none_is_refused(stated, saved):
+    folder, _ = saved(SENTENCES, "classification")
+    config = {"model_max_length": stated}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    assert f"model_max_length is {stated!r}" in folder.refused()
+
+
+def test_a_folder_written_again_keeps_what_its_head_is(saved, tmp_path):
+    names = {"0": "no", "1": "yes", "2": "perhaps"}
+    folder, values = saved(SENTENCES, "classification", id2label=names)
+    again = type(folder)(tmp_path / "again")
+    again.write(folder.weights())
+    assert again.config()["id2label"] == names
+    assert again.weights().heads == folder.weights().heads
+    same_tensors(again.weights(), values)
+    for name, value in folder.tensors().items():
+        assert again.tensors()[name].tobytes() == value.tobytes()
+
+
+def test_a_regression_keeps_its_range(out):
+    head = TaskHead("regression", range=(0.0, 5.0))
+    weights = MemoryWeights(
+        arrays(
+            Network(SENTENCES, task="sts", first=HIDDEN),
+            **{"number of labels": 1},
+        )
+    )
+    weights.heads = {"sts": head}
+    out.write(weights)
+    assert out.weights().heads["sts"].range == (0.0, 5.0)
+    out.set_config(electra_tf={"task": "sts", "range": [5, 0]})
+    assert "electra_tf.range is [5, 0]" in out.refused()
+    assert read_json(out / "config.json")["problem_type"] == "regression"
