@@ -9,6 +9,7 @@ content. Every tensor is either written bit for bit or listed with the reason.
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import json
 import os
@@ -31,6 +32,7 @@ from electra_tf.checkpoints.weights import (
     extend_positions,
     select_part,
     selected,
+    with_task_named,
 )
 from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 
@@ -96,6 +98,11 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "round to float16, half the bytes; in Hugging Face folders alone",
         ),
         (
+            *("task", None, "NAME"),
+            "name of the task whose head SOURCE holds (default: the one that it"
+            " has, or for transformers' heads chunk, squad or their type)",
+        ),
+        (
             *("extend_positions", int, "N"),
             "make the position tables N rows long: new rows repeat the table"
             " from its start, surplus rows are cut",
@@ -110,6 +117,9 @@ def main(args: argparse.Namespace) -> None:
     source.heads = source.heads or _heads(source, args.source)
     hparams, assumed = _hparams(source, args)
     weights, changes, rows = source, [], args.extend_positions
+    if args.task is not None:
+        weights, former = with_task_named(weights, args.task)
+        changes.append(f"the head of {former} is that of {args.task} (--task)")
     if rows is not None:
         weights = extend_positions(weights, rows)
         changes.append(describe_extension(source, rows))
@@ -170,7 +180,8 @@ def main(args: argparse.Namespace) -> None:
         raise
     reasons: dict[str, list[str]] = {}
     for name, reason in {**weights.dropped, **dropped}.items():
-        reasons.setdefault(reason, []).append(name)
+        remedy = _remedy(reason, is_written=name in dropped)
+        reasons.setdefault(reason + remedy, []).append(name)
     if is_folder:  # What was written is looked at again.
         from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
@@ -200,12 +211,33 @@ def _heads(source: Weights, path: str) -> dict[str, TaskHead]:
     if not source.contents.tasks:
         return {}
     if loading.is_finetuned(path):
-        return {task.name: task.head for task in loading.read_run(path)[-1]}
+        tasks = loading.read_run(path)[-1]
+        return {
+            task.name: dataclasses.replace(
+                task.head, max_length=task.config.max_seq_length
+            )
+            for task in tasks
+        }
     known = (task for task in source.contents.tasks if task in BUILT_IN)
     return {
         task: TaskHead(BUILT_IN[task].type, BUILT_IN[task].labels or ())
         for task in known
     }
+
+
+def _remedy(reason: str, is_written: bool) -> str:
+    """Returns what keeps something that a conversion drops.
+
+    `is_written`: the format of the result cannot hold it; else it is not part
+    of what is converted.
+    """
+    if "--" in reason:
+        return ""
+    if is_written:
+        return " (--output_format=native keeps it)"
+    if reason.startswith("not of the "):
+        return " (--part=all keeps it)"
+    return " (keep SOURCE to use it)"
 
 
 def _heads_held(weights: Weights) -> dict[str, TaskHead]:

@@ -87,7 +87,8 @@ def main(args: argparse.Namespace) -> int:
     own = {source.kind() for source in shared_flags.make_sources(args, {})}
     if predictor.task.spec.format or own == {"text"}:
         args.format = args.format or kind
-    run = shared_flags.Run(args, columns)
+    optional = predictor.answerer.optional
+    run = shared_flags.Run(args, columns, optional=optional)
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
 
     def items() -> Iterator[Any]:

@@ -134,7 +134,9 @@ def chosen_columns(
 
 
 def make_sources(
-    args: argparse.Namespace, columns: Mapping[str, Sequence[int | str]]
+    args: argparse.Namespace,
+    columns: Mapping[str, Sequence[int | str]],
+    optional: frozenset[str] = frozenset(),
 ) -> list[Source]:
     """Returns the files to read; none of them is opened."""
     if getattr(args, "text", None):
@@ -143,7 +145,7 @@ def make_sources(
         return []
     key = None if args.id_column is None else _column(args.id_column)
     return [
-        Source(path, args.format, columns, key, args.header)
+        Source(path, args.format, columns, optional, key, args.header)
         for path in args.inputs or [STDIN]
     ]
 
@@ -182,8 +184,10 @@ class Run:
         args: argparse.Namespace,
         columns: Mapping[str, Any] = TEXT_COLUMNS,
         bar: bool = True,
+        optional: frozenset[str] = frozenset(),
     ) -> None:
-        self.sources = make_sources(args, chosen_columns(args.columns, columns))
+        chosen = chosen_columns(args.columns, columns)
+        self.sources = make_sources(args, chosen, optional)
         self.rows = 0
         sizes = [source.lines.size() for source in self.sources]
         self._bar = tqdm.tqdm(
