@@ -16,6 +16,7 @@ from electra_tf import files
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, encoder_config, merged
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
+from electra_tf.finetuning.inheritance import inherited_hparams
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -143,6 +144,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
                 " init_checkpoint to null."
             ) from error
         adopted = _sizes_of(config, weights)
+        adopted |= inherited_hparams(config, weights)
         run = read_config(formats.home_of(weights.path)) or {}
         if "task_names" not in run:  # Pre-trained, and by this project.
             length = run.get("max_seq_length", config.max_seq_length)

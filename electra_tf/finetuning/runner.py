@@ -23,6 +23,7 @@ from electra_tf.checkpoints.formats import home_of
 from electra_tf.files import is_directory, list_directory
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
+from electra_tf.finetuning.inheritance import with_inherited_heads
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
@@ -104,6 +105,12 @@ class _Run:
             home = home_of(str(start.config.init_checkpoint))
             for task in self.tasks:  # Those in the data may be others now.
                 task.take_labels_of(home)
+        if start.weights is not None and not self._by_majority:
+            self._weights, notes = with_inherited_heads(
+                start.weights, self.tasks, start.config.do_train
+            )
+            for note in notes:
+                console.line(note)
         self._preprocessor = Preprocessor(start.config, self.tasks)
         self._files = ResultsFiles(
             start.config, console, self.tasks, start.weights

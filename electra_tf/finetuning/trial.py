@@ -25,6 +25,7 @@ from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.checkpoints.formats import BEST, changed, open_weights
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
+from electra_tf.finetuning.inheritance import with_inherited_heads
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import TASK_FILE, Task
@@ -321,7 +322,7 @@ class Trial(Run):
     def load(self, path: str) -> None:
         allowed = self.config.allow_missing
         try:
-            weights = open_weights(path)
+            weights, _ = with_inherited_heads(open_weights(path), self._tasks)
             for task in self._tasks:
                 task.check_head(weights.heads.get(task.name), path)
             found = assign(weights, self.model.variables, allow_missing=allowed)
