@@ -10,6 +10,7 @@ row's end they are "", and numbers 0. docs/export.md says what each gives.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -29,7 +30,8 @@ class TextModule(signatures.TaskModule):
     ) -> None:
         # Texts of similar length computed together; 0: all.
         self.rows_at_once = rows_at_once
-        self.has_pairs = task.spec.columns.get("text_b") is not None
+        self.has_pairs = task.may_have_pairs
+        self.pairs_are_optional = task.pairs_are_optional
         super().__init__(loaded, task)
 
     def extra_config(self) -> dict[str, Any]:
@@ -69,9 +71,25 @@ class TextModule(signatures.TaskModule):
     def text_signatures(self) -> signatures.Signatures:
         # The arguments' names are the inputs' names.
         compute, count = self.compute_text, 2
-        if not self.has_pairs:
+        if self.pairs_are_optional:
+            compute = self._compute_text_or_pair()
+        elif not self.has_pairs:
             compute, count = (lambda text: self.compute_text(text)), 1
         return {"serve_text": signatures.text_function(compute, count)}
+
+    def _compute_text_or_pair(self) -> Callable[..., signatures.Outputs]:
+        """Returns `compute_text` with second texts that may be left out."""
+        not_given = tf.constant([], tf.string)
+
+        def compute(
+            text: tf.Tensor, text_pair: tf.Tensor = not_given
+        ) -> signatures.Outputs:
+            empty = tf.fill(tf.shape(text), "")
+            return self.compute_text(
+                text, signatures.given_or(text_pair, empty)
+            )
+
+        return compute
 
     def _head_output(self, inputs: signatures.Inputs) -> tf.Tensor:
         encoded = self.loaded.model.encoder(*inputs, None)

@@ -104,7 +104,7 @@ def cut(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
     return tf.gather(ids, places, batch_dims=1)
 
 
-def _or_else(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
+def given_or(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
     """Takes the second where the first is None or without elements."""
     if given is None:
         return derived
@@ -284,12 +284,12 @@ class ServingModule(tf.Module, abc.ABC):
         with tf.control_dependencies([check]):
             input_ids = tf.identity(input_ids)
         is_real = tf.cast(input_ids != self.tokenizer.pad_id, tf.int32)
-        mask = second = _or_else(input_mask, is_real)
+        mask = second = given_or(input_mask, is_real)
         if not self.ALL_SECOND:
             is_sep = tf.cast(input_ids == self.tokenizer.sep_id, tf.int32)
             after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
             second = after * mask
-        own = (input_ids, mask, _or_else(segment_ids, second), *self.rows)
+        own = (input_ids, mask, given_or(segment_ids, second), *self.rows)
         return Inputs(*transformer.checked_inputs(*own))
 
     def root(self) -> Any:

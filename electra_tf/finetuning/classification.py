@@ -72,6 +72,24 @@ class TextTask(Task):
     def label_splits(self) -> tuple[str, ...]:
         return ("train", "dev") if self.given_labels is None else ()
 
+    @property
+    def may_have_pairs(self) -> bool:
+        """Whether an example may have a second text."""
+        return self.pairs_are_optional or "text_b" in self._columns
+
+    @property
+    def pairs_are_optional(self) -> bool:
+        """Whether an example has one text or two, as it comes.
+
+        So it is where nothing but a checkpoint describes the task.
+        """
+        return not self._columns
+
+    @property
+    def _columns(self) -> Columns:
+        columns = self.spec.columns
+        return {n: c for n, c in columns.items() if c is not None}
+
     @explains_bad_rows
     def get_examples(self, split: str) -> list[TextExample]:
         """Reads a split; unordered training pairs come in both orders."""
@@ -332,6 +350,12 @@ class RegressionTask(TextTask):
     @property
     def given_labels(self) -> tuple[Any, ...] | None:
         return self.spec.range
+
+    @property
+    def head(self) -> TaskHead:
+        limits = self.given_labels or self._known_labels
+        limits = None if limits is None else tuple(limits)
+        return dataclasses.replace(super().head, range=limits)
 
     @property
     def value_range(self) -> tuple[float, float]:

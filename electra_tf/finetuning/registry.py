@@ -494,6 +494,15 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
     )
 
 
+def find_spec(config: FinetuningConfig, name: str) -> TaskSpec | None:
+    """Returns the description of a task; None for one written in Python."""
+    if config.task_config is not None:
+        own = read_task_config(config.task_config)
+        if own.name == name:
+            return own
+    return BUILT_IN.get(name)
+
+
 def read_task_config(path: str) -> TaskSpec:
     """Reads a task's JSON file."""
     if not path.endswith(".json"):

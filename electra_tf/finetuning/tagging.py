@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, listed
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101
+# Letters of other schemes that mark what one of BIOES marks, likeliest first.
+_INSTEAD = {"S": "UBI", "E": "LI", "B": "I"}
 
 
 @dataclasses.dataclass
@@ -165,6 +167,15 @@ class TaggingTask(Task):
         starts = self._type_change_starts_span
         return super().fingerprint() | {"type_change_starts_span": starts}
 
+    def use_labels(self, found: dict[str, int]) -> None:
+        super().use_labels(found)
+        self._labels_of_model = False
+
+    def use_labels_of_model(self, labels: Sequence[str]) -> None:
+        """Takes the labels of a trained head, in the order of its outputs."""
+        self.use_labels({label: i for i, label in enumerate(labels)})
+        self._labels_of_model = True
+
     def labels_path(self) -> str:
         debug = "debug_" if self.config.debug else ""
         return os.path.join(
@@ -223,7 +234,7 @@ class TaggingTask(Task):
         """Returns label ids, or None (reported) if a label is unknown."""
         if not sentence.tags:
             return [0] * len(sentence.words)
-        labels = self._labels_of(sentence)
+        labels = [*map(self._known_label, self._labels_of(sentence))]
         for i, label in enumerate(labels):
             if label not in self.label_mapping:
                 self.row_report.add(
@@ -235,6 +246,22 @@ class TaggingTask(Task):
                 )
                 return None
         return [self.label_mapping[label] for label in labels]
+
+    def knows(self, label: str) -> bool:
+        """Whether a label of the BIOES scheme has one of those in use."""
+        return self._known_label(label) in self.label_mapping
+
+    def _known_label(self, label: str) -> str:
+        """Returns a label of the BIOES scheme in that of the labels in use.
+
+        A head of transformers may know BIO, IO or BILOU tags alone.
+        """
+        if label in self.label_mapping or self.is_token_level:
+            return label
+        letter, dash, kind = label.partition("-")
+        others = (f"{x}{dash}{kind}" for x in _INSTEAD.get(letter, ""))
+        known = (name for name in others if name in self.label_mapping)
+        return next(known, label)
 
     @explains_bad_rows
     def find_labels(self) -> dict[str, int] | None:

@@ -54,12 +54,14 @@ class Answerer(abc.ABC):
 
     Attributes:
       columns: the values of a question, and what files call them.
+      optional: those of them that a question need not have.
       fed: names of the task's own features that its head reads besides the
         shared ones, all int32 [L].
       outputs: names of the head's outputs that answers are made of.
     """
 
     columns: dict[str, tuple[str, ...]]
+    optional: frozenset[str] = frozenset()
     fed: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("logits",)
 
@@ -146,24 +148,37 @@ def _is_pair(item: Any) -> bool:
     )
 
 
+def _has_second(item: Any) -> bool:
+    """Whether a question about texts has a second one."""
+    if isinstance(item, Mapping):
+        return any(item.get(name) is not None for name in _SECOND)
+    return not isinstance(item, str | bytes) and len(item) == 2
+
+
 class TextAnswerer(Answerer):
     """Asks about texts or pairs of texts.
 
     An item is a text, a pair `("one", "two")`, or a mapping with `text` (or
-    `text_a`) and, for pairs, `text_pair` (or `text_b`).
+    `text_a`) and, for pairs, `text_pair` (or `text_b`). A task that only a
+    checkpoint describes takes texts and pairs alike.
     """
 
     def __init__(self, task: TextTask) -> None:
         super().__init__(task)
         self.columns = {"text_a": _FIRST}
         self._expected = "a text"
-        if task.spec.columns.get("text_b") is not None:
+        if task.may_have_pairs:
             self.columns["text_b"] = _SECOND
             self._expected = "a pair of texts"
+        if task.pairs_are_optional:
+            self.optional = frozenset({"text_b"})
+            self._expected = "a text, or a pair of texts"
 
     def example(self, item: Any, number: int) -> TextExample:
         names = [*self.columns.values()]
         alone = "text_b" not in self.columns
+        if self.optional and not _has_second(item):
+            names = names[:1]
         if alone and isinstance(item, Mapping) and any(map(item.get, _SECOND)):
             raise BadInputError(item, self._expected)
         first, second = (*_texts_of(item, names, self._expected), None)[:2]

@@ -94,7 +94,7 @@ class Embedder:
                 f"max_length {max_length}: expected 3 to {positions}, the"
                 " positions of the model"
             )
-        length = max_length or getattr(loaded, "max_length", positions)
+        length = max_length or loaded.max_length or positions
         return cls(encoder, loaded.tokenizer, length, batch_size)
 
     def __call__(

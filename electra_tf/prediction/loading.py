@@ -18,6 +18,11 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.weights import assign, with_one_segment
+from electra_tf.finetuning.described import (
+    make_config,
+    make_tasks,
+    open_described,
+)
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import TASK_FILE, Task
@@ -44,6 +49,8 @@ class FinetunedModel:
     folder: str  # of the run: its config.json, vocab.txt and checkpoints
     checkpoint: str  # prefix of the weights
     global_step: int | None  # updates done, or None where the file does not say
+    # Wordpieces that its tokenizer cuts texts to, where a file states it.
+    max_length: int | None = None
 
     def task(self, name: str | None = None) -> Task:
         return self.tasks[self.task_index(name)]
@@ -74,20 +81,29 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     try:
         assign(weights, model.variables)
     except UserError as error:
+        if weights.kind == "huggingface":
+            raise
         raise UserError(
             f"{error}\n(The model was built from {home}/"
             f"{checkpointing.CONFIG_FILE}, its labels as the run found them; if"
             " the task or its labels have changed since, put them back, or"
             " train anew.)"
         ) from error
-    place = (home, checkpoint, weights.global_step)
+    place = (home, checkpoint, weights.global_step, weights.max_length)
     return FinetunedModel(config, tuple(tasks), model, tokenizer, *place)
 
 
 def read_run(
     folder: str, **overrides: Any
 ) -> tuple[FinetuningConfig, Tokenizer, list[Task]]:
-    """Reads a fine-tuning run's settings and tasks, without its weights."""
+    """Reads a fine-tuned model's settings and tasks, without its weights."""
+    if weights := open_described(folder):
+        config = make_config(weights, overrides)
+        check_vocab(config.vocab_file)
+        tokenizer = open_tokenizer(
+            config.vocab_file, config.do_lower_case, config.strip_accents
+        )
+        return config, tokenizer, make_tasks(config, tokenizer, weights)
     home, _ = find_run(folder)
     config = _read_config(home, overrides)
     check_vocab(config.vocab_file)
@@ -117,7 +133,9 @@ def read_run(
 def is_finetuned(path: str) -> bool:
     """Whether a path is of a fine-tuned model, not a pre-trained one."""
     home = formats.home_of(formats.placed(path).rstrip("/") or "/")
-    return "task_names" in (checkpointing.read_config(home) or {})
+    if "task_names" in (checkpointing.read_config(home) or {}):
+        return True
+    return open_described(path) is not None
 
 
 def load(
@@ -139,6 +157,8 @@ def read_settings(
     if not is_finetuned(path):
         return read_pretrained(path, vocab_file)[1]
     stated = {"vocab_file": vocab_file} if vocab_file else {}
+    if weights := open_described(path):
+        return make_config(weights, stated)
     return _read_config(find_run(path)[0], stated)
 
 
@@ -177,8 +197,11 @@ def encoder_of(
 
 def find_run(folder: str) -> tuple[str, str]:
     """The run's own directory, and the prefix of the weights to take."""
+    if weights := open_described(folder):
+        return weights.path, weights.path
     place, checkpoint = formats.placed(folder).rstrip("/") or "/", None
     place = place.removesuffix(".index")
+    _refuse_other_head(place)
     if not tf.io.gfile.isdir(place):
         if not tf.io.gfile.exists(place + ".index"):
             found = sorted(tf.io.gfile.glob(f"{place}_*"))
@@ -203,6 +226,22 @@ def find_run(folder: str) -> tuple[str, str]:
             " were removed"
         )
     return home, checkpoint
+
+
+def _refuse_other_head(path: str) -> None:
+    """Raises where a Hugging Face folder holds no head of a task."""
+    if not (tf.io.gfile.isdir(path) and formats.hugging_face_file(path)):
+        return
+    weights = formats.open_weights(path)
+    reasons = [text for text in weights.dropped.values() if "head of" in text]
+    classes = (checkpointing.read_config(path) or {}).get("architectures")
+    what = reasons[0] if reasons else weights.contents.description
+    named = f" {classes[0]}:" if classes and not reasons else ""
+    raise UserError(
+        f"{path}: no head of a task to ask:{named} {what}. For its encoder"
+        " there are embed and export_model --head=encoder, for a pre-trained"
+        " model also fill_mask and inspect_tokens."
+    )
 
 
 def _has_config(folder: str) -> bool:

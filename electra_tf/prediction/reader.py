@@ -54,6 +54,9 @@ class Source:
     columns: Columns = dataclasses.field(
         default_factory=lambda: {"text": ("text", 0)}
     )
+    # Those of them that a question need not have: taken where a header or a
+    # key has one of their names, or where only a number is given.
+    optional: frozenset[str] = frozenset()
     id_column: int | str | None = None  # to hand on; None for none
     # Whether the first row of TSV or CSV names columns; None: it does if it
     # holds a name of each column, and what looks like a header of other names
@@ -92,17 +95,20 @@ class Source:
             self.path, self.format, _BY_EXTENSION, "--format"
         )
 
+    def _required(self) -> list[str]:
+        return [name for name in self.columns if name not in self.optional]
+
     def _bad(self, line: int, found: str, expected: str) -> Read:
         found = files.shortened(found)
         return Read(self.path, line, found=found, expected=expected)
 
     def _read_text(self) -> Iterator[Read]:
-        if len(self.columns) > 1:
+        name, *others = self._required()
+        if others:
             raise UserError(
                 f"{self.path}: this model asks for {' and '.join(self.columns)}"
                 "; plain text has one of them: use tsv, csv or jsonl"
             )
-        (name,) = self.columns
         for number, text, found, expected in self.lines:
             if text is None:
                 yield self._bad(number, found, expected)
@@ -154,6 +160,8 @@ class Source:
         for name, options in self.columns.items():
             key = next((o for o in options if o in row), None)
             if (value := row.get(key)) is None:
+                if name in self.optional:
+                    continue
                 found = keys if key is None else f"{key}: null"
                 expected = f"a value of the key {_names(options)}"
                 return self._bad(number, found, expected)
@@ -194,7 +202,8 @@ class Source:
     def _has_header(self, cells: Sequence[str]) -> bool:
         if self.header is not None:
             return self.header
-        return all({*cells} & {*options} for options in self.columns.values())
+        required = (self.columns[name] for name in self._required())
+        return all({*cells} & {*options} for options in required)
 
     def _refuse_unknown_header(
         self, first: tables.Row, second: tables.Row
@@ -228,6 +237,9 @@ class Source:
             there = [o for o in options if o in (header or ())][:1]
             found = [i for i, cell in enumerate(header or ()) if cell in there]
             numbers = [o for o in options if isinstance(o, int)]
+            if name in self.optional and not found:
+                if len(numbers) < len(options):
+                    continue
             if len(found) > 1 or not (found or numbers):
                 count = "several columns" if there else "no column"
                 flag = f"--columns={name}" if name else "--id_column"

@@ -264,7 +264,8 @@ def read_pretrained(
     if weights.vocab_file:
         refuse_other_vocab(vocab, weights.vocab_file, weights.path)
     positions = weights.contents.sizes.max_position_embeddings
-    trained = min(run.get("max_seq_length", positions), positions)
+    stated = run.get("max_seq_length") or weights.max_length or positions
+    trained = min(stated, positions)
     length = given.get("max_seq_length", trained)
     config = model_config(hparams, vocab, length)
     return weights, config, frozenset({*weights.hparams, *run, *given})

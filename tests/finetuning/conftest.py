@@ -10,6 +10,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf2
 from electra_tf.finetuning import registry, runner
 from electra_tf.training.summaries import Console
+from tests.transformers_folders import transformers_folder  # noqa: F401
 
 WORDS = ["the", "of", "and", "in", "to"]
 

@@ -1,0 +1,171 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Fine-tuned models of which only the checkpoint is there.
+
+A checkpoint that states what its heads are (a Hugging Face folder, and what
+`convert_checkpoint` makes of one) needs no run's files: settings and tasks
+follow from it.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.contents import HIDDEN, TaskHead
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.finetuning.registry import TYPES, TaskSpec
+from electra_tf.finetuning.task import Task
+from electra_tf.text.tokenization import Tokenizer
+from electra_tf.training.checkpointing import read_config
+
+# Settings of a head that transformers trained; its own tokenizer cuts words
+# off only where they do not fit, and SQuAD's null threshold is 0 there.
+_OF_TRANSFORMERS = {
+    "tagging": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
+    "question_answering": {"qa_na_threshold": 0.0},
+}
+_SENTENCES = ("classification", "multilabel", "regression")
+_LEAST_LENGTH = 5  # as `max_seq_length` must be
+_TAG = re.compile(r"O|[BIESLU]-.+|[BIESLU]")
+
+
+def open_described(path: str) -> Weights | None:
+    """Opens a checkpoint that states what its heads are; None for others.
+
+    A run's own config.json goes before such statements.
+    """
+    path = formats.placed(path).rstrip("/") or "/"
+    if not formats.describes_itself(path):
+        return None
+    if "task_names" in (read_config(formats.home_of(path)) or {}):
+        return None
+    weights = formats.open_weights(path)
+    return weights if heads_of(weights) else None
+
+
+def heads_of(weights: Weights) -> dict[str, TaskHead]:
+    """Returns the heads that a checkpoint holds and describes."""
+    tasks = weights.contents.tasks
+    return {name: h for name, h in weights.heads.items() if name in tasks}
+
+
+def head_hparams(weights: Weights, name: str) -> dict[str, Any]:
+    """Returns the hparams that the head of a task was trained with."""
+    head, scope = weights.heads[name], f"task_specific/{name}/"
+    has = weights.contents.has
+    hparams: dict[str, Any] = {}
+    if head.kind in _SENTENCES:
+        two = has(f"{scope}{HIDDEN}/")
+        hparams["classification_head_layers"] = 1 + int(two)
+        hparams["pooling"] = head.pooling
+    elif head.kind == "tagging":
+        hparams["fix_tagging_casing"] = head.as_elsewhere
+    elif head.kind == "question_answering":
+        hparams["joint_prediction"] = has(f"{scope}qa_hidden/")
+        names = ("dense_2/", "dense_3/")
+        hparams["answerable_classifier"] = has(f"{scope}{names[0]}")
+        hparams["answerable_uses_start_logits"] = has(f"{scope}{names[1]}")
+    if head.as_elsewhere:
+        hparams |= _OF_TRANSFORMERS.get(head.kind, {})
+    return hparams
+
+
+def make_config(
+    weights: Weights, overrides: Mapping[str, Any]
+) -> FinetuningConfig:
+    """Returns the settings of a model that its checkpoint describes."""
+    heads = heads_of(weights)
+    for name in ("task_config", "data_dir"):
+        if overrides.get(name):
+            raise UserError(
+                f"--{name}={overrides[name]}: {weights.path} describes its"
+                " task itself. Leave the flag out."
+            )
+    stated = {**weights.contents.hparams(), **weights.hparams}
+    names = (*SIZE_HPARAMS, *TOKENIZER_HPARAMS)
+    hparams = {name: stated[name] for name in names if name in stated}
+    for name in heads:
+        hparams |= head_hparams(weights, name)
+    lengths = [head.max_length for head in heads.values() if head.max_length]
+    positions = weights.contents.sizes.max_position_embeddings
+    length = overrides.get("max_seq_length") or min([positions, *lengths])
+    if length < _LEAST_LENGTH:
+        raise UserError(
+            f"{weights.path}: its tokenizer cuts texts to {length} wordpieces;"
+            f" expected {_LEAST_LENGTH} or more. Correct model_max_length in"
+            " tokenizer_config.json."
+        )
+    hparams |= _question_hparams(length)
+    hparams |= {
+        "task_names": list(heads),
+        "max_seq_length": length,
+        "init_checkpoint": weights.path,
+        "model_dir": weights.path,
+    }
+    if weights.vocab_file:
+        hparams["vocab_file"] = weights.vocab_file
+    elif not overrides.get("vocab_file"):
+        raise UserError(
+            f"{weights.path}: no vocabulary (vocab.txt or tokenizer.json)."
+            " Download the model's tokenizer files into it, or pass"
+            " --vocab_file."
+        )
+    layers = [("file", hparams), ("argument", overrides)]
+    name = os.path.basename(os.path.abspath(weights.path))
+    return FinetuningConfig.from_layers(name, "", layers, "file")
+
+
+def _question_hparams(length: int) -> dict[str, int]:
+    """Returns lengths of questions and strides that windows have room for."""
+    defaults = FinetuningConfig.default_hparams()
+    half = max(1, (length - 3) // 2)
+    return {
+        "max_query_length": half,
+        "doc_stride": min(defaults["doc_stride"], half),
+        "beam_size": min(defaults["beam_size"], length),
+    }
+
+
+def make_tasks(
+    config: FinetuningConfig, tokenizer: Tokenizer, weights: Weights
+) -> list[Task]:
+    """Returns the tasks of the heads that a checkpoint describes."""
+    return [
+        _make_task(config, tokenizer, weights, name, head)
+        for name, head in heads_of(weights).items()
+    ]
+
+
+def _make_task(
+    config: FinetuningConfig,
+    tokenizer: Tokenizer,
+    weights: Weights,
+    name: str,
+    head: TaskHead,
+) -> Task:
+    settings: dict[str, Any] = {}
+    if head.kind in ("classification", "multilabel"):
+        settings["labels"] = head.labels
+    elif head.kind == "regression":
+        # transformers' answers are in the units of the labels.
+        settings["range"] = head.range or (0.0, 1.0)
+    elif head.kind == "tagging":
+        spans = all(map(_TAG.fullmatch, head.labels))
+        settings["tags"] = "spans" if spans else "words"
+    spec = TaskSpec(name, head.kind, **settings)
+    task = TYPES[head.kind](config, spec, tokenizer)
+    if head.kind == "tagging":
+        task.use_labels_of_model(head.labels)
+    if head.kind != "question_answering" and not (
+        head.labels or head.kind == "regression"
+    ):
+        raise UserError(
+            f"{weights.path}: the names of the labels of {name} are not"
+            " stated. Convert the folder of the run that trained it."
+        )
+    return task
