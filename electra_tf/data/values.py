@@ -1,0 +1,72 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Values of JSON files, read by their meaning where that is certain.
+
+Other programs write a number where a text belongs, a text where a number
+does, and `"true"` for true. Each function returns the value, or None where
+its meaning is uncertain; `described` names such a value in a message.
+"""
+
+import re
+from typing import Any
+
+from electra_tf.files import shortened
+
+# Larger ones of a float have lost digits.
+_MAX_EXACT_FLOAT = 2**53
+_INTEGER_TEXT = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def as_text(value: Any) -> str | None:
+    """Reads a text; an integer is its decimal text.
+
+    Not a number with a fraction, whose digits a parser may have changed.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def as_id(value: Any) -> str | None:
+    """Reads an id; a whole number, 5 and 5.0 alike, is its decimal text."""
+    if isinstance(value, float):
+        value = as_integer(value)
+    return as_text(value)
+
+
+def as_integer(value: Any) -> int | None:
+    """Reads an integer: a number without a fraction, or the text of one."""
+    if isinstance(value, str):
+        match = _INTEGER_TEXT.fullmatch(value.strip())
+        return int(match[1]) if match else None
+    if isinstance(value, float):
+        is_exact = value.is_integer() and abs(value) < _MAX_EXACT_FLOAT
+        return int(value) if is_exact else None
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_integer else None
+
+
+def as_flag(value: Any) -> bool | None:
+    """Reads true or false, 1 or 0, or the text of either."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _FLAGS.get(value.strip().lower())
+    number = as_integer(value)
+    return bool(number) if number in (0, 1) else None
+
+
+def described(value: Any) -> str:
+    """Names a value with its type: `the text '5'`, `the number 4.5`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"the number {shortened(value)}"
+    if isinstance(value, str):
+        return f"the text {shortened(repr(value))}"
+    kind = "object" if isinstance(value, dict) else "list"
+    article = "an" if kind == "object" else "a"
+    return f"{article} {kind} {shortened(value)}"
