@@ -20,7 +20,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_server, serve_model
-from electra_tf.data import tables
+from electra_tf.data import tables, values
 from electra_tf.prediction import writer
 
 DEFAULT_WEIGHT = 0.5
@@ -90,8 +90,14 @@ def main(args: argparse.Namespace) -> int:
     elif args.questions:
         for line, own in tables.read_objects(args.questions):
             place = f"{args.questions}:{line}"
-            retrieval.check_question(own.get("question"), place)
-            asked.append(own)
+            question = values.as_text(own.get("question"))
+            if question is None and own.get("question") is not None:
+                raise UserError(
+                    f"{place}: question is {values.described(own['question'])};"
+                    " expected a text"
+                )
+            retrieval.check_question(question, place)
+            asked.append({**own, "question": question})
     say = shared_flags.say
     known = retrieval.read_known(args.fit, say) if args.fit else []
     weight = _weight(args, kept := f"{args.index}.fit.json")

@@ -17,7 +17,7 @@ from scipy import optimize
 
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import tables
+from electra_tf.data import tables, values
 from electra_tf.files import read_json, shortened
 from electra_tf.finetuning.classification import (
     ClassificationTask,
@@ -167,6 +167,8 @@ class Members:
             found: list[Any] = [None] * len(self._examples)
             for number, (where, row) in enumerate(_rows(path)):
                 key = row.get(self.key_name)
+                if not by_line:  # predict hands ids on as they are.
+                    key = values.as_id(key)
                 place = number if by_line and key is None else None
                 if isinstance(key, int | str):
                     place = places.get(key)
@@ -184,7 +186,7 @@ class Members:
                         )
                     if "id" in row:
                         first, own = ids.setdefault(place, (where, row["id"]))
-                        if own != row["id"]:
+                        if not _is_same_id(own, row["id"]):
                             expected = f"{own!r}, as {first} has"
                             raise _BadRowError(f"id {row['id']!r}", expected)
                     found[place] = self._shares(row, self._examples[place])
@@ -380,6 +382,11 @@ def _rows(path: str) -> Iterator[tuple[str, Row]]:
         return
     for line, row in tables.read_objects(path):
         yield f"{path}:{line}", row
+
+
+def _is_same_id(first: Any, second: Any) -> bool:
+    key = values.as_id(first)
+    return first == second or (key is not None and key == values.as_id(second))
 
 
 def _number(value: Any, name: str) -> float:
