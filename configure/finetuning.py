@@ -174,6 +174,11 @@ class FinetuningConfig(TrainingConfig):
     fix_last_sentence: bool = False
     # Give every level of layers its own rate (the original skips one).
     fix_layerwise_lr_decay: bool = False
+    # Question answering: train on the characters at an answer's offset, and
+    # answer with those under the predicted wordpieces. The original searches
+    # both in the words, and finds the first occurrence. Unset: in tasks of your
+    # own, not in the original's (squad, squadv1, MRQA).
+    answer_offsets: bool | None = None
     # Sentence tasks read the first token, or the mean.
     pooling: _Pooling = "first"
     # Layers of sentence tasks' heads; 2: a dense layer with GELU, as wide as

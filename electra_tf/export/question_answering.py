@@ -57,7 +57,11 @@ class QuestionAnsweringModule(signatures.TaskModule):
 
     def extra_config(self) -> dict[str, Any]:
         hparams = {name: getattr(self.loaded.config, name) for name in _HPARAMS}
-        return {"version": self.task.version, **hparams}
+        return {
+            "version": self.task.version,
+            "answer_offsets": self.task.answer_offsets,
+            **hparams,
+        }
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         """From inputs [B, L] to the head's outputs."""
@@ -154,7 +158,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
         order = tf.gather(order, tf.argsort(of_order, stable=True))
         order = _first_of_each(order, tf.gather(found[0], order), n_best**2)
         question, score, start, end = (tf.gather(x, order) for x in found)
-        texts, starts, ends = cut_answers(passages, question, start, end)
+        cut = cut_answers if self.task.answer_offsets else search_answers
+        texts, starts, ends = cut(passages, question, start, end)
         named = tf.strings.join([tf.strings.as_string(question), texts], ":")
         different, group = tf.unique(named)
         kept = tf.math.unsorted_segment_min(
@@ -326,7 +331,41 @@ def read_passages(
 def cut_answers(
     passages: Passages, question: tf.Tensor, first: tf.Tensor, last: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cuts answers out of their passages.
+    """Cuts the bytes under their wordpieces out of the passages.
+
+    Args:
+      question: int32 [M], the passage of each answer.
+      first: int32 [M], the first wordpiece.
+      last: int32 [M], the last one.
+
+    Returns:
+      string [M], as the passage has them, without what is not UTF-8; int32 [M]
+      each, the first byte and the byte after the last.
+    """
+    pieces = tf.ragged.range(first, last + 1)
+    starts, ends = (
+        pieces.with_values(tf.gather(places, pieces.values))
+        for places in (passages.piece_starts, passages.piece_ends)
+    )
+    starts, ends = tf.reduce_min(starts, 1), tf.reduce_max(ends, 1)
+    return _between(passages, question, starts, ends), starts, ends
+
+
+def _between(
+    passages: Passages, question: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
+) -> tf.Tensor:
+    """Returns the texts between bytes of passages: string [M]."""
+    contexts = tf.gather(passages.contexts, question)
+    texts = tf.strings.substr(contexts, starts, ends - starts)
+    return tf.strings.unicode_transcode(
+        texts, "UTF-8", "UTF-8", errors="ignore"
+    )
+
+
+def search_answers(
+    passages: Passages, question: tf.Tensor, first: tf.Tensor, last: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Cuts answers out of their passages as the original's search does.
 
     Evaluation carries an answer back to the passage by looking for the
     answer's text among the tokenized words (`metrics/question_answering.py`).
@@ -361,11 +400,7 @@ def cut_answers(
     ends = tf.gather(passages.piece_ends, last)
     starts = tf.where(whole, tf.gather(passages.word_starts, from_word), starts)
     ends = tf.where(whole, tf.gather(passages.word_ends, to_word), ends)
-    contexts = tf.gather(passages.contexts, question)
-    texts = tf.strings.substr(contexts, starts, ends - starts)
-    texts = tf.strings.unicode_transcode(
-        texts, "UTF-8", "UTF-8", errors="ignore"
-    )
+    texts = _between(passages, question, starts, ends)
     texts = tf.strings.regex_replace(texts, _SEPARATOR + "+", " ")
     return texts, starts, ends
 

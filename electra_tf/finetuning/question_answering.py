@@ -25,6 +25,7 @@ from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.offsets import OffsetTokenizer
 
 # A window's number is this times its example's, plus its place in the
 # passage, so there can be no more windows than this.
@@ -45,6 +46,9 @@ class Pieces(NamedTuple):
     words: list[int]  # for each, the word it belongs to
     # For each word, its first wordpiece; where a word has none, the next one's.
     starts: list[int]
+    # With answer offsets, int32 [len(tokens), 2]: for each, its characters in
+    # the passage, first and one past the last.
+    spans: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,6 +117,7 @@ class QATask(Task):
         self._check_lengths()
         self.version = self.spec.version
         self.v2 = self.version == "squad2"  # a question may have no answer
+        self._offsets = OffsetTokenizer(self.tokenizer)
         self.get_examples = functools.cache(self.get_examples)
         self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
 
@@ -121,6 +126,20 @@ class QATask(Task):
         if self.v2 and self.spec.metric == "exact_match":
             return "exact"  # SQuAD 2.0's name for it
         return self.spec.metric or "f1"
+
+    @property
+    def answer_offsets(self) -> bool:
+        """Whether answers are characters at offsets, and not searched for.
+
+        Source: google-research/electra searches, in training (qa_tasks.py,
+          _improve_answer_span) and for answers (qa_metrics.py,
+          get_final_text): it trains on an answer's first occurrence in its
+          words, and answers with whole words where the search fails.
+        Differs: in tasks of your own the offsets are used unless
+          `answer_offsets` is false.
+        """
+        setting = self.config.answer_offsets
+        return not self.spec.original if setting is None else setting
 
     @property
     def min_length(self) -> int:
@@ -221,20 +240,35 @@ class QATask(Task):
                     tokens=cut.tokens(number),
                     words=np.concatenate([before, words[part], after]),
                     max_context=places == number,
+                    spans=self._window_spans(cut, part),
                 )
             )
         return windows
+
+    def _window_spans(self, cut: Cut, part: slice) -> np.ndarray | None:
+        """Returns the characters of a window's wordpieces: int [L, 2]."""
+        if cut.pieces.spans is None:
+            return None
+        around = ((len(cut.query) + 2, 1), (0, 0))  # [CLS] query [SEP], [SEP]
+        return np.pad(cut.pieces.spans[part], around, constant_values=-1)
 
     def answer_span(
         self, example: QAExample, pieces: Pieces
     ) -> tuple[int, int]:
         """Returns the answer's first and last wordpiece in its passage.
 
-        The answer's words may hold more than the answer, such as a bracket;
-        if the wordpieces of the answer alone are among theirs, it is those.
+        With answer offsets these are the wordpieces that share characters with
+        it. Without, the answer's words may hold more than the answer, such as
+        a bracket; if the wordpieces of the answer alone are among theirs, it is
+        those.
 
         Source: _improve_answer_span.
         """
+        if pieces.spans is not None:
+            first, last = example.answer_span
+            starts, ends = pieces.spans.T
+            shared = np.flatnonzero((starts < last) & (ends > first))
+            return int(shared[0]), int(shared[-1])
         start = pieces.starts[example.start_position]
         if example.end_position < len(example.doc_tokens) - 1:
             end = pieces.starts[example.end_position + 1] - 1
@@ -254,7 +288,37 @@ class QATask(Task):
             own = self.tokenizer.tokenize(word)
             tokens += own
             words += [number] * len(own)
-        return Pieces(tokens, words, starts)
+        spans = None
+        if self.answer_offsets:
+            spans = np.array(self._spans(passage), np.int32).reshape(-1, 2)
+            if len(spans) != len(tokens):
+                raise ValueError(f"{len(spans)} places of {len(tokens)} pieces")
+        return Pieces(tokens, words, starts, spans)
+
+    def _spans(self, passage: Passage) -> list[tuple[int, int]]:
+        """Returns the characters of each wordpiece in its passage."""
+        return [
+            (first + piece.start, first + piece.end)
+            for word, first in zip(passage.words, passage.starts, strict=True)
+            for piece in self._offsets.tokenize(word)
+        ]
+
+    def _check_pieces(self, example: QAExample) -> None:
+        """Raises UnusableError if cleaning removes all of an answer."""
+        text = example.orig_answer_text
+        if example.answer_span and not self.tokenizer.tokenize(text):
+            raise questions.UnusableError(
+                f"answer {text!r}", "an answer that has a wordpiece"
+            )
+
+    def _name(self, fields: dict[str, Any]) -> Any:
+        """Returns what a question is called in messages: its id."""
+        first, second = (
+            ("qid", "id") if self.version == "mrqa" else ("id", "qid")
+        )
+        return (
+            fields.get(second) if fields.get(first) is None else fields[first]
+        )
 
     def read_questions(self, split: str) -> Iterator[RawQuestion]:
         debug = self.config.debug
@@ -283,7 +347,8 @@ class QATask(Task):
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
         del facts["spec"]  # It decides nothing else.
-        return facts
+        # Records of an earlier version that searched stay what they are.
+        return facts | ({"answers": "offsets"} if self.answer_offsets else {})
 
     def _path(self, split: str) -> str:
         if self.spec.files:
@@ -329,11 +394,13 @@ class QATask(Task):
                     eid=len(examples),
                     is_training=split == "train",
                     version=self.version,
+                    answer_offsets=self.answer_offsets,
                 )
+                self._check_pieces(example)
             except questions.UnusableError as problem:
                 n_failures += 1
                 found, expected = problem.args
-                found = f"question {raw.fields.get('id')!r}: {found}"
+                found = f"question {self._name(raw.fields)!r}: {found}"
                 report.add(raw.path, raw.line(), found, expected)
                 continue
             if example.key in keys:

@@ -6,12 +6,12 @@ import bisect
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data import tables
+from electra_tf.data import tables, values
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.finetuning.task import Example
 
@@ -24,6 +24,7 @@ class Passage:
 
     def __init__(self, text: str) -> None:
         matches = list(_WORD.finditer(text))
+        self.text = text
         self.words = [match.group() for match in matches]
         self.n_characters = len(text)
         self.starts = [match.start() for match in matches]
@@ -43,6 +44,9 @@ class QAExample(Example):
     orig_answer_text: str | None = None  # training: as given, "" for none
     start_position: int | None = None  # training: its first word, -1 for none
     end_position: int | None = None  # training: its last word, -1 for none
+    # Training with answer offsets, in place of the words: its characters,
+    # first and one past the last; None for none.
+    answer_span: tuple[int, int] | None = None
     is_impossible: bool = False  # training: whether there is no answer
     answers: tuple[str, ...] = ()  # the texts that count as right
 
@@ -50,6 +54,11 @@ class QAExample(Example):
     def doc_tokens(self) -> list[str]:
         """The passage's words."""
         return self.passage.words
+
+    @property
+    def passage_text(self) -> str:
+        """The passage as it stands in the data."""
+        return self.passage.text
 
 
 class UnusableError(ValueError):
@@ -64,8 +73,16 @@ def make_example(
     eid: int,
     is_training: bool,
     version: str,
+    answer_offsets: bool = False,
 ) -> QAExample:
     """Makes an example of a question.
+
+    Numbers that stand for texts, texts that stand for numbers and Hugging
+    Face's `answers` are read as `values` and `_answers_of` say.
+
+    Args:
+      answer_offsets: whether a training answer is the characters at its
+        offset, as in tasks of your own, or is searched in their words.
 
     Raises UnusableError where there is no question or id; or, in training, no
     answer whose text stands where it should.
@@ -74,53 +91,117 @@ def make_example(
     Differs: an answer that starts outside the passage, an empty one and none
       at all are unusable like those the original skips; it fails at them, or
       trains on the passage's start. Without `is_impossible` a question of
-      SQuAD 2.0 is impossible if it has no answers.
+      SQuAD 2.0 is impossible if it has no answers. An id is a text, also
+      where the file has a number; `"false"` is false.
     """
-    question = fields.get("question")
-    if not isinstance(question, str):
-        raise UnusableError(f"question {question!r}", "a text under question")
-    names = ("qid", "id") if version == "mrqa" else ("id", "qid")
-    keys = [fields[n] for n in names if isinstance(fields.get(n), str)]
-    if not keys:
-        raise UnusableError("no id", f"a text under {names[0]}")
+    question = values.as_text(fields.get("question"))
+    if question is None:
+        found = fields.get("question")
+        if found is not None:
+            found = f"is {values.described(found)}"
+        raise UnusableError(f"question {found}", "a text under question")
+    answers = _answers_of(fields)
     example = QAExample(
         eid=eid,
         task_name=task_name,
-        key=keys[0],
+        key=_key_of(fields, version),
         question_text=question,
         passage=passage,
-        answers=_answer_texts(fields),
+        answers=tuple(map(_text_of, answers)),
     )
     if not is_training:
         return example
     if version == "squad2":
-        impossible = fields.get("is_impossible", not example.answers)
-        if impossible not in (True, False):
-            found = f"is_impossible {impossible!r}"
-            raise UnusableError(found, "true or false")
-        example.is_impossible = bool(impossible)
+        example.is_impossible = _is_impossible(fields, example.answers)
     if example.is_impossible:
         example.start_position = example.end_position = -1
         example.orig_answer_text = ""
+    elif answer_offsets:
+        _take_answer(example, *_first_answer(fields, answers))
     else:
-        _locate_answer(example, *_first_answer(fields))
+        _locate_answer(example, *_first_answer(fields, answers))
     return example
 
 
-def _answer_texts(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """The expected answers: texts in MRQA, objects in SQuAD."""
-    answers = fields.get("answers") or ()
-    if not isinstance(answers, list | tuple):
-        raise UnusableError(f"answers {answers!r}", "a list of answers")
-    texts = [a.get("text") if isinstance(a, dict) else a for a in answers]
-    for text in texts:
-        if not isinstance(text, str):
-            raise UnusableError(f"answer {text!r}", "an answer with a text")
-    return tuple(texts)
+def _key_of(fields: Mapping[str, Any], version: str) -> str:
+    """Returns the id that a question's answers are filed under."""
+    names = ("qid", "id") if version == "mrqa" else ("id", "qid")
+    for name in names:
+        if fields.get(name) is None:
+            continue
+        key = values.as_id(fields[name])
+        if key is None:
+            raise UnusableError(
+                f"{name} is {values.described(fields[name])}",
+                f"a text or a whole number under {name}",
+            )
+        return key
+    raise UnusableError("no id", f"a text under {names[0]}")
+
+
+def _is_impossible(fields: Mapping[str, Any], answers: Sequence[str]) -> bool:
+    """Returns whether a question of SQuAD 2.0 has no answer."""
+    given = fields.get("is_impossible")
+    if given is None:
+        return not answers
+    impossible = values.as_flag(given)
+    if impossible is None:
+        raise UnusableError(
+            f"is_impossible is {values.described(given)}", "true or false"
+        )
+    return impossible
+
+
+_ANSWERS_FORM = "a list of answers, or an object with lists text, answer_start"
+
+
+def _answers_of(fields: Mapping[str, Any]) -> list[Any]:
+    """Returns the expected answers: texts in MRQA, objects in SQuAD.
+
+    Also of Hugging Face's one object for all, with a list of the texts and a
+    list of the places.
+    """
+    given = fields.get("answers")
+    if given is None or given in ("", {}):
+        return []
+    if isinstance(given, list | tuple):
+        return list(given)
+    if not isinstance(given, Mapping) or "text" not in given:
+        raise UnusableError(
+            f"answers is {values.described(given)}", _ANSWERS_FORM
+        )
+    texts, starts = given["text"], given.get("answer_start")
+    if not isinstance(texts, list):
+        return [given]
+    if starts is None:
+        return texts
+    if not isinstance(starts, list):
+        raise UnusableError(
+            f"answers with a list of texts, but answer_start is"
+            f" {values.described(starts)}",
+            "a list under answer_start, too",
+        )
+    if len(starts) != len(texts):
+        raise UnusableError(
+            f"answers with {len(texts)} text and {len(starts)} answer_start",
+            "as many of the one as of the other",
+        )
+    pairs = zip(texts, starts, strict=True)
+    return [{"text": text, "answer_start": start} for text, start in pairs]
+
+
+def _text_of(answer: Any) -> str:
+    given = answer.get("text") if isinstance(answer, Mapping) else answer
+    text = values.as_text(given)
+    if text is None:
+        raise UnusableError(
+            f"answer {values.described(given)}", "an answer with a text"
+        )
+    return text
 
 
 def _locate_answer(example: QAExample, text: str, offset: int) -> None:
-    """Fills in where an answer stands."""
+    """Fills in the words of an answer, which may stand anywhere in them."""
     passage, last = example.passage, offset + len(text) - 1
     found = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:
@@ -140,23 +221,75 @@ def _locate_answer(example: QAExample, text: str, offset: int) -> None:
     example.start_position, example.end_position = start, end
 
 
-def _first_answer(fields: Mapping[str, Any]) -> tuple[str, int]:
-    """Text and character offset of the answer that is trained on."""
-    try:
-        if "detected_answers" in fields:  # MRQA's format
-            answer = fields["detected_answers"][0]
-            offset = answer["char_spans"][0][0]
-        else:
-            answer = fields["answers"][0]
-            offset = answer["answer_start"]
-        text = answer["text"]
-    except (LookupError, TypeError):
-        text, offset = None, None
-    if not isinstance(text, str) or type(offset) is not int:
+def _take_answer(example: QAExample, text: str, offset: int) -> None:
+    """Fills in the characters of an answer, which begin at its offset.
+
+    They may differ from the answer's text in case and in white space.
+    """
+    passage = example.passage
+    found = f"answer {text!r} at character {offset}"
+    within = f"an answer within the passage ({passage.n_characters})"
+    if not 0 <= offset < passage.n_characters:
+        raise UnusableError(found, within)
+    words = r"\s+".join(map(re.escape, text.split()))
+    before = r"\s*" if text[0].isspace() else ""
+    match = re.compile(f"{before}({words})", re.IGNORECASE).match(
+        passage.text, offset
+    )
+    if match is None:
+        last = offset + len(text)
+        if last > passage.n_characters:
+            raise UnusableError(found, within)
+        there = files.shortened(repr(passage.text[offset:last]))
+        expected = f"the text that stands there, {there}"
+        if elsewhere := re.search(words, passage.text, re.IGNORECASE):
+            expected += f" (the answer's begins at {elsewhere.start()})"
+        raise UnusableError(found, expected)
+    example.orig_answer_text = match[1]
+    example.answer_span = match.span(1)
+
+
+def _first_answer(
+    fields: Mapping[str, Any], answers: Sequence[Any]
+) -> tuple[str, int]:
+    """Returns text and character offset of the answer that is trained on."""
+    source, name = "answers", "answer_start"
+    if "detected_answers" in fields:  # MRQA's format
+        source, name = "detected_answers", "char_spans"
+        answers = fields[source]
+    if not answers:
         raise UnusableError("no answer", "an answer with its text and place")
+    if not isinstance(answers, list) or not isinstance(answers[0], Mapping):
+        raise UnusableError(
+            f"{source} is {values.described(answers)}",
+            "a list of answers, each with its text and place",
+        )
+    text, place = _text_of(answers[0]), answers[0].get(name)
+    if place is None:
+        raise UnusableError(
+            f"answer {text!r} without {name}", f"its place under {name}"
+        )
+    if name == "char_spans":
+        place = _first_character(place)
+    offset = values.as_integer(place)
+    if offset is None:
+        raise UnusableError(
+            f"{name} is {values.described(place)}", "an integer"
+        )
     if not text.strip():
         raise UnusableError(f"answer {text!r}", "an answer that is not empty")
     return text, offset
+
+
+def _first_character(spans: Any) -> Any:
+    """Returns where the first of MRQA's `char_spans` begins."""
+    pair = spans[0] if isinstance(spans, list) and spans else None
+    if not isinstance(pair, list) or not pair:
+        raise UnusableError(
+            f"char_spans is {values.described(spans)}",
+            "a list of pairs of integers",
+        )
+    return pair[0]
 
 
 # Files and TFDS data sets -> questions with their passages.
@@ -236,19 +369,11 @@ def read_tfds(
         context = row.cells["context"]
         if context not in passages:
             passages[context] = Passage(context)
-        fields = dict(row.cells)
-        answers = fields["answers"]
-        fields["answers"] = [
-            {"text": text, "answer_start": start}
-            for text, start in zip(
-                answers["text"], answers["answer_start"], strict=True
-            )
-        ]
         yield RawQuestion(
             f"tfds:{name}/{split}",
             lambda line=row.line: line,
             passages[context],
-            fields,
+            row.cells,
         )
 
 
@@ -259,11 +384,11 @@ def _questions(
     line_of: Callable[[dict[str, Any]], int],
     line: int = 0,
 ) -> Iterator[RawQuestion]:
-    """The questions of a paragraph."""
+    """Yields the questions of a paragraph."""
     context = _get(paragraph, "context", str)
     qas = _get(paragraph, "qas", list)
     if context is None or qas is None:
-        report.add(path, line, paragraph, _PARAGRAPH_FORM)
+        report.add(path, line, _lack(paragraph), _PARAGRAPH_FORM)
         return
     passage = Passage(context)
     for qa in qas:
@@ -278,10 +403,27 @@ def _get(value: Any, name: str, kind: type) -> Any:
     return found if isinstance(found, kind) else None
 
 
+def _lack(paragraph: Any) -> str:
+    """Names what keeps a paragraph from being one."""
+    if isinstance(paragraph, dict):
+        for name, kind in (("context", str), ("qas", list)):
+            found = paragraph.get(name)
+            if found is not None and not isinstance(found, kind):
+                return f"{name} is {values.described(found)}"
+    return files.shortened(paragraph)
+
+
 def _line_of(text: str, qa: dict[str, Any]) -> int:
-    """The line of a file on which a question's id stands."""
-    for written in (json.dumps(qa.get("id")), f'"{qa.get("id")}"'):
-        place = text.find(written)
-        if place >= 0:
-            return text.count("\n", 0, place) + 1
+    """Returns the line of a file that holds a question's id, or its text.
+
+    0 if the file writes them in another way than this program does.
+    """
+    for name in ("id", "qid", "question"):
+        if qa.get(name) is None:
+            continue
+        for is_ascii in (True, False):
+            written = json.dumps(qa[name], ensure_ascii=is_ascii)
+            pattern = rf'"{name}"\s*:\s*{re.escape(written)}(?![\w.])'
+            if match := re.search(pattern, text):
+                return text.count("\n", 0, match.start()) + 1
     return 0

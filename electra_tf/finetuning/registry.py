@@ -142,6 +142,8 @@ class TaskSpec:
     # What to use unless others are given.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     tfds: TfdsSpec | None = None
+    # Whether the task is built in, not described in a file; no key of one.
+    original: bool = dataclasses.field(default=False, repr=False)
 
     @classmethod
     def from_dict(
@@ -424,13 +426,19 @@ _OTHERS: dict[str, dict[str, Any]] = {
         for name in ("newsqa", "naturalqs", "triviaqa", "searchqa")
     },
 }
+
+
+def _built_in(name: str, description: Mapping[str, Any]) -> TaskSpec:
+    spec = TaskSpec.from_dict({"name": name, **description})
+    return dataclasses.replace(spec, original=True)
+
+
 GLUE_TASKS: dict[str, TaskSpec] = {
-    name: TaskSpec.from_dict({"name": name, "files": _FILES, **description})
+    name: _built_in(name, {"files": _FILES, **description})
     for name, description in _GLUE.items()
 }
 BUILT_IN: dict[str, TaskSpec] = GLUE_TASKS | {
-    name: TaskSpec.from_dict({"name": name, **description})
-    for name, description in _OTHERS.items()
+    name: _built_in(name, description) for name, description in _OTHERS.items()
 }
 
 

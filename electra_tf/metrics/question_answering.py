@@ -39,6 +39,7 @@ class Question(Protocol):
     key: str  # its id in predictions
     answers: tuple[str, ...]  # the texts that count as right, or none
     doc_tokens: list[str]  # the passage's words
+    passage_text: str  # the passage; read where windows have spans
 
 
 class Window(NamedTuple):
@@ -50,6 +51,9 @@ class Window(NamedTuple):
     words: np.ndarray
     # Bool [len(tokens)], whether no other window shows more around each.
     max_context: np.ndarray
+    # Int [len(tokens), 2], the characters of the passage under each, first and
+    # one past the last, -1 for none; None: answers are searched in the words.
+    spans: np.ndarray | None = None
 
 
 class Answer(NamedTuple):
@@ -59,6 +63,8 @@ class Answer(NamedTuple):
     start_score: float  # of its first wordpiece: a logit or a log probability
     end_score: float  # of its last wordpiece
     words: tuple[int, int] | None = None  # the passage's, first and last
+    # Its characters in the passage; None where it was searched in the words.
+    span: tuple[int, int] | None = None
 
     @property
     def score(self) -> float:
@@ -82,8 +88,13 @@ def find_answers(
     outputs: Sequence[Mapping[str, Any]],
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
+    passage: str | None = None,
 ) -> list[Answer]:
-    """The `n_best_size` best different texts, best first; "empty" for none."""
+    """Returns the `n_best_size` best different texts, best first.
+
+    "empty" if there are none. With a passage an answer is the characters under
+    its wordpieces (`Window.spans`); without, `project_to_passage` searches it.
+    """
     pairs = enumerate(zip(windows, outputs, strict=True))
     parts = [_allowed_spans(config, number, *pair) for number, pair in pairs]
     if not parts:
@@ -97,16 +108,38 @@ def find_answers(
             break
         window = windows[spans.window[row]]
         start, end = spans.start[row], spans.end[row]
-        words = doc_tokens[window.words[start] : window.words[end] + 1]
-        joined = " ".join(window.tokens[start : end + 1])
-        joined = joined.replace(" ##", "").replace("##", "")
-        joined = " ".join(joined.split())
-        text = project_to_passage(joined, " ".join(words), tokenizer)
+        place = None
+        if passage is not None:
+            place = _characters(window, start, end)
+            text = passage[slice(*place)]
+        else:
+            text = _searched_text(window, start, end, doc_tokens, tokenizer)
         if text not in answers:
             scores = spans.start_score[row], spans.end_score[row]
-            place = int(window.words[start]), int(window.words[end])
-            answers[text] = Answer(text, *scores, place)
+            words = int(window.words[start]), int(window.words[end])
+            answers[text] = Answer(text, *scores, words, place)
     return list(answers.values()) or [Answer("empty", 0.0, 0.0)]
+
+
+def _characters(window: Window, start: int, end: int) -> tuple[int, int]:
+    """Returns the characters under wordpieces, `start` to `end` included."""
+    part = window.spans[start : end + 1]
+    return int(part[:, 0].min()), int(part[:, 1].max())
+
+
+def _searched_text(
+    window: Window,
+    start: int,
+    end: int,
+    doc_tokens: Sequence[str],
+    tokenizer: BasicTokenizer,
+) -> str:
+    """Returns an answer as the original finds it in the passage's words."""
+    words = doc_tokens[window.words[start] : window.words[end] + 1]
+    joined = " ".join(window.tokens[start : end + 1])
+    joined = joined.replace(" ##", "").replace("##", "")
+    joined = " ".join(joined.split())
+    return project_to_passage(joined, " ".join(words), tokenizer)
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
@@ -286,9 +319,14 @@ class SpanScorer(Scorer):
                         " predictions are not those of the split that is scored"
                     )
             outputs = [self._outputs[window.eid] for window in windows]
-            words = example.doc_tokens
+            by_offset = bool(windows) and windows[0].spans is not None
             answers = find_answers(
-                self._config, windows, outputs, words, self._tokenizer
+                self._config,
+                windows,
+                outputs,
+                example.doc_tokens,
+                self._tokenizer,
+                example.passage_text if by_offset else None,
             )
             self.best[example.key], chosen = answers, answers[0]
             if self._version == "squad2":

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import softmax
 
 from configure.errors import UserError
+from electra_tf.data import values
 from electra_tf.files import shortened
 from electra_tf.finetuning.classification import (
     ClassificationTask,
@@ -384,9 +385,19 @@ class QuestionAnswerer(Answerer):
         self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
 
     def example(self, item: Any, number: int) -> QAExample:
-        question, context = _texts_of(
-            item, [*self.columns.values()], "a question and a context"
-        )
+        expected = "a question and a context"
+        if isinstance(item, Mapping):
+            item = {**item}
+            # As in training: an integer is a question, and no passage.
+            text = values.as_text(item.get("question"))
+            if text is not None:
+                item["question"] = text
+            for name in ("question", "context", "passage"):
+                value = item.get(name)
+                if not isinstance(value, str | bytes | None):
+                    found = f"{name} is {values.described(value)}"
+                    raise BadInputError(found, expected)
+        question, context = _texts_of(item, [*self.columns.values()], expected)
         return QAExample(
             eid=number,
             task_name=self._task.name,
@@ -431,7 +442,9 @@ class QuestionAnswerer(Answerer):
 
 
 def _place(example: QAExample, found: Answer) -> dict[str, int | None]:
-    """Where an answer stands in its context, in characters."""
+    """Returns where an answer stands in its context, in characters."""
+    if found.span is not None:
+        return dict(zip(("start", "end"), found.span, strict=True))
     first, last = found.words
     words = example.passage.words[first : last + 1]
     # In the context other white space may stand between the words.

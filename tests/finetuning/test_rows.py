@@ -234,7 +234,7 @@ def qa_task(make_task, write_task):
         (answer("dog", 4), "'dog' at character 4", "that stands there, 'cat'"),
         (answer("cat", 400), "character 400", "within the passage (36)"),
         ({"answers": []}, "no answer", "an answer with its text and place"),
-        (answer(3, 4), "3", "with a text"),
+        (answer(3.5, 4), "the number 3.5", "with a text"),
         ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
         ({"question": None}, "question None", "a text under question"),
     ],
@@ -286,14 +286,16 @@ def test_impossible_questions_have_no_place(qa_task):
         question(1, is_impossible=True),
         question(2),  # says nothing: has no answers
         question(0, RED),  # an id used twice is kept
-        question(3, RED, is_impossible="false"),  # is left out
+        question(3, RED, is_impossible="no"),  # is left out
     ]
     task = qa_task("squad", squad(*qas))
     examples = task.get_examples("train")
     assert [e.is_impossible for e in examples] == [False, True, True, False]
     row, left_out = task.row_report.rows
     assert not row.skipped and "'q0' once more" in row.found
-    assert left_out.skipped and "is_impossible 'false'" in left_out.found
+    assert (
+        left_out.skipped and "is_impossible is the text 'no'" in left_out.found
+    )
     (features,) = task.featurize(examples[1], True)
     assert features["squad_start_positions"] == 0
     assert features["squad_is_impossible"] == 1

@@ -1,0 +1,380 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (letters of many scripts are the point here)
+"""Answers are the characters at offsets, or searched as in the original."""
+
+import json
+
+import numpy as np
+import pytest
+
+from electra_tf.finetuning import registry
+from tests.conftest import refused
+from tests.made_questions import (
+    LANGUAGES,
+    SETTINGS,
+    LibraryTokenizer,
+    make_questions,
+    make_vocabulary,
+    pieces_under,
+)
+
+CHINESE = "1963年以前他在河内。范廷颂1963年被任为主教；他是枢机，也是主教。"
+ENGLISH = "The fox saw a fox-like animal near the foxhole."
+
+
+def squad(*questions, key="answer_start"):
+    """A file of SQuAD: of each question passage, answer and its offset."""
+    paragraphs = [
+        {
+            "context": passage,
+            "qas": [
+                {
+                    "id": f"q{number}",
+                    "question": question,
+                    "answers": [{"text": text, key: start}],
+                }
+            ],
+        }
+        for number, (question, passage, text, start) in enumerate(questions)
+    ]
+    return json.dumps({"data": [{"paragraphs": paragraphs}]})
+
+
+@pytest.fixture(scope="module")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
+    path.write_text("\n".join(make_vocabulary()) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def qa_task(finetuning_config, write_task, tmp_path, vocab_file):
+    """Makes `squadv1`, or a task of your own, over one file."""
+
+    def make(name, text, **hparams):
+        settings = {
+            "vocab_file": vocab_file,
+            "do_lower_case": False,
+            "strip_accents": False,
+            "max_query_length": 16,
+            "max_seq_length": 64,
+            "doc_stride": 24,
+            "joint_prediction": False,
+            **hparams,
+        }
+        if name == "squadv1":
+            write_task(name, "train.json", text)
+            return registry.get_tasks(finetuning_config(name, **settings))[0]
+        (tmp_path / "train.json").write_text(text, encoding="utf-8")
+        description = {
+            "name": name,
+            "type": "question_answering",
+            "files": {"train": "train.json", "dev": "train.json"},
+        }
+        path = tmp_path / "task.json"
+        path.write_text(json.dumps(description))
+        config = finetuning_config(name, task_config=str(path), **settings)
+        return registry.get_tasks(config)[0]
+
+    return make
+
+
+def positions(task, example):
+    """The wordpieces of the passage that an example is trained on."""
+    cut = task.cut(example)
+    return task.answer_span(example, cut.pieces)
+
+
+# Each name and setting, and whether offsets are used.
+QUIRK = [
+    ("squadv1", {}, False),
+    ("squadv1", {"answer_offsets": True}, True),
+    ("mine", {}, True),
+    ("mine", {"answer_offsets": False}, False),
+]
+
+
+@pytest.mark.parametrize(("name", "hparams", "by_offset"), QUIRK)
+def test_training_follows_the_offset_or_the_first_occurrence(
+    name, hparams, by_offset, qa_task
+):
+    asked = [
+        ("什么", CHINESE, "1963年", 15),
+        ("他", CHINESE, "主教", 33),
+        ("which", ENGLISH, "fox", 14),
+    ]
+    task = qa_task(name, squad(*asked), **hparams)
+    found = [positions(task, one) for one in task.get_examples("train")]
+    tokens = task.tokenizer.tokenize(CHINESE)
+    year, bishop = len(task.tokenizer.tokenize("1963年")), 2
+    first = [0, tokens.index("主")]
+    if by_offset:  # Characters 15 and 33, counted in wordpieces.
+        first = [
+            len(task.tokenizer.tokenize(CHINESE[:15])),
+            len(task.tokenizer.tokenize(CHINESE[:33])),
+        ]
+    assert found[0] == (first[0], first[0] + year - 1)
+    assert found[1] == (first[1], first[1] + bishop - 1)
+    # Between spaces the word at the offset is searched: the same both ways.
+    start = len(task.tokenizer.tokenize(ENGLISH[:14]))
+    assert found[2][0] == start
+
+
+def answers_of(task, example, first, last):
+    """The evaluation's answer where a model points at these wordpieces."""
+    scorer = task.scorer_of([example])
+    for row, (start, length) in zip(
+        task.featurize(example, False), task.cut(example).spans, strict=True
+    ):
+        logits = np.full([2, task.config.max_seq_length], -9.0, np.float32)
+        shift = row["segment_ids"].index(1) - start
+        if start <= first and last < start + length:
+            logits[0, first + shift] = logits[1, last + shift] = 9.0
+        scorer.update(
+            {
+                "eid": row[f"{task.name}_eid"],
+                "loss": 0.0,
+                "answerable_logit": 0.0,
+                "start_logits": logits[0],
+                "end_logits": logits[1],
+            }
+        )
+    scorer.answer()
+    return scorer.best[example.key][0]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_made_questions_have_the_places_that_the_library_computes(
+    language, setting, qa_task
+):
+    made = make_questions(language, 80, seed=42)
+    asked = [
+        (one.question, one.passage, one.passage[one.start : one.end], one.start)
+        for one in made
+    ]
+    lower, strip = setting
+    settings = {"do_lower_case": lower, "strip_accents": strip}
+    settings["max_answer_length"] = 64
+    task = qa_task("mine", squad(*asked), **settings)
+    examples = task.get_examples("train")
+    assert len(examples) == len(made) and not task.row_report.rows
+    library = LibraryTokenizer(task.tokenizer.vocab, lower, strip)
+    repeated = unknown = inside = 0
+    for one, example in zip(made, examples, strict=True):
+        pieces = library(one.passage)
+        first, last = pieces_under(pieces, one.start, one.end)
+        cut = task.cut(example)
+        assert cut.pieces.tokens == [token for token, _, _ in pieces]
+        assert cut.pieces.spans.tolist() == [[s, e] for _, s, e in pieces]
+        assert positions(task, example) == (first, last)
+        n_query = len(library(one.question)[:16]) + 2
+        for (start, length), row in zip(
+            cut.spans, task.featurize(example, True), strict=True
+        ):
+            places = [0, 0]
+            if start <= first and last < start + length:
+                places = [n_query + first - start, n_query + last - start]
+            names = ("mine_start_positions", "mine_end_positions")
+            assert [row[name] for name in names] == places
+        span = pieces[first][1], pieces[last][2]
+        window = any(s <= first and last < s + n for s, n in cut.spans)
+        if window:
+            answer = answers_of(task, example, first, last)
+            assert answer.span == span
+            assert answer.text == one.passage[slice(*span)]
+            inside += 1
+        text = one.passage[one.start : one.end]
+        repeated += one.passage.count(text) > 1
+        unknown += any(
+            token == "[UNK]" for token, _, _ in pieces[first : last + 1]
+        )
+    assert min(repeated, unknown) > 10 and inside > 60
+
+
+@pytest.mark.parametrize(
+    ("passage", "answer", "searched"),
+    [
+        # With an unknown wordpiece the search returns whole words.
+        ("他是ꦗ主教。也是主教", "ꦗ主", "他是ꦗ主教。也是主教"),
+        ("foxꦗ, near", "foxꦗ", "foxꦗ,"),
+        # The search joins words by one space.
+        ("the  fox\tsaw", "the  fox", "the fox"),
+    ],
+)
+@pytest.mark.parametrize("by_offset", [True, False])
+def test_answers_are_characters_or_searched(
+    passage, answer, searched, by_offset, qa_task
+):
+    start = passage.index(answer)
+    end = start + len(answer)
+    file = squad(("which", passage, answer, start))
+    task = qa_task("mine", file, answer_offsets=by_offset)
+    (example,) = task.get_examples("train")
+    pieces = LibraryTokenizer(task.tokenizer.vocab, False, False)(passage)
+    found = answers_of(task, example, *pieces_under(pieces, start, end))
+    if by_offset:
+        assert (found.text, found.span) == (answer, (start, end))
+    else:
+        assert (found.text, found.span) == (searched, None)
+
+
+def report_of(task):
+    """Reads training data; the one bad row of it."""
+    refused("no usable question", task.get_examples, "train")
+    (row,) = task.row_report.rows
+    assert row.path.endswith("train.json") and row.skipped and row.line
+    return row
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "found", "expected"),
+    [
+        ("fox", 400, "'fox' at character 400", "within the passage (47)"),
+        ("fox", -1, "'fox' at character -1", "within the passage (47)"),
+        ("foxhole.", 40, "character 40", "within the passage (47)"),
+        ("fox", 3, "at character 3", "' fo' (the answer's begins at 4)"),
+        ("fo", 5, "at character 5", "stands there, 'ox' (the answer's"),
+        ("dog", 4, "'dog' at character 4", "that stands there, 'fox'"),
+        ("fox", "x", "answer_start is the text 'x'", "an integer"),
+        ("fox", 4.5, "answer_start is the number 4.5", "an integer"),
+        ("fox", True, "answer_start is true", "an integer"),
+        ("fox", [4], "answer_start is a list [4]", "an integer"),
+        ("fox", None, "'fox' without answer_start", "under answer_start"),
+    ],
+)
+def test_an_answer_that_is_not_at_its_offset_is_a_bad_row(
+    text, start, found, expected, qa_task
+):
+    row = report_of(qa_task("mine", squad(("which", ENGLISH, text, start))))
+    assert found in row.found and "'q0'" in row.found
+    assert expected in row.expected
+
+
+@pytest.mark.parametrize(
+    ("passage", "text", "start", "span"),
+    [
+        (ENGLISH, "FOX", 4, (4, 7)),
+        (ENGLISH, "fox", "4", (4, 7)),
+        (ENGLISH, "fox", 4.0, (4, 7)),
+        (ENGLISH, " fox ", 3, (4, 7)),
+        ("the  fox\u00a0saw", "the fox saw", 0, (0, 12)),
+        ("in 1963", 1963, 3, (3, 7)),
+    ],
+)
+def test_case_white_space_and_certain_values_are_no_fault(
+    passage, text, start, span, qa_task
+):
+    task = qa_task("mine", squad(("which", passage, text, start)))
+    (example,) = task.get_examples("train")
+    assert example.answer_span == span
+    assert task.row_report.rows == []
+
+
+def test_an_answer_of_removed_characters_alone_is_a_bad_row(qa_task):
+    row = report_of(qa_task("mine", squad(("a", "the\u200b fox", "\u200b", 3))))
+    assert "'\\u200b'" in row.found and "wordpiece" in row.expected
+
+
+def test_records_are_of_one_way_and_searched_ones_as_before(qa_task):
+    file = squad(("which", ENGLISH, "fox", 4))
+    facts = [
+        qa_task(name, file, **hparams).fingerprint()
+        for name, hparams, _ in QUIRK
+    ]
+    assert [("answers" in one) for one in facts] == [one for *_, one in QUIRK]
+
+
+# Values that other programs write, in tasks of either kind.
+
+
+def file_of(**fields):
+    """A file of SQuAD with a question of these fields."""
+    question = {"id": "q", "question": "which", **fields}
+    question = {name: x for name, x in question.items() if x != "absent"}
+    paragraph = {"context": ENGLISH, "qas": [question]}
+    return json.dumps({"data": [{"paragraphs": [paragraph]}]})
+
+
+FOX = {"answers": [{"text": "fox", "answer_start": 4}]}
+KINDS = ["mine", "squadv1"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        ({"id": 41210}, "41210"),
+        ({"id": 41210.0}, "41210"),
+        ({"id": 2**70}, str(2**70)),
+        ({"id": "absent", "qid": 5}, "5"),
+        ({"id": None, "qid": "x"}, "x"),
+    ],
+)
+def test_ids_that_are_numbers_are_decimal_text(name, fields, key, qa_task):
+    task = qa_task(name, file_of(**FOX, **fields))
+    (example,) = task.get_examples("train")
+    assert example.key == key
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    ("fields", "found", "expected"),
+    [
+        ({"id": True}, "id is true", "a text or a whole number"),
+        ({"id": 5.5}, "id is the number 5.5", "a text or a whole number"),
+        ({"id": 1e300}, "id is the number 1e+300", "a text or a whole number"),
+        ({"id": [5]}, "id is a list [5]", "a text or a whole number"),
+        ({"id": "absent"}, "no id", "a text under id"),
+        ({"question": 4.5}, "question is the number 4.5", "a text"),
+        ({"question": False}, "question is false", "a text"),
+        ({"answers": "fox"}, "answers is the text 'fox'", "a list of answers"),
+        (
+            {"answers": {"text": ["fox", "a"], "answer_start": [4]}},
+            "answers with 2 text and 1 answer_start",
+            "as many of the one as of the other",
+        ),
+        (
+            {"answers": {"text": ["fox"], "answer_start": 4}},
+            "answer_start is the number 4",
+            "a list",
+        ),
+        (
+            {"answers": {"text": ["fox"], "answer_start": ["x"]}},
+            "answer_start is the text 'x'",
+            "an integer",
+        ),
+    ],
+)
+def test_what_is_uncertain_is_refused_as_what_it_is(
+    name, fields, found, expected, qa_task
+):
+    row = report_of(qa_task(name, file_of(**{**FOX, **fields})))
+    assert found in row.found and expected in row.expected
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"text": ["fox"], "answer_start": [4]},
+        {"text": ["fox"], "answer_start": ["4"]},
+        {"text": "fox", "answer_start": 4},
+        [{"text": "fox", "answer_start": " 4 "}],
+    ],
+)
+def test_answers_of_hugging_face_are_read(name, answers, qa_task):
+    task = qa_task(name, file_of(answers=answers))
+    (example,) = task.get_examples("train")
+    assert example.answers == ("fox",)
+    start = len(task.tokenizer.tokenize("The"))
+    assert positions(task, example)[0] == start
+
+
+@pytest.mark.parametrize(
+    "answers", [[], {}, None, {"text": [], "answer_start": []}]
+)
+def test_no_answers_are_none_in_every_form(answers, qa_task):
+    task = qa_task("mine", file_of(answers=answers))
+    assert "no answer" in report_of(task).found
