@@ -1,0 +1,148 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Words of texts in any script, to measure answers and to search.
+
+Letters and digits of all of Unicode make words, with the marks on them. Scripts
+that are written without spaces have no words to be seen: there each letter,
+with its marks, is one.
+"""
+
+import functools
+import re
+import sys
+import unicodedata
+from collections.abc import Iterator
+
+# Changes with any change of the splitting below: what was made with another
+# version (an index, a measurement) does not compare.
+VERSION = f"1, Unicode {unicodedata.unidata_version}"
+
+# Scripts whose lines may break between letters without a space: the classes
+# CJ, ID, SA, AK and AS of Unicode's line breaking (UAX #14) of living and kept
+# scripts. Hangul separates words by spaces, though its class permits breaks.
+SPACELESS_LETTERS = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Shan, Karen, Mon
+    "\u1780-\u17ff"  # Khmer
+    "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf\U00011700-\U0001174f"  # Tai, Ahom
+    "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
+    "\u1bc0-\u1bff\uaa00-\uaa5f"  # Batak, Cham
+    "\u3005-\u3007\u3021-\u3035\u3038-\u303c"  # signs among ideographs
+    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
+    "\U0001aff0-\U0001b16f"  # historic kana
+    "\u3100-\u312f\u31a0-\u31bf"  # Bopomofo
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese
+    "\ua000-\ua48f"  # Yi
+    "\U00016fe0-\U00018dff\U0001b170-\U0001b2ff"  # Tangut, Khitan, Nushu
+)
+_HANGUL = "\uac00-\ud7a3"
+# Characters that show nothing: joiners, soft hyphens, directions, selectors.
+# A zero-width space separates words.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+_SYLLABLES = re.compile(f"[{_HANGUL}]+")
+
+# Words that are frequent in English and are none in other languages.
+_ENGLISH = frozenset(
+    "the and with without from that this these those which whose his him their"
+    " they them she you your would could should were said says about when where"
+    " what after before because between into during while only other there year"
+    " years did does its".split()
+)
+_ENGLISH_SHARE = 1 / 30
+
+
+@functools.cache
+def _pattern() -> re.Pattern[str]:
+    """Compiles the pattern of a word; group 1 is a letter without spaces."""
+    every = map(chr, range(sys.maxunicode + 1))
+    marks = "".join(c for c in every if unicodedata.category(c)[0] == "M")
+    letter = r"[^\W_]"
+    joined = rf"(?:\d|(?![{SPACELESS_LETTERS}]){letter})"
+    return re.compile(
+        rf"((?!\d)(?=[{SPACELESS_LETTERS}]){letter}[{marks}]*)"
+        rf"|{joined}(?:{joined}|[{marks}])*"
+    )
+
+
+def fold(text: str) -> str:
+    """Returns a text in small letters and NFC, without invisible characters.
+
+    As `str.lower`, but that the Turkish capital dotted I becomes an i.
+    """
+    if text.isascii():
+        return text.lower()
+    text = _INVISIBLE.sub("", text).lower().replace("i\u0307", "i")
+    return unicodedata.normalize("NFC", text)
+
+
+def split_into_words(text: str) -> list[str]:
+    """Splits a text of any language into the words that measures compare.
+
+    A word is a run of letters and digits with their marks (accents, vowel
+    signs, viramas); digits stay together. In scripts without spaces (Chinese,
+    kana, Thai, Lao, Khmer, Burmese, ... ) a word is one letter with its marks:
+    the smallest unit that a reader sees, which needs no dictionary. Korean has
+    spaces, and words. Everything else separates words: white space,
+    punctuation, symbols. Words are folded, see `fold`.
+    """
+    if text.isascii():
+        return re.findall(r"[a-z0-9]+", text.lower())
+    return [match.group() for match in _pattern().finditer(fold(text))]
+
+
+def split_into_characters(text: str) -> list[str]:
+    """Splits a text into its letters and digits, each with its marks."""
+    return [
+        character
+        for word in split_into_words(text)
+        for character in re.findall(r"[^\W_](?:(?![^\W_]).)*", word)
+    ]
+
+
+def split_into_terms(text: str) -> list[tuple[str, bool]]:
+    """Splits a text into the terms that a search compares.
+
+    Returns all words, and for scripts that do not show words (or, in Hangul,
+    words without their endings) each pair of neighbouring letters, since
+    single ones are in every text. With each term, whether it is a whole word,
+    which may be stemmed.
+    """
+    if text.isascii():
+        return [(word, True) for word in split_into_words(text)]
+    return [*_terms(fold(text))]
+
+
+def _terms(text: str) -> Iterator[tuple[str, bool]]:
+    before, end = "", -1
+    for match in _pattern().finditer(text):
+        word, letter = match.group(), match.group(1)
+        yield word, letter is None
+        if letter is not None and before and match.start() == end:
+            yield before + letter, False
+        before, end = letter or "", match.end()
+        if letter is None:
+            for run in _SYLLABLES.findall(word):
+                for first in range(len(run) - 1):
+                    yield run[first : first + 2], False
+
+
+def is_english(text: str) -> bool:
+    """Returns whether a text is in English, by its most frequent words.
+
+    Two words or more, and one of thirty, must be of some fifty that are
+    frequent in English and are no words of other languages; and there must be
+    more of them than words in letters that are not Latin.
+    """
+    words = split_into_words(text)
+    count = sum(word in _ENGLISH for word in words)
+    foreign = sum(not _is_latin(word) for word in words if not word.isascii())
+    return count >= max(2, _ENGLISH_SHARE * len(words), foreign + 1)
+
+
+@functools.lru_cache(2**16)
+def _is_latin(word: str) -> bool:
+    letters = filter(str.isalpha, word)
+    return all(unicodedata.name(c, "").startswith("LATIN") for c in letters)
