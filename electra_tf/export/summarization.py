@@ -19,7 +19,7 @@ from electra_tf.export.signatures import (
     compute_in_groups,
 )
 from electra_tf.export.tagging import WINDOWS_AT_ONCE, place_words
-from electra_tf.text.words import SENTENCE_BREAKS
+from electra_tf.text.words import BREAK, SENTENCE_BREAKS
 
 
 def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
@@ -32,8 +32,12 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     for pattern, instead in SENTENCE_BREAKS:
         marked = tf.strings.regex_replace(marked, pattern, instead)
     lines = tf.strings.split(marked, "\n")
-    sizes = tf.strings.length(lines.values)
-    before = tf.cumsum(sizes + 1, exclusive=True)  # with the line feeds
+    goes_on = tf.strings.regex_full_match(lines.values, f"(?s).*{BREAK}")
+    values = tf.strings.regex_replace(lines.values, f"{BREAK}$", "")
+    lines = lines.with_values(values)
+    sizes = tf.strings.length(values)
+    spans = tf.where(goes_on, sizes, sizes + 1)  # with the line feeds
+    before = tf.cumsum(spans, exclusive=True)
     row = lines.value_rowids()
     starts = before - tf.gather(before, tf.gather(lines.row_starts(), row))
     without = tf.strings.regex_replace(lines.values, r"^[ \t\r\f\v]+", "")

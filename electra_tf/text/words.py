@@ -18,10 +18,27 @@ INSIDE, SPACE, ALONE = range(3)
 # alike: no looking around, white space and letters of ASCII. What is put in
 # takes the place of as many bytes, so that offsets stay what they are.
 _SPACES = " \t\r\f\v"
-_CLOSING = "\"')\\]\u2019\u201d"
+_CLOSING = "\"')\\]\u2019\u201d\xbb"
+# Small letters of Latin, Greek, Cyrillic and Armenian, beyond a-z.
+_SMALL = "".join(c for c in map(chr, range(0x80, 0x590)) if c.islower())
+# Marks that end sentences in other scripts (Unicode's STerm), and their
+# closing brackets. No space need follow.
+_TERMINALS = (
+    "\u3002\uff01\uff1f\uff61"  # Chinese, Japanese
+    "\u0964\u0965\uabeb"  # Indian dandas
+    "\u061e\u061f\u06d4\u0700-\u0702\u07f9"  # Arabic, Urdu, Syriac, N'Ko
+    "\u0589\u1362\u1367\u1368"  # Armenian, Ethiopic
+    "\u104b\u17d4\u17d5\u1aa8-\u1aab"  # Burmese, Khmer, Tai
+    "\u1803\u1809\u1c7e\u1c7f\u203c\u203d\u2047-\u2049"  # Mongolian and others
+)
+_CLOSING_BRACKETS = "\uff09\uff3d\uff5d\uff63\u3009\u300b\u300d\u300f\u3011"
+# Ends a line that ends without a line feed of the text.
+BREAK = "\x02"
 # A point that ends no sentence (an initial's, a title's) becomes "\x01", and
-# the last space behind one that does a line feed.
+# the last space behind one that does a line feed. Where no space need follow,
+# `BREAK` and a line feed are put in.
 SENTENCE_BREAKS = (
+    (BREAK, "\x01"),
     (
         r"\b([A-Z]|Mr|Mrs|Ms|Dr|Prof|Rev|Hon|St|Gen|Col|Maj|Capt|Lt|Sgt|Cpl|Sen"
         r"|Rep|Gov|Jr|Sr|Inc|Ltd|Co|Corp|vs|Jan|Feb|Mar|Apr|Aug|Sept?|Oct|Nov"
@@ -29,26 +46,35 @@ SENTENCE_BREAKS = (
         "\\1\x01",
     ),
     (
-        rf"([.!?][{_CLOSING}]*[{_SPACES}]*)[{_SPACES}]([^a-z{_SPACES}\n])",
+        rf"([.!?][{_CLOSING}]*[{_SPACES}]*)[{_SPACES}]"
+        rf"([^a-z{_SMALL}{_SPACES}\n])",
         "\\1\n\\2",
+    ),
+    (
+        rf"([{_TERMINALS}][{_TERMINALS}.!?{_CLOSING}{_CLOSING_BRACKETS}]*)",
+        f"\\1{BREAK}\n",
     ),
 )
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Finds the sentences of running text, by English punctuation and lines.
+    """Finds the sentences of running text, by punctuation and lines.
 
-    A sentence ends at a line's end, and at a point, question or exclamation
-    mark before white space and anything but a small letter.
+    A sentence ends at a line's end; at a point, question or exclamation mark
+    before white space and anything but a small letter; and at the marks that
+    end sentences in other scripts (Chinese, Devanagari, Urdu ...), with the
+    closing quotes behind them, whatever follows. Thai has no such mark: its
+    sentences are lines.
     """
     for pattern, instead in SENTENCE_BREAKS:
         text = re.sub(pattern, instead, text, flags=re.ASCII)
     sentences, start = [], 0
-    for line in text.split("\n"):
+    for marked in text.split("\n"):
+        line = marked.removesuffix(BREAK)
         if kept := line.strip(_SPACES):
             first = start + len(line) - len(line.lstrip(_SPACES))
             sentences.append((first, first + len(kept)))
-        start += len(line) + 1
+        start += len(line) if marked.endswith(BREAK) else len(line) + 1
     return sentences
 
 

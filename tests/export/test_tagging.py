@@ -1,5 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (texts of many scripts)
 """Served tags are those of evaluation, served summaries the predictor's."""
 
 import random
@@ -157,6 +158,13 @@ TEXTS = [
          ["Mr. B. Obama of the U.S. Senate.", "It's 3.5 p.m. now.", "5 came."]),
         ("a\nb\r\n\n c", ["a", "b", "c"]),
         ("By . Press . 14:11 EST", ["By .", "Press .", "14:11 EST"]),
+        ("Он жил. В 1990 г. он умер. «Да!» Ночь.",
+         ["Он жил.", "В 1990 г. он умер.", "«Да!»", "Ночь."]),
+        ("今天很热。他说：“真的？！”我走了。3.5度",
+         ["今天很热。", "他说：“真的？！”", "我走了。", "3.5度"]),
+        ("राम घर गया। सीता आई॥", ["राम घर गया।", "सीता आई॥"]),
+        ("کیا؟ ہاں۔نہیں", ["کیا؟", "ہاں۔", "نہیں"]),
+        ("a\x02\nb\x02c。", ["a\x02", "b\x02c。"]),
     ],
 )  # fmt: skip
 def test_sentences_end_at_punctuation_and_lines(text, expected):
@@ -167,7 +175,9 @@ def test_sentences_end_at_punctuation_and_lines(text, expected):
 @given(
     st.lists(
         st.text(
-            st.sampled_from(list("aAbM.?!\"')”  \t\r\n\f\x0bé中\x01\x1c\xa0"))
+            st.sampled_from(
+                list("aAbM.?!\"')”  \t\r\n\f\x0bé中。。？」।»\x01\x02\x1c\xa0")
+            )
             | st.characters(codec="utf-8"),
             max_size=30,
         ),
