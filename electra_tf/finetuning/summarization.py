@@ -17,7 +17,7 @@ from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import SummarizationHead
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.metrics.summaries import SummaryScorer, find_oracle
+from electra_tf.metrics.summaries import MEASURE, SummaryScorer, find_oracle
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import place_words, split_sentences
 
@@ -41,6 +41,8 @@ class Document(Example):
 
 class SummarizationTask(Task):
     """Makes windows of whole sentences, none of them twice, of documents."""
+
+    measure = MEASURE
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)

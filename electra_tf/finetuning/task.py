@@ -111,6 +111,11 @@ class Task(abc.ABC):
         return self.spec.metric
 
     @property
+    def measure(self) -> str | None:
+        """How texts are compared, for the results; None: no texts are."""
+        return None
+
+    @property
     def min_length(self) -> int:
         """The fewest places that a row of a batch must have."""
         return 1

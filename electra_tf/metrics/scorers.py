@@ -27,6 +27,10 @@ from electra_tf.text.words import read_spans, split_tag
 
 Figures = list[tuple[str, float]]
 
+# A detail: how many documents or questions were measured by words of any
+# script (or by characters), and not by a script for English.
+ANY_SCRIPT = "any_script"
+
 # Below this spread, relative to the targets', predictions count as one number.
 _NO_SPREAD = 1e-4
 # seqeval takes what stands before a dash for no part of the type.

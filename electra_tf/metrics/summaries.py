@@ -12,31 +12,82 @@ from typing import Any
 import numpy as np
 
 from configure.errors import missing_extra
-from electra_tf.metrics.scorers import Figures, Scorer
+from electra_tf.metrics.scorers import ANY_SCRIPT, Figures, Scorer
+from electra_tf.text.measured_words import (
+    VERSION,
+    is_english,
+    split_into_words,
+)
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 # What stands beside a model: see `SummaryScorer`.
 BASELINES = ("lead", "oracle", "random")
 
 
+# How texts were split, as results name it.
+ROUGE_SCORE = "rouge-score"
+WORDS_OF_ANY_SCRIPT = f"words of any script (version {VERSION})"
+MEASURE = (
+    f"ROUGE of {ROUGE_SCORE}'s words where the reference is in English, else of"
+    f" {WORDS_OF_ANY_SCRIPT}"
+)
+
+
+class _AnyScript:
+    """A tokenizer for rouge-score that leaves the words of no script out.
+
+    Words in a-z and 0-9 alone are those of rouge-score's own tokenizer, stems
+    among them, so that texts in ASCII have its numbers.
+    """
+
+    def __init__(self, ascii_tokenizer: Any) -> None:
+        self._tokenize_ascii = ascii_tokenizer.tokenize
+
+    def tokenize(self, text: str) -> list[str]:
+        tokens = []
+        for word in split_into_words(text):
+            tokens += self._tokenize_ascii(word) if word.isascii() else [word]
+        return tokens
+
+
 @functools.cache
-def _package() -> tuple[Any, Callable[[str], list[str]]]:
-    """The scorer of rouge-score, and how it tokenizes."""
+def _scorers() -> dict[str, tuple[Any, Callable[[str], list[str]]]]:
+    """Returns rouge-score's scorer and tokenizer for each way of splitting."""
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
         what = "summaries are labelled and scored by rouge-score, which"
         raise missing_extra(what, "rouge", error) from error
-    tokenizer = tokenizers.DefaultTokenizer(use_stemmer=True)
-    scorer = rouge_scorer.RougeScorer(ROUGE, tokenizer=tokenizer)
-    return scorer, tokenizer.tokenize
+    default = tokenizers.DefaultTokenizer(use_stemmer=True)
+    return {
+        name: (
+            rouge_scorer.RougeScorer(ROUGE, tokenizer=tokenizer),
+            tokenizer.tokenize,
+        )
+        for name, tokenizer in (
+            (ROUGE_SCORE, default),
+            (WORDS_OF_ANY_SCRIPT, _AnyScript(default)),
+        )
+    }
+
+
+def choose_splitting(reference: str) -> str:
+    """Returns how summaries are split that are compared with a reference.
+
+    rouge-score's tokenizer takes every letter outside of a-z for a space. So
+    it is kept for English, where published numbers have "fiancée" as "fianc"
+    and "e"; everything else is split into words of any script.
+    """
+    english = is_english(reference)
+    return ROUGE_SCORE if english else WORDS_OF_ANY_SCRIPT
 
 
 @functools.lru_cache(2**16)
 def rouge(reference: str, summary: str) -> Mapping[str, float]:
-    """F-measures of a summary, in percent; for ROUGE-Lsum a sentence a line."""
-    found = _package()[0].score(reference, summary)
-    return {name: 100.0 * score.fmeasure for name, score in found.items()}
+    """Returns a summary's F-measures, in percent; for ROUGE-Lsum by lines."""
+    scorer, _ = _scorers()[choose_splitting(reference)]
+    scores = scorer.score(reference, summary)
+    return {name: 100.0 * score.fmeasure for name, score in scores.items()}
 
 
 @functools.lru_cache(2**16)
@@ -50,9 +101,10 @@ def find_oracle(
 
     Source: Liu and Lapata (2019), BERTSUM, greedy_selection.
     """
+    _, tokenize = _scorers()[choose_splitting(reference)]
 
     def grams(text: str) -> list[collections.Counter]:
-        tokens = _package()[1](text)
+        tokens = tokenize(text)
         pairs = itertools.pairwise(tokens)
         return [collections.Counter(tokens), collections.Counter(pairs)]
 
@@ -98,6 +150,7 @@ class SummaryScorer(Scorer):
         *ROUGE,
         "loss",
         *(f"{name}_{figure}" for name in BASELINES for figure in ROUGE),
+        ANY_SCRIPT,
     )
 
     def __init__(self, documents: Sequence[Any], most: int) -> None:
@@ -139,8 +192,10 @@ class SummaryScorer(Scorer):
         return [*self._means("model", ""), ("loss", self.get_loss())]
 
     def get_details(self) -> Figures:
-        found = (self._means(name, f"{name}_") for name in BASELINES)
-        return [*itertools.chain.from_iterable(found)]
+        means = (self._means(name, f"{name}_") for name in BASELINES)
+        rows = self.files()["summaries"]
+        count = len([row for row in rows if row["words"] != ROUGE_SCORE])
+        return [*itertools.chain.from_iterable(means), (ANY_SCRIPT, count)]
 
     def baselines(self) -> dict[str, dict[str, float]]:
         """Return the figures of sentences that are drawn uniformly."""
@@ -158,6 +213,7 @@ class SummaryScorer(Scorer):
             every, most = range(len(sentences)), self._most
             drawn = random.Random(eid).sample(every, min(most, len(every)))
             row: dict[str, Any] = {"document": eid}
+            row["words"] = choose_splitting(reference)
             for name, numbers in {
                 "model": chosen,
                 "lead": every[:most],

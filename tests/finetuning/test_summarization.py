@@ -1,5 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+
 """Documents of sentences: rows, windows, labels; a whole run."""
 
 import json
@@ -83,6 +84,25 @@ def test_windows_hold_each_sentence_once(make_task, write_rows, length):
     assert cut == n_cut and (cut > 0) == (length < 24)
 
 
+@pytest.mark.parametrize(
+    ("text", "gist", "label"),
+    [
+        ("Река течёт. Дети играют в саду. Тепло.", "Дети играют в саду.", 1),
+        ("今天很热。北京是首都。他读书。", "他读书。", 2),
+        ("राम गया। आज गर्मी है। सीता आई।", "राम गया।", 0),
+    ],
+)
+def test_a_sentence_of_any_script_is_the_label(describe, text, gist, label):
+    rows = json.dumps({"body": text, "gist": gist}) + "\n"
+    own = {"type": "summarization", "sentences": 1}
+    own["columns"] = {"text_a": "body", "label": "gist"}
+    task = describe(own, {"train.jsonl": rows, "dev.jsonl": rows})
+    (example,) = task.get_examples("train")
+    (features,) = task.featurize(example, True)
+    labels = features["mine_labels"][: len(example.sentences)]
+    assert labels == [int(i == label) for i in range(3)]
+
+
 @pytest.mark.slow
 def test_a_run_scores_summaries(finetuning_config, write_rows, run, tmp_path):
     write_rows("train", *[ROW] * 4)
@@ -101,7 +121,8 @@ def test_a_run_scores_summaries(finetuning_config, write_rows, run, tmp_path):
     figures = trial["results"]["summarization"]
     assert list(figures) == [*ROUGE, "loss"]
     details = trial["details"]["summarization"]
-    assert [*details] == [f"{b}_{r}" for b in BASELINES for r in ROUGE]
+    means = [f"{b}_{r}" for b in BASELINES for r in ROUGE]
+    assert [*details] == [*means, "any_script"]
     assert details["oracle_rouge1"] > details["lead_rouge1"]
     # Three of four; the two of the oracle must be among them.
     with open(config.qa_file("summarization", "summaries")) as file:

@@ -1,5 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (texts of many scripts)
 """ROUGE is rouge-score's; oracles, baselines, and sentences from windows."""
 
 import json
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from electra_tf.metrics import summaries
+from electra_tf.text.words import split_sentences
 
 rouge_scorer = pytest.importorskip(
     "rouge_score.rouge_scorer", reason="no extra rouge"
@@ -56,6 +58,9 @@ def score():
         (REFERENCE, ""),
         ("The cats were running.", "a cat runs"),
         ("one two\nthree", "three\none two"),
+        ("cats were running", "a cat runs: 3.5 x_y"),  # not known as English
+        # English that is not in ASCII.
+        ("The fiancée and the man’s dog", "Fiancee, fiancée; the man's"),
     ],
 )
 def test_figures_are_those_of_the_package(reference, summary):
@@ -109,3 +114,85 @@ def test_windows_in_any_order_make_the_documents_figures(score):
 def test_without_a_reference_there_are_summaries_all_the_same(score):
     scorer = score([(SENTENCES, None)], [(0, [1, 2, 3, 4, 5], [0, 1, 0, 2, 0])])
     assert scorer.final_answers() == {"0": CHOSEN}
+
+
+# Documents, and the sentence of each that is its summary.
+LANGUAGES = {
+    "Russian": (
+        "Волга впадает в Каспийское море. Он жил в 1990 г. в Туле."
+        " Москва — столица России. Сегодня тепло.",
+        "Москва — столица России.",
+    ),
+    "Chinese": (
+        "今天很热。他喜欢读书。1963年建成。北京是首都。",
+        "他喜欢读书。",
+    ),
+    "Japanese": ("今日は暑い。彼は本を読む。「何？」町は古い。", "町は古い。"),
+    "Hindi": ("राम घर गया। दिल्ली राजधानी है। आज गर्मी है।", "दिल्ली राजधानी है।"),
+    "Vietnamese": ("Mẹ là má. Ông mà đi. Trời má nắng.", "Ông mà đi."),
+    "Thai": ("วันนี้ร้อน\nเขาอ่านหนังสือ\nเมืองเก่า", "เขาอ่านหนังสือ"),
+    "Korean": ("오늘은 덥다. 그는 책을 읽는다. 서울은 크다.", "서울은 크다."),
+    "Urdu": ("آج گرمی ہے۔ وہ کتاب پڑھتا ہے۔ شہر پرانا ہے۔", "شہر پرانا ہے۔"),
+    "German": ("Es war kühl. Die Bäume blühen. Er liest.", "Die Bäume blühen."),
+    "Burmese": ("မြို့ကြီး။ သူစာဖတ်။ နေပူသည်။", "သူစာဖတ်။"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_sentence_as_summary_is_found_in_every_language(language):
+    text, summary = LANGUAGES[language]
+    sentences = tuple(text[a:b] for a, b in split_sentences(text))
+    assert len(sentences) >= 3
+    (place,) = summaries.find_oracle(sentences, summary, 1)
+    assert sentences[place] == summary
+    scores = summaries.rouge(summary, sentences[place])
+    assert scores == dict.fromkeys(summaries.ROUGE, 100.0)
+    others = [s for s in sentences if s != summary]
+    assert all(summaries.rouge(summary, s)["rouge1"] < 70 for s in others)
+
+
+@pytest.mark.parametrize(
+    ("reference", "summary", "rouge1"),
+    [
+        ("má", "mà", 0.0),
+        ("má", "ma\u0301", 100.0),
+        ("дом стоит", "дом горит", 50.0),
+        ("北京大学", "北京", 200 / 3),
+        ("schön", "schon", 0.0),
+        ("il était running", "il runs", 80.0),  # ASCII as in English
+    ],
+)
+def test_letters_beyond_ascii_count(reference, summary, rouge1):
+    found = summaries.rouge(reference, summary)["rouge1"]
+    assert found == pytest.approx(rouge1)
+
+
+@pytest.mark.slow
+def test_real_english_has_the_packages_numbers(reference_dir):
+    """Labels and scores of 100 news texts, many with letters beyond ASCII."""
+    path = reference_dir / "data/summarization/cnndm_train_sample.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(rows) == 100
+    for row in rows:
+        text, reference = row["article"], row["highlights"]
+        sentences = [text[a:b] for a, b in split_sentences(text)]
+        for chosen in (sentences, sentences[:3], sentences[3:6]):
+            summary = "\n".join(chosen)
+            wanted = THEIRS.score(reference, summary).items()
+            wanted = {name: 100.0 * s.fmeasure for name, s in wanted}
+            assert summaries.rouge(reference, summary) == wanted
+
+
+def test_details_count_what_rouge_score_did_not_split(score):
+    russian = ("Дом стоит.", "Река течёт.")
+    english = ("The dog and the cat.", "It rained.")
+    scorer = score(
+        [(russian, "Река течёт."), (english, "The dog and the fox.")],
+        [(0, [1, 2], [0.0, 5.0]), (1, [1, 2], [5.0, 0.0])],
+        most=1,
+    )
+    assert dict(scorer.get_details())["any_script"] == 1
+    rows = scorer.files()["summaries"]
+    assert "any script" in rows[0]["words"]
+    assert rows[1]["words"] == "rouge-score"
+    assert dict(scorer.get_details())["oracle_rouge1"] > 85
