@@ -23,6 +23,7 @@ from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.matching import MATCHES
 from electra_tf.metrics.question_answering import SpanScorer, Window
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.offsets import OffsetTokenizer
@@ -111,11 +112,12 @@ class QATask(Task):
     """
 
     needs_words = finds_files = True
+    match: str | None = None  # as in the description
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)
         self._check_lengths()
-        self.version = self.spec.version
+        self.version, self.match = self.spec.version, self.spec.match
         self.v2 = self.version == "squad2"  # a question may have no answer
         self._offsets = OffsetTokenizer(self.tokenizer)
         self.get_examples = functools.cache(self.get_examples)
@@ -140,6 +142,11 @@ class QATask(Task):
         """
         setting = self.config.answer_offsets
         return not self.spec.original if setting is None else setting
+
+    @property
+    def measure(self) -> str | None:
+        """None: the official script's words."""
+        return MATCHES.get(self.match)
 
     @property
     def min_length(self) -> int:
@@ -199,7 +206,12 @@ class QATask(Task):
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
         return SpanScorer(
-            self.config, self.name, self.version, examples, self.windows
+            self.config,
+            self.name,
+            self.version,
+            examples,
+            self.windows,
+            self.match,
         )
 
     def cut(self, example: QAExample) -> Cut:

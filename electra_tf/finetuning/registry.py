@@ -28,6 +28,7 @@ from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.summarization import SummarizationTask
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.matching import MATCHES
 from electra_tf.metrics.summaries import ROUGE
 from electra_tf.text.tokenization import Tokenizer, open_tokenizer
 
@@ -54,13 +55,13 @@ _OWN_KEYS = {
     "regression": {"range", "both_orders", "tfds"},
     "multilabel": {"labels", "both_orders", "label_separator", "tfds"},
     "tagging": {"labels", "tags"},
-    "question_answering": {"version", "tfds"},
+    "question_answering": {"version", "match", "tfds"},
     "summarization": {"sentences", "tfds"},
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
 _SPLIT_KEYS = {"header": bool, "columns": dict, "labelled": bool}
-_TEXTS = "name type format label_separator tags metric version".split()
+_TEXTS = "name type format label_separator tags metric version match".split()
 _OBJECTS = "files columns splits hparams tfds".split()
 _KEYS = {
     **dict.fromkeys(_TEXTS, str),
@@ -138,6 +139,9 @@ class TaskSpec:
     # are reported); None: by type.
     metric: str | None = None
     version: str = "squad1"  # question_answering: or squad2, mrqa
+    # question_answering: what F1 and exact match compare, words or characters;
+    # None: by the official script of `version`, which the built-in tasks use.
+    match: str | None = None
     sentences: int = 3  # summarization: how many a summary has at most
     # What to use unless others are given.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -227,6 +231,7 @@ def _check(spec: TaskSpec, where: str) -> None:
         "type": tuple(TYPES),
         "tags": ("spans", "words"),
         "version": ("squad1", "squad2", "mrqa"),
+        "match": (None, *MATCHES),
         "metric": (None, *_METRICS.get(spec.type, ())),
     }
     if (spec.type, spec.tags) == ("tagging", "words"):
@@ -519,6 +524,8 @@ def read_task_config(path: str) -> TaskSpec:
             f" {path!r}"
         )
     spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
+    if spec.type == "question_answering" and spec.match is None:
+        spec = dataclasses.replace(spec, match="words")
     for split in ("train", "dev"):
         if split not in spec.files:
             raise UserError(

@@ -79,6 +79,11 @@ class ResultsFiles:
             for key, value in dataclasses.asdict(task.spec).items()
             if key not in ("files", "hparams")  # compared by what is in them
         }
+        self._measures = {
+            task.name: task.measure for task in tasks if task.measure
+        }
+        measures = self._measures.items()
+        self._data |= {f"measure of {name}": text for name, text in measures}
         if weights:  # A path may hold others when more trials are asked for.
             self._data["starting weights"] = digest_of_start(weights)
         self._in_force = not config.do_train  # whether others' still are
@@ -105,6 +110,8 @@ class ResultsFiles:
         before, now = found["config"], config.as_dict()
         differing = changed_hparams(before, now) + changed(before, now, SCORING)
         kept = found.get("data", {})  # Earlier versions have none.
+        for name in self._measures:  # Theirs was for English.
+            kept.setdefault(f"measure of {name}", "an earlier version's")
         differing += changed(kept, self._data, tuple(self._data))
         if differing:
             raise UserError(
@@ -130,7 +137,10 @@ class ResultsFiles:
         # Names that are one object are pickled once: those of an earlier trial
         # come from a file, and would make other bytes of the same values.
         alike = json.loads(json.dumps(results))
-        data = [text_of(results), pickle.dumps(alike), f"{text}\n"]
+        lines = text_of(results) + "".join(
+            f"{name}: {text}\n" for name, text in self._measures.items()
+        )
+        data = [lines, pickle.dumps(alike), f"{text}\n"]
         data.append(draw_scores(records, title, self.metrics))
         if self._in_force:
             self._put_aside()
@@ -160,6 +170,7 @@ class ResultsFiles:
             "statistics": statistics_of(everything),
             "best_trial": None if best is None else records[best].trial,
             "metrics": self.metrics,
+            "measures": self._measures,
             "data": self._data,
             "collapsed_trials": [r.trial for r in records if r.collapsed],
             "config": self._config.as_dict(),

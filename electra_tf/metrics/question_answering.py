@@ -18,7 +18,8 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.metrics.scorers import Figures, Scorer
+from electra_tf.metrics.matching import encode_answers, keeps_script
+from electra_tf.metrics.scorers import ANY_SCRIPT, Figures, Scorer
 from electra_tf.text.tokenization import BasicTokenizer
 
 # Null odds of a question without any window.
@@ -229,13 +230,18 @@ class SpanScorer(Scorer):
         version: str,
         examples: Sequence[Question],
         windows_of: Callable[[Any], list[Window]],
+        match: str | None = None,
     ) -> None:
+        """`match`: as of `metrics.matching`; None for the official script."""
         super().__init__()
         self._updated = True  # There may be questions without a window.
         self._config = config
         self._name = name
         self._version = version
+        self._match = match
         self.figures = (*_FIGURES[version], "loss", "questions", "windows")
+        if match is not None:
+            self.figures += (ANY_SCRIPT,)
         self._examples = examples
         self._windows_of = windows_of
         self._tokenizer = BasicTokenizer(
@@ -269,11 +275,19 @@ class SpanScorer(Scorer):
         return sum(losses) / max(1, len(losses))
 
     def get_details(self) -> Figures:
-        return [
+        details = [
             ("loss", self.get_loss()),
             ("questions", len(self._examples)),
             ("windows", len(self._losses)),
         ]
+        if self._match is not None:
+            encoded = [
+                question
+                for question in self._examples
+                if not keeps_script(self._match, question)
+            ]
+            details.append((ANY_SCRIPT, len(encoded)))
+        return details
 
     def single_prediction(self) -> str | None:
         """The one answer given throughout, though the expected ones differ."""
@@ -363,15 +377,17 @@ class SpanScorer(Scorer):
 
     def _get_results(self) -> Figures:
         self.answer()
-        questions = self._examples
+        questions, predictions = encode_answers(
+            self._match, self._examples, self.predictions
+        )
         if self._version == "squad2":
             threshold = self._config.qa_na_threshold
             self.scores = evaluate_squad2(
-                questions, self.predictions, self.null_odds, threshold
+                questions, predictions, self.null_odds, threshold
             )
         else:
             evaluate = {"squad1": evaluate_squad1, "mrqa": evaluate_mrqa}
-            self.scores = evaluate[self._version](questions, self.predictions)
+            self.scores = evaluate[self._version](questions, predictions)
         return sorted(self.scores.items())
 
 

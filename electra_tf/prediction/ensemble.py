@@ -29,6 +29,7 @@ from electra_tf.finetuning.registry import get_tasks, read_task_config
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics import question_answering as qa
+from electra_tf.metrics.matching import answer_encoder, encode_answers
 from electra_tf.metrics.scorers import lower_is_better, main_figure
 from electra_tf.prediction.answers import Answerer, make_answerer
 
@@ -305,9 +306,11 @@ class _Answers(Members):
 
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
         """Nothing where no member lists a right answer."""
-        answers = self._examples[number].answers
+        question = self._examples[number]
+        encode = answer_encoder(self._task.match, question)
+        answers = [encode(answer) for answer in question.answers]
         right = [
-            any(qa.exact_match(text, answer) for answer in answers)
+            any(qa.exact_match(encode(text), answer) for answer in answers)
             for text in self._texts[number]
         ]
         found = stack[:, 0] @ np.array(right, float)
@@ -323,11 +326,13 @@ class _Answers(Members):
 
     def score(self, mixed: Sequence[np.ndarray]) -> System:
         """By the task's script, whose figures are means over questions."""
-        questions = self._examples
         texts = {
             question.key: self._texts[i][int(mixed[i].argmax())]
-            for i, question in enumerate(questions)
+            for i, question in enumerate(self._examples)
         }
+        questions, texts = encode_answers(
+            self._task.match, self._examples, texts
+        )
         of_squad = self._task.version == "squad1"
         evaluate = qa.evaluate_squad1 if of_squad else qa.evaluate_mrqa
         values = [  # Questions without answers are not scored.

@@ -168,6 +168,13 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
         ({"labels": ["a", "a"]}, "different texts"),
         ({"type": "regression", "range": [0, 10**400]}, "below 3e38"),
         ({"type": "regression", "sentences": 2}, "regression has no such"),
+        ({"match": "words"}, "match: a task of type classification has no"),
+        ({"type": "summarization", "match": "words"}, "summarization has no"),
+        (
+            {"type": "question_answering", "match": "letters"},
+            "match: expected one of words, characters, got 'letters'",
+        ),
+        ({"type": "question_answering", "match": 5}, "match: expected text"),
         ({"type": "tagging", "columns": {}, "tfds": TFDS}, "has no such"),
         ({"tfds": TFDS}, r"tfds\.columns: label: missing"),
         ({"tfds": TFDS | {"columns": {"lable": "l"}}}, "lable.*label"),

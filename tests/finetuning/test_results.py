@@ -90,6 +90,35 @@ def test_trials_of_other_data_or_description_are_refused(describe):
     refused("data of mine, train: ", results().earlier_trials)
 
 
+@pytest.mark.usefixtures("with_pictures")
+def test_results_name_how_answers_were_compared(describe):
+    files = {"train.json": "", "dev.json": ""}
+
+    def results(match):
+        own = {"type": "question_answering", "match": match}
+        task = describe(own, files, max_query_length=8, beam_size=4)
+        return task.config, ResultsFiles(
+            task.config, Console(io.StringIO()), [task]
+        )
+
+    config, first = results("words")
+    first.write([_record(1, 50.0, False)])
+    lines = pathlib.Path(config.results_txt).read_text().splitlines()
+    assert lines[0].startswith("sts: pearson: 50.00")
+    assert lines[1].startswith("mine: match words: ")
+    path = pathlib.Path(config.results_json)
+    written = json.loads(path.read_text())
+    assert written["measures"]["mine"].startswith("match words")
+    assert len(results("words")[1].earlier_trials()) == 1
+    refused(
+        "measure of mine: 'match w", results("characters")[1].earlier_trials
+    )
+    # Earlier versions compared answers as in English.
+    del written["data"]["measure of mine"]
+    path.write_text(json.dumps(written))
+    refused("an earlier version's", results("words")[1].earlier_trials)
+
+
 def test_predictions_of_models_to_replace_are_put_aside(make_task):
     task = make_task("cola", overwrite=True)
     path = pathlib.Path(task.config.test_predictions("cola", "test", 1))

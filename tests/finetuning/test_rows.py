@@ -414,6 +414,30 @@ def test_a_task_of_ones_own_files_answers_by_id(own_task):
     refused("no test split .it has: train, dev", task.get_examples, "test")
 
 
+@pytest.mark.parametrize(
+    ("description", "match"),
+    [
+        ({}, "words"),
+        ({"match": "words", "version": "squad2"}, "words"),
+        ({"match": "characters"}, "characters"),
+    ],
+)
+def test_answers_of_ones_own_match_by_words_or_characters(
+    own_task, description, match
+):
+    task = own_task(squad(question(0, RED)), **description)
+    assert task.spec.match == match
+    assert task.measure.startswith(f"match {match}")
+    assert "any_script" in task.get_scorer("dev").figures
+
+
+@pytest.mark.parametrize("name", ["squad", "squadv1", "newsqa", "triviaqa"])
+def test_built_in_questions_keep_the_official_scripts(make_task, name):
+    task = make_task(name, max_query_length=8, beam_size=4)
+    assert task.spec.match is None and task.measure is None
+    assert "any_script" not in task.scorer_of([]).figures
+
+
 def test_settings_without_room_are_refused(own_task, qa_task):
     text = squad(question(0, RED))
     with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
