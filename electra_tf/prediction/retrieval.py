@@ -3,6 +3,7 @@
 """Answers from a folder of texts: BM25 finds passages, a model reads them."""
 
 import contextlib
+import functools
 import glob
 import itertools
 import json
@@ -24,15 +25,26 @@ from electra_tf.data import tables
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.row_report import RowReport
+from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 from electra_tf.prediction.predictor import Predictor
+from electra_tf.text.measured_words import (
+    SPACELESS_LETTERS,
+    VERSION,
+    split_into_terms,
+    split_into_words,
+)
 
 PASSAGE_WORDS = 200
 RANKS = (1, 5, 20)  # How far down the gold passage is looked for.
 _WEIGHTS = np.linspace(0.0, 1.0, 51)
 _FOLDS = 5
-_WORD = r"(?u)\b\w+\b"
-_WORDS_OF_A_PASSAGE = re.compile(rf"(?:\S+\s*){{1,{PASSAGE_WORDS}}}")
+NO_WORD = "no word of the question is in the index"
+# In scripts without spaces each letter, with what stands on and behind it,
+# counts as a word of a passage.
+_LETTER = rf"(?!\d)(?=[{SPACELESS_LETTERS}])[^\W_]"
+_WORD = re.compile(rf"\S(?:(?!{_LETTER})\S)*\s*")
+_WORDS_OF_A_PASSAGE = re.compile(rf"(?:{_WORD.pattern}){{1,{PASSAGE_WORDS}}}")
 _TEXT_KEYS = ("text", "context", "passage")  # of a line of JSON
 # What an index raises that cannot be used; without bm25s making one says so.
 _UNUSABLE = (zipfile.BadZipFile, KeyError, ValueError, EOFError, ImportError)
@@ -50,7 +62,7 @@ class SourcePassage(NamedTuple):
 
 def check_question(question: Any, place: str) -> None:
     """Raises unless a question has words to look for."""
-    if not isinstance(question, str) or not re.search(_WORD, question):
+    if not isinstance(question, str) or not split_into_words(question):
         raise UserError(
             f"{place}: found {files.shortened(repr(question))}; expected a"
             " question with words"
@@ -105,7 +117,7 @@ def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
                 " text"
             )
         for piece in _WORDS_OF_A_PASSAGE.findall(line) or [""]:
-            words = len(piece.split())
+            words = len(_WORD.findall(piece))
             if held and (not words or size + words > PASSAGE_WORDS):
                 yield SourcePassage(name, start, "", "\n".join(held))
                 held, size = [], 0
@@ -116,7 +128,11 @@ def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
 
 
 class PassageIndex:
-    """The passages of a corpus, and BM25's scores of each for each word."""
+    """The passages of a corpus, and BM25's scores of each for each term.
+
+    Terms are words, or pairs of letters in scripts without spaces; see
+    `text.measured_words.split_into_terms`.
+    """
 
     def __init__(
         self, passages: list[SourcePassage], language: str, searcher: Any = None
@@ -133,33 +149,34 @@ class PassageIndex:
             raise UserError(
                 f"--language={language}: expected one of {', '.join(known)}"
             )
-        self.passages, self._tokenize = passages, bm25s.tokenize
+        self.passages = passages
         is_stemmed = language != "none"
         self._stemmer = Stemmer.Stemmer(language) if is_stemmed else None
         self.searcher = searcher or bm25s.BM25()
         if searcher is None:
-            words = self._words([one.passage for one in passages], True)
-            self.searcher.index(words, show_progress=False)
+            terms = [self._split(one.passage) for one in passages]
+            self.searcher.index(terms, show_progress=False)
 
     def search(self, question: str, count: int) -> list[tuple[int, float]]:
-        """Places and scores of passages that share a word, best first."""
-        words = self._words([question], False)[0]
-        words = [word for word in words if word in self.searcher.vocab_dict]
-        if not words:
+        """Places and scores of passages that share a term, best first."""
+        terms = [
+            term
+            for term in self._split(question)
+            if term in self.searcher.vocab_dict
+        ]
+        if not terms:
             return []
-        scores = self.searcher.get_scores(words)
+        scores = self.searcher.get_scores(terms)
         best = np.argsort(-scores, kind="stable")[:count]
         return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
 
-    def _words(self, texts: list[str], return_ids: bool) -> Any:
-        return self._tokenize(
-            texts,
-            token_pattern=_WORD,
-            stopwords=None,  # A question may have no other words.
-            stemmer=self._stemmer,
-            return_ids=return_ids,
-            show_progress=False,
-        )
+    def _split(self, text: str) -> list[str]:
+        """Stop words stay: a question may have no others."""
+        pairs = split_into_terms(text)
+        if self._stemmer is None:
+            return [term for term, _ in pairs]
+        stem = self._stemmer.stemWord
+        return [stem(term) if is_word else term for term, is_word in pairs]
 
 
 def open_index(
@@ -180,11 +197,16 @@ def open_index(
     for text in texts.values():
         files.check_readable(text)
     digests = {name: files.digest_of(own) for name, own in texts.items()}
-    about = {"version": 1, "language": language, "files": digests}
+    about = {
+        "version": 2,
+        "words": VERSION,
+        "language": language,
+        "files": digests,
+    }
     if os.path.exists(path) and (index := _load(path, about)):
         return index
     passages = itertools.chain(*itertools.starmap(read_passages, texts.items()))
-    found = [one for one in passages if re.search(_WORD, one.passage)]
+    found = [one for one in passages if split_into_words(one.passage)]
     if not found:
         raise UserError(
             f"{place}: no passage in {len(texts)} files; expected a folder of"
@@ -275,7 +297,11 @@ class Asker:
         answers = []
         for question, found in zip(asked, self.read(asked), strict=True):
             best, *others = ordered(found, weight) or [nothing]
-            answers.append({"question": question, **best, "others": others})
+            answer = {"question": question, **best, "others": others}
+            answer["reason"] = None
+            if not found and not self.index.search(question, 1):
+                answer |= {"answerable": None, "reason": NO_WORD}
+            answers.append(answer)
         return answers
 
 
@@ -318,6 +344,8 @@ def fit(
     evenly. `retrieved` is cross-validated: each fold takes the best weight of
     the others, and questions about one passage share a fold.
     """
+    match = asker.predictor.task.match
+    score = functools.partial(_score, match)
     passages = (questions.Passage(o.passage) for o in asker.index.passages)
     own = [" ".join(one.words) for one in passages]
     gold = [" ".join(one.doc_tokens) for one in known]
@@ -334,7 +362,7 @@ def fit(
     # [questions, weights, exact match and F1], in percent
     scores = np.array(
         [
-            [_score(known[i], ordered(found, weight)) for weight in _WEIGHTS]
+            [score(known[i], ordered(found, weight)) for weight in _WEIGHTS]
             for i, found in zip(taken, asker.read(asked), strict=True)
         ]
     )
@@ -345,7 +373,7 @@ def fit(
         best = rest[:, :, 1].mean(0).argmax()
         mixed[folds == fold] = scores[folds == fold, best]
     said = asker.predictor([(known[i].question_text, gold[i]) for i in taken])
-    reading = [_score(known[i], [s]) for i, s in zip(taken, said, strict=True)]
+    reading = [score(known[i], [s]) for i, s in zip(taken, said, strict=True)]
     figures = {
         "gold": np.mean(reading, 0),
         "retrieved": mixed.mean(0),
@@ -356,6 +384,7 @@ def fit(
     }
     return {
         "weight": float(_WEIGHTS[scores[:, :, 1].mean(0).argmax()]),
+        "match": match or "SQuAD's script",
         "questions": len(known),
         "gold_indexed": len(ranks),
         **{f"gold_in_first_{n}": np.mean(a) for n, a in first.items() if a},
@@ -369,13 +398,19 @@ def fit(
 
 
 def _score(
-    known: questions.QAExample, answers: Sequence[Mapping[str, Any]]
+    match: str | None,
+    known: questions.QAExample,
+    answers: Sequence[Mapping[str, Any]],
 ) -> tuple[float, float]:
-    answer = answers[0]["answer"] if answers else ""
+    """Returns exact match and F1 of the first answer, in percent."""
+    encode = answer_encoder(match, known)
+    answer = encode(answers[0]["answer"]) if answers else ""
     if not known.answers:
-        return (100.0 * (not answer),) * 2
-    exact = max(exact_match(answer, one) for one in known.answers)
-    f1 = max(f1_score(answer, one) for one in known.answers)
+        right = 0.0 if answer else 100.0
+        return right, right
+    expected = [encode(one) for one in known.answers]
+    exact = max(exact_match(answer, one) for one in expected)
+    f1 = max(f1_score(answer, one) for one in expected)
     return 100.0 * exact, 100.0 * f1
 
 

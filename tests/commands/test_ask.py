@@ -1,10 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: RUF001 (texts of many scripts)
 """Questions to a folder of texts: passages, index, answers, the weight."""
 
+import collections
 import gzip
 import json
 import os
+import pathlib
 import shutil
 import sys
 import types
@@ -19,6 +22,7 @@ from tests.conftest import refused
 pytest.importorskip("bm25s", reason="no extra ask")
 pytest.importorskip("Stemmer", reason="no extra ask")
 
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
 ASKED = {"id": "q1", "question": "where is the king?"}
 ASKED["answers"] = [{"text": "city", "answer_start": 19}]
 PARAGRAPHS = [
@@ -80,6 +84,55 @@ def test_long_text_is_cut_and_nothing_of_it_is_lost(opened, tmp_path):
     assert [len(one.passage.split()) for one in passages] == [200, 200, 100]
     assert [one.line for one in passages] == [1, 1, 1]
     assert " ".join(one.passage for one in passages).split() == words
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("东" * 450, [200, 200, 50]),
+        ("东，" * 250, [400, 100]),
+        ("กี่" * 250, [600, 150]),  # Marks stay on their letters.
+        ("서울은 " * 201, [800, 4]),
+        ("ก" * 150 + "\n" + "ข" * 100, [150, 100]),
+    ],
+)
+def test_long_text_without_spaces_is_cut_too(opened, tmp_path, text, sizes):
+    place = tmp_path / "long.txt"
+    place.write_text(text)
+    passages = [one.passage for one in opened(place)[0].passages]
+    assert [len(one) for one in passages] == sizes
+    assert "".join(passages) == text.replace("\n", "")
+
+
+def test_the_right_passage_is_first_in_every_script():
+    path = FIXTURES / "questions_in_seven_scripts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    passages = [
+        retrieval.SourcePassage("f", n, "", row["text"])
+        for n, row in enumerate(rows, 1)
+    ]
+    index = retrieval.PassageIndex(passages, "english")
+    found, asked = collections.Counter(), collections.Counter()
+    for number, row in enumerate(rows):
+        asked[row["script"]] += 1
+        hits = index.search(row["question"], 1)
+        found[row["script"]] += bool(hits) and hits[0][0] == number
+    assert len(asked) == 7 and set(asked.values()) == {10}
+    assert found.total() >= 66 and min(found.values()) >= 9
+
+
+def test_stems_are_of_words_in_the_language_given(opened, tmp_path):
+    place = tmp_path / "slow.txt"
+    place.write_text("Инженер построил маяки.\n\nОна пела.")
+    assert not opened(place)[0].search("маяк", 1)
+    assert opened(place, language="russian")[0].search("маяк", 1)
+
+
+def test_an_index_of_another_splitter_is_made_again(opened, monkeypatch):
+    opened()
+    monkeypatch.setattr(retrieval, "VERSION", "0, Unicode 5")
+    assert "indexed 6 passages" in opened()[1][0]
+    assert not opened()[1]
 
 
 def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
@@ -180,8 +233,10 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     answers = run(f"--questions={path}", "--batch_size=2")
     assert [one["question"] for one in answers] == asked
     assert [one["question_id"] for one in answers] == [0, 1, 2]
-    nothing = {"answer": "", "answerable": False, "others": []}
+    nothing = {"answer": "", "answerable": None, "others": []}
+    nothing["reason"] = "no word of the question is in the index"
     assert nothing.items() <= answers[1].items()
+    assert answers[0]["reason"] is None and answers[0]["answerable"]
     assert answers[1].keys() == answers[0].keys()
     assert "--fit fits one" in capsys.readouterr().err
     path.write_text('{"question": "is it?"}\n{"question": "??"}\n')

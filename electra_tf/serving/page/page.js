@@ -173,7 +173,8 @@ const DRAW = {
   // The passages that were read, each under its source; the best first.
   retrieval(said) {
     const { others, ...best } = JSON.parse(said.answer);
-    const made = [element("p", "big", best.answer || "(no answer)")];
+    const shown = best.answer || best.reason || "(no answer)";
+    const made = [element("p", "big", shown)];
     for (const one of best.passage ? [best, ...others] : []) {
       const line = one.line === null ? "" : `:${one.line}`;
       const score = `score ${one.score.toFixed(2)}`;
