@@ -112,12 +112,15 @@ class QATask(Task):
     """
 
     needs_words = finds_files = True
-    match: str | None = None  # as in the description
+    # What answers are compared by; None: by the official script's words.
+    match: str | None = None
 
     def __init__(self, *described: Any) -> None:
         super().__init__(*described)
         self._check_lengths()
-        self.version, self.match = self.spec.version, self.spec.match
+        self.version = self.spec.version
+        default = None if self.spec.original else "words"
+        self.match = self.spec.match or default
         self.v2 = self.version == "squad2"  # a question may have no answer
         self._offsets = OffsetTokenizer(self.tokenizer)
         self.get_examples = functools.cache(self.get_examples)

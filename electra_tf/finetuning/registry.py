@@ -140,7 +140,7 @@ class TaskSpec:
     metric: str | None = None
     version: str = "squad1"  # question_answering: or squad2, mrqa
     # question_answering: what F1 and exact match compare, words or characters;
-    # None: by the official script of `version`, which the built-in tasks use.
+    # None: words, and in built-in tasks those of the official script.
     match: str | None = None
     sentences: int = 3  # summarization: how many a summary has at most
     # What to use unless others are given.
@@ -524,8 +524,6 @@ def read_task_config(path: str) -> TaskSpec:
             f" {path!r}"
         )
     spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
-    if spec.type == "question_answering" and spec.match is None:
-        spec = dataclasses.replace(spec, match="words")
     for split in ("train", "dev"):
         if split not in spec.files:
             raise UserError(

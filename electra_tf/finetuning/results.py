@@ -77,7 +77,8 @@ class ResultsFiles:
             f"{key} of {task.name}": value
             for task in tasks
             for key, value in dataclasses.asdict(task.spec).items()
-            if key not in ("files", "hparams")  # compared by what is in them
+            if key
+            not in ("files", "hparams", "match")  # compared by what is in them
         }
         self._measures = {
             task.name: task.measure for task in tasks if task.measure
