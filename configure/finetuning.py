@@ -144,8 +144,9 @@ class FinetuningConfig(TrainingConfig):
     # ---- Locations ----
     # Default: the model's vocab.txt if it has one, else <data_dir>/vocab.txt.
     vocab_file: str = ""
-    # Weights to start from: any kind of checkpoint, or another task's
-    # fine-tuned model. Default: <data_dir>/models/<model_name>; none: random.
+    # Weights to start from: any kind of checkpoint, hf:OWNER/NAME, or another
+    # task's fine-tuned model. Default: <data_dir>/models/<model_name>; none:
+    # random.
     init_checkpoint: str | None = None
     # Trial k is kept in <model_dir>_<k>.
     # Default: <data_dir>/models/<model_name>/finetuning_models/<tasks>_model

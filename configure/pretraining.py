@@ -189,7 +189,7 @@ class PretrainingConfig(TrainingConfig):
     eval_text: str = ""  # held-out text to evaluate on instead of records
     deterministic_input: bool = True  # same seed, same order of examples
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
-    # or a Hugging Face folder. Steps and warm-up start at 0.
+    # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.
     init_checkpoint: str | None = None
     # Checkpoints at its multiples are kept beyond keep_checkpoint_max; 0: none.
     keep_every_n_steps: Natural = 0

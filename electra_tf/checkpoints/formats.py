@@ -24,6 +24,7 @@ from configure.pretraining import (
     settled_experiments,
 )
 from electra_tf import files
+from electra_tf.checkpoints import hub
 from electra_tf.checkpoints.contents import (
     DISCRIMINATOR,
     TRAINING_ALONE,
@@ -60,7 +61,12 @@ _HUGGING_FACE = re.compile(
 
 
 def placed(path: str) -> str:
-    """The folder of the reference model where that is named, else the path."""
+    """The folder of a model that is named, else the path.
+
+    Names are `reference` and, for models of the hub, `hf:OWNER/NAME`.
+    """
+    if path.startswith(hub.PREFIX):
+        return hub.fetch(path)
     if path != RELEASED or files.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -177,6 +183,17 @@ def hugging_face_file(folder: str) -> str | None:
     return None
 
 
+def digest_file(path: str) -> str:
+    """Returns the file that changes with the weights, whatever they are.
+
+    `path`: of opened weights (`Weights.path`).
+    """
+    index = f"{path}.index"  # with a checksum of each tensor
+    if files.exists(index):
+        return index
+    return os.path.join(path, hugging_face_file(path) or "")
+
+
 def describes_itself(path: str) -> bool:
     """Whether files at a path may state what a checkpoint's heads are.
 
@@ -246,6 +263,7 @@ def home_of(path: str) -> str:
 
     `path`: its folder, or its prefix.
     """
+    path = placed(path)
     folder = path if files.is_directory(path) else os.path.dirname(path) or "."
     whole = folder if files.is_remote(folder) else os.path.abspath(folder)
     parent, name = os.path.split(whole.rstrip("/"))

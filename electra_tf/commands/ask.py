@@ -127,9 +127,10 @@ def main(args: argparse.Namespace) -> int:
 
 def _identity(folder: str) -> dict[str, str]:
     """The file of a model's weights; an index has the tensors' checksums."""
+    from electra_tf.checkpoints.formats import digest_file
     from electra_tf.prediction.loading import find_run
 
-    path = f"{find_run(folder)[1]}.index"
+    path = digest_file(find_run(folder)[1])
     return {os.path.abspath(path): files.sha256_of(path)}
 
 

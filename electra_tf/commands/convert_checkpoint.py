@@ -47,7 +47,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="prefix (dir/model.ckpt-1000) or folder to read",
+        help="prefix (dir/model.ckpt-1000), folder, or hf:OWNER/NAME to read",
     )
     parser.add_argument(
         "target",

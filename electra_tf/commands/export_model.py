@@ -38,7 +38,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         (
             *("model", None, "PATH"),
             "folder of a fine-tuned model or a pre-training run, or a"
-            " checkpoint of any kind",
+            " checkpoint of any kind, such as a folder of transformers or"
+            " hf:OWNER/NAME",
         ),
         (
             *("head", None, HEADS),

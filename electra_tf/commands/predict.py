@@ -32,7 +32,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         "the model",
         (
             *("model", flags.REQUIRED, "DIR"),
-            "folder of a trial, as run_finetuning.py leaves it (..._model_1)",
+            "folder of a trial, as run_finetuning.py leaves it (..._model_1), a"
+            " folder of transformers, or hf:OWNER/NAME",
         ),
         ("task", None, "NAME", "which task, where the model learned several"),
         ("task_config", None, "FILE", "the task's description, if it moved"),

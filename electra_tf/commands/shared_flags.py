@@ -47,7 +47,8 @@ def add_model_flags(parser: flags.FlagParser) -> None:
         (
             *("model", flags.REQUIRED, "DIR"),
             "directory of a pre-training run, or any checkpoint: of the"
-            " original, of BERT, of this project, or a Hugging Face folder",
+            " original, of BERT, of this project, a folder of transformers, or"
+            " hf:OWNER/NAME",
         ),
         ("vocab_file", None, "FILE", "where no vocabulary lies beside it"),
         (

@@ -3,7 +3,6 @@
 """From a configuration to starting weights, model and optimizer."""
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -187,11 +186,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
 
 def digest_of_start(weights: Weights) -> str:
     """Of the file that changes with the weights, whatever they are."""
-    path = f"{weights.path}.index"  # with a checksum of each tensor
-    if not files.exists(path):
-        found = formats.hugging_face_file(weights.path)
-        path = os.path.join(weights.path, found or "")
-    return files.sha256_of(path)
+    return files.sha256_of(formats.digest_file(weights.path))
 
 
 def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:

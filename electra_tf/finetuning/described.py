@@ -7,7 +7,6 @@ A checkpoint that states what its heads are (a Hugging Face folder, and what
 follow from it.
 """
 
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
+from electra_tf.checkpoints.hub import model_name
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.registry import TYPES, TaskSpec
 from electra_tf.finetuning.task import Task
@@ -116,7 +116,7 @@ def make_config(
             " --vocab_file."
         )
     layers = [("file", hparams), ("argument", overrides)]
-    name = os.path.basename(os.path.abspath(weights.path))
+    name = model_name(weights.path)
     return FinetuningConfig.from_layers(name, "", layers, "file")
 
 
