@@ -284,6 +284,54 @@ class Tokenizer(tf_keras.layers.Layer):
         """The tokens, in the order of their ids."""
         return self._vocabulary_of()
 
+    def get_vocabulary(self) -> list[str]:
+        """Return the tokens in the order of their ids."""
+        return self._vocabulary_of()
+
+    @tf.autograph.experimental.do_not_convert
+    def detokenize(self, inputs: Any) -> tf.Tensor:
+        """Return the texts of token ids, by graph operations.
+
+        Args:
+          inputs: int [B, L] or [L] ids, dense or ragged, or a dict that holds
+            them as `input_ids`, such as a call returns.
+
+        Returns:
+          string [B] or []. Wordpieces are joined to words; single spaces
+          separate words, punctuation marks among them. [CLS], [SEP] and [PAD]
+          are left out. What tokenization removes (case, accents, white space)
+          does not come back.
+
+        Raises:
+          ValueError: the inputs are no integers, or of another shape.
+          tf.errors.InvalidArgumentError: an id is outside the vocabulary.
+        """
+        if isinstance(inputs, Mapping):
+            inputs = inputs["input_ids"]
+        tokenizer = self._tokenizer_of()
+        if isinstance(inputs, tf.RaggedTensor):
+            inputs = inputs.to_tensor(tokenizer.pad_id)
+        ids = tf.convert_to_tensor(inputs)
+        if not ids.dtype.is_integer or ids.shape.rank not in (None, 1, 2):
+            raise ValueError(
+                f"{self.name}: detokenize got {ids.dtype.name} of shape"
+                f" {ids.shape}; expected integers [batch, length] or [length]."
+            )
+        size = len(self._vocabulary_of())
+        is_known = tf.reduce_all((ids >= 0) & (ids < tf.cast(size, ids.dtype)))
+        message = f"{self.name}: an id is outside the vocabulary of {size}"
+        with tf.control_dependencies(
+            [tf.debugging.Assert(is_known, [message])]
+        ):
+            ids = tf.identity(tf.cast(ids, tf.int32))
+        tokens = tokenizer.id_to_token(ids)
+        continues = tf.strings.regex_full_match(tokens, "##.+")
+        rest = tf.strings.regex_replace(tokens, "^##", "")
+        pieces = tf.where(continues, rest, tf.strings.join([" ", tokens]))
+        for number in (tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id):
+            pieces = tf.where(tf.equal(ids, number), "", pieces)
+        return tf.strings.strip(tf.strings.reduce_join(pieces, axis=-1))
+
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
         """Tokenizes a batch.
 

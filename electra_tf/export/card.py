@@ -35,6 +35,9 @@ from electra_tf.text.tokenization import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
+# Beside released weights, whose run left nothing else: the sections of a card,
+# and the checksums of the weights that they are about.
+RELEASED_FACTS = "card.json"
 # Numbers of one model differ between machines by rounding.
 TOLERANCE = 1e-4
 # Every text input of `serve_text` is one of these; the first values of what
@@ -310,6 +313,7 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
     config = loaded.config
     hparams, task = module.config()["hparams"], module.config().get("task")
     training = {"updates": loaded.global_step}
+    released: dict[str, Any] = {}
     if isinstance(loaded, FinetunedModel):
         path, name = loaded.checkpoint, config.model_name
         usual, run = {}, hparams
@@ -330,12 +334,20 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
         same = found.get("step") == loaded.global_step  # or of another one
         metrics = found.get("metrics", {}) if same else {}
         training["assumptions"] = list(loaded.assumptions)
+        released = _released_facts(os.path.abspath(own))
+        name = released.get("name", name)
+        data = data or released.get("data", {})
+        metrics = metrics or released.get("metrics", {})
     training |= {hparam: run[hparam] for hparam in _SHOWN if hparam in run}
     for hparam, value in hparams.items():
         origin = config.origins.get(hparam, "argument")
         is_set = origin not in ("default", "derived")
         if is_set and (hparam not in usual or value != usual[hparam]):
             training[hparam] = value
+    training |= released.get("training", {})
+    if not isinstance(loaded, FinetunedModel):
+        # A checkpoint that is read for its weights has a placeholder's name.
+        training.pop("model_name", None)
     today = datetime.datetime.now(datetime.timezone.utc)
     return {
         "name": name,
@@ -350,6 +362,25 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
             "commit": _code_commit(),
         },
     }
+
+
+def _released_facts(folder: str) -> dict[str, Any]:
+    """Return what `card.json` states of a model or its part; {} without it.
+
+    Facts about weights that were replaced since are left out, as are those in
+    the folder above unless they are about the weights in this one.
+    """
+    parent, part = os.path.split(folder)
+    for place, lead in ((folder, ""), (parent, f"{part}/")):
+        facts = _read_json(os.path.join(place, RELEASED_FACTS))
+        digests = facts.get("weights", {})
+        if any(name.startswith(lead) for name in digests) and all(
+            tf.io.gfile.exists(path := os.path.join(place, name))
+            and digest_of(path)["sha256"] == digest
+            for name, digest in digests.items()
+        ):
+            return facts
+    return {}
 
 
 def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
+from configure.errors import UserError
+
 
 @dataclasses.dataclass(frozen=True)
 class WarmupPolynomialDecay:
@@ -195,6 +197,23 @@ class AdamWeightDecay(tf.Module):
                 raise ValueError(f"Two variables are named {name}.")
             self._named[name] = (variable, index)
         self._make_slots()
+
+    @property
+    def learning_rate(self) -> float:
+        """Absent, as Keras asks of an optimizer whose rate nobody may set."""
+        raise AttributeError("the rate follows from the optimizer's schedule")
+
+    @learning_rate.setter
+    def learning_rate(self, rate: Any) -> None:
+        """Refuse; Python would keep a rate that no update reads."""
+        raise UserError(
+            f"optimizer.learning_rate = {rate!r}: the rate of every update"
+            " follows from the optimizer's schedule, made of learning_rate,"
+            " num_warmup_steps, num_train_steps and lr_decay_power; set them in"
+            " the config"
+        )
+
+    lr = learning_rate
 
     def _make_slots(self) -> None:
         for name, (variable, _) in self._named.items():

@@ -3,6 +3,7 @@
 """ELECTRA as one model: mask, generate, corrupt, discriminate, add losses."""
 
 import functools
+import inspect
 import types
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -29,32 +30,19 @@ from electra_tf.modeling.transformer import (
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.plan.counts import check_equal_sizes
 from electra_tf.pretraining import (
+    keras_inputs,
     losses,
     masking,
     objectives,
     schedules,
     unigram,
 )
+from electra_tf.pretraining.keras_inputs import INPUTS, Features
 from electra_tf.text.tokenization import check_vocab, require_wordpiece
 from electra_tf.training import strategy as strategies
 from electra_tf.training.loop import TOKENS, LossScale, draws_seed
 
-INPUTS = ("input_ids", "input_mask", "segment_ids")
-Features = Mapping[str, tf.Tensor]
 Outputs = dict[str, tf.Tensor]
-
-
-def _features_of(data: Any) -> Features:
-    """What Keras hands a step, its inputs as int32 [B, L]."""
-    features, *others = tf_keras.utils.unpack_x_y_sample_weight(data)
-    if any(other is not None for other in others):
-        raise UserError(
-            "PretrainingModel: it makes its own labels, and takes no"
-            " sample_weight; give features alone"
-        )
-    if lacking := [name for name in INPUTS if name not in features]:
-        raise UserError(f"features: {', '.join(lacking)} missing")
-    return {**features, **{n: tf.cast(features[n], tf.int32) for n in INPUTS}}
 
 
 def _sampling_noise(slots: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
@@ -344,6 +332,7 @@ class PretrainingModel(tf_keras.Model):
         return {name: losses.global_sum(w) for name, w in weights.items()}
 
     def call(self, features: Features, training: bool = False) -> Outputs:
+        keras_inputs.check_features(features)
         return self.compute(features, training=training)
 
     def generator_logits(
@@ -469,6 +458,27 @@ class PretrainingModel(tf_keras.Model):
             hidden = types.MappingProxyType(found)
             object.__setattr__(self, "_means", hidden)
 
+    def fit(self, *arguments: Any, **settings: Any) -> Any:
+        """Train as Keras does.
+
+        Args:
+          *arguments, **settings: Keras's own. The features stand alone, in a
+            dict of integers [B, L]; no callback may set a learning rate.
+
+        Raises:
+          UserError: before the first step, for other features or callbacks.
+        """
+        given = inspect.signature(super().fit).bind(*arguments, **settings)
+        keras_inputs.check_callbacks(given.arguments.get("callbacks"))
+        keras_inputs.check_data(given.arguments.get("x"))
+        return super().fit(*arguments, **settings)
+
+    def evaluate(self, *arguments: Any, **settings: Any) -> Any:
+        """Evaluate as Keras does; see `fit` for the features."""
+        given = inspect.signature(super().evaluate).bind(*arguments, **settings)
+        keras_inputs.check_data(given.arguments.get("x"))
+        return super().evaluate(*arguments, **settings)
+
     @property
     def metrics(self) -> Collection[tf_keras.metrics.Metric]:
         """What Keras resets between epochs; it would save a list."""
@@ -481,7 +491,7 @@ class PretrainingModel(tf_keras.Model):
     @tf.autograph.experimental.do_not_convert
     def train_step(self, data: Any) -> Outputs:
         """Makes one update; the epoch's means so far, and the last rates."""
-        values = self._loop.update(_features_of(data))
+        values = self._loop.update(keras_inputs.features_of(data))
         names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)
         last = {name: values[name] for name in names if name in values}
         return self._add_means(values) | last
@@ -489,7 +499,7 @@ class PretrainingModel(tf_keras.Model):
     @tf.autograph.experimental.do_not_convert
     def test_step(self, data: Any) -> Outputs:
         """Evaluates a batch; on one device, with a run's evaluation's draws."""
-        features = _features_of(data)
+        features = keras_inputs.features_of(data)
         seed = draws_seed(self.config.seed, -1 - self._test_counter)
         seed = strategies.replica_seed(seed)
         with inference():

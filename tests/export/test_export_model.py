@@ -15,7 +15,7 @@ from electra_tf.export.card import check_card, recorded, render, write_card
 from electra_tf.export.saved_model import export, make_task_module
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.pretraining.loading import load_pretrained
-from tests.conftest import refused, save_run
+from tests.conftest import ROOT, refused, save_run
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,54 @@ def test_a_card_has_the_scores_of_its_own_checkpoint(pretrained_folder):
     for step, shown in ((loaded.global_step, {"loss": 1}), (10**6, {})):
         path.write_text(json.dumps({"step": step, "metrics": {"loss": 1}}))
         assert recorded(loaded, module)["metrics"] == shown
+
+
+@pytest.fixture
+def recorded_of():
+    """What a card records of a pre-trained model at a path."""
+
+    def record(path):
+        loaded = load_pretrained(path)
+        module = types.SimpleNamespace(config=lambda: {"hparams": {}})
+        return recorded(loaded, module)
+
+    return record
+
+
+def test_a_card_of_the_reference_model_states_its_data_and_scores(recorded_of):
+    facts = recorded_of("reference")
+    assert facts["name"] == "reference"
+    assert "170 MB" in facts["data"]["size"]
+    assert facts["training"]["tokens"].startswith("201 million")
+    assert "comparison" not in facts["training"].values()
+    assert facts["metrics"]["chunk: F1 of conlleval"]["pre-trained"]
+    part = recorded_of(str(ROOT / "models/reference/discriminator"))
+    assert part["metrics"] == facts["metrics"]
+
+
+def test_scores_of_weights_that_were_replaced_are_left_out(
+    recorded_of, tmp_path
+):
+    folder = tmp_path / "reference"
+    shutil.copytree(ROOT / "models/reference", folder)
+    path = folder / "card.json"
+    facts = json.loads(path.read_text("utf-8"))
+    name = "discriminator/model.safetensors"
+    facts["weights"][name] = facts["weights"][name][::-1]
+    path.write_text(json.dumps(facts), "utf-8")
+    found = recorded_of(str(folder))
+    assert found["metrics"] == found["data"] == {}
+
+
+def test_released_facts_are_those_of_its_readme():
+    folder = ROOT / "models/reference"
+    readme = " ".join((folder / "README.md").read_text("utf-8").split())
+    facts = json.loads((folder / "card.json").read_text("utf-8"))
+    for name, row in facts["metrics"].items():
+        for value in row.values():
+            assert value == "-" or value in readme, f"{name}: {value}"
+    for number in ("201 million", "4.3 passes", "170 MB", "29 million words"):
+        assert number in readme and number in json.dumps(facts)
 
 
 def test_a_card_states_what_is_so_whatever_others_wrote(exported):

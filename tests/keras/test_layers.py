@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 
 import numpy as np
@@ -277,6 +278,60 @@ def test_pairs_and_strings_of_python_are_taken(tiny_vocab):
     for given in (["the a", "of"], np.array(["the a", "of"])):
         np.testing.assert_array_equal(tokenizer(given)["input_ids"], wanted)
     np.testing.assert_array_equal(tokenizer("the a")["input_ids"], wanted[:1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The  Film was\tfor you", b"the film was for you"),
+        ("in-between, is it? 42!", b"in - between , is it ? 42 !"),
+        ("", b""),
+        ("\N{GRINNING FACE} of", b"[UNK] of"),
+    ],
+)
+def test_ids_become_texts_again(tiny_vocab, text, expected):
+    tokenizer = Tokenizer(tiny_vocab, max_seq_length=40)
+    ids = tokenizer(tf.constant([text, "a"]))
+    assert tokenizer.detokenize(ids).numpy().tolist() == [expected, b"a"]
+    (row, _) = ids["input_ids"]
+    assert tokenizer.detokenize(row).numpy() == expected
+    strings = tf.data.Dataset.from_tensors(tf.constant([text]))
+    (mapped,) = strings.map(tokenizer).map(tokenizer.detokenize)
+    assert mapped.numpy().tolist() == [expected]
+
+
+def test_ragged_ids_become_texts(tiny_vocab):
+    tokenizer = Tokenizer(tiny_vocab)
+    numbers = [
+        [tokenizer.get_vocabulary().index(t) for t in words.split()]
+        for words in ("the in ##ing", "of")
+    ]
+    found = tokenizer.detokenize(tf.ragged.constant(numbers, tf.int64))
+    assert found.numpy().tolist() == [b"the ining", b"of"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([[200]], "outside the vocabulary of 200"),
+        ([[-1]], "outside the vocabulary of 200"),
+        ([[2**40]], "outside the vocabulary of 200"),
+        ([[1.0]], "detokenize got float32 of shape"),
+        (7, "expected integers"),
+        (["a"], "detokenize got string"),
+    ],
+)
+def test_what_are_no_ids_become_no_text(tiny_vocab, ids, message):
+    with pytest.raises(Exception, match=message):
+        Tokenizer(tiny_vocab).detokenize(ids)
+
+
+def test_the_vocabulary_is_in_the_order_of_ids(tiny_vocab):
+    tokenizer = Tokenizer(tiny_vocab)
+    tokens = pathlib.Path(tiny_vocab).read_text().split()
+    assert tokenizer.get_vocabulary() == tokens
+    tokenizer.get_vocabulary().clear()  # a copy
+    assert tokenizer.vocabulary == tokens
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from configure.errors import UserError
 from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
@@ -137,10 +138,88 @@ def test_another_optimizer_loss_or_schedule_is_refused(tiny_config):
     model = PretrainingModel(tiny_config())
     for setting in ({"optimizer": "adam"}, {"loss": "mse"}):
         refused(next(iter(setting)), model.compile, **setting)
+
+
+@pytest.fixture
+def compiled(tiny_config):
+    model = PretrainingModel(tiny_config())
     model.compile()
-    callback = tf_keras.callbacks.LearningRateScheduler(lambda epoch: 0.1)
-    with pytest.raises(ValueError, match='must have a "lr"'):
-        model.fit(dataset(), callbacks=[callback], verbose=0)
+    return model
+
+
+@pytest.mark.parametrize(
+    "callback",
+    [
+        tf_keras.callbacks.LearningRateScheduler(lambda epoch: 0.1),
+        tf_keras.callbacks.ReduceLROnPlateau("loss", patience=1),
+    ],
+    ids=lambda callback: type(callback).__name__,
+)
+@pytest.mark.parametrize("pack", [list, lambda found: found[0]])
+def test_callbacks_that_set_a_rate_are_refused_by_name(
+    compiled, callback, pack
+):
+    name = type(callback).__name__
+    callbacks = pack([callback])
+    with pytest.raises(UserError, match=f'{name} cannot .* must have a "lr"'):
+        compiled.fit(dataset(), callbacks=callbacks, verbose=0)
+    assert compiled.global_step == 0
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "lr"])
+def test_a_rate_that_no_update_would_read_cannot_be_set(compiled, name):
+    assert not hasattr(compiled.optimizer, name)
+    refused(
+        "follows from the optimizer's schedule",
+        setattr,
+        compiled.optimizer,
+        name,
+        0.1,
+    )
+
+
+IDS = np.array([[101, 110, 120, 102]] * 4)
+WHOLE = {name: IDS for name in ("input_ids", "input_mask", "segment_ids")}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            IDS,
+            r"are a ndarray of shape \(4, 4\); expected a dict with input_ids",
+        ),
+        (tf.constant(IDS), "shape .4, 4.; expected a dict"),
+        (IDS.tolist(), "are a list; expected a dict"),
+        ([IDS, IDS, IDS], "are a list; expected a dict"),
+        (tf.data.Dataset.from_tensors(IDS), "shape .4, 4.; expected a dict"),
+        (tf.data.Dataset.from_tensors((IDS, IDS)), "shape .4, 4.; expected"),
+        (
+            {"input_ids": IDS},
+            "input_mask, segment_ids missing; expected a dict",
+        ),
+        (WHOLE | {"input_ids": IDS / 2}, "input_ids is float64; expected"),
+        (tf.data.Dataset.from_tensor_slices(WHOLE), r"shape \(4,\); .*batched"),
+        (None, "are a NoneType; expected a dict"),
+    ],
+)
+def test_features_of_another_form_are_refused_before_a_step(
+    compiled, data, message
+):
+    for call in (compiled.fit, compiled.evaluate):
+        with pytest.raises(UserError, match=message):
+            call(data, verbose=0)
+
+
+def test_features_of_a_generator_are_refused_at_its_first_batch(compiled):
+    generator = (IDS for _ in range(2))
+    with pytest.raises(Exception, match="expected a dict with input_ids"):
+        compiled.fit(generator, verbose=0)
+
+
+def test_predicting_on_bare_ids_is_refused(compiled):
+    with pytest.raises(Exception, match="expected a dict with input_ids"):
+        compiled.predict(IDS, verbose=0)
 
 
 def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
