@@ -15,6 +15,7 @@ import tqdm
 from configure import config, flags
 from configure.errors import UserError
 from configure.json_text import read_hparams
+from electra_tf.data import values
 from electra_tf.files import STDIN, shortened
 from electra_tf.prediction import writer
 from electra_tf.prediction.reader import FORMATS, Read, Source
@@ -233,7 +234,7 @@ class Run:
         for read in self.lines():
             text = read.values["text"]
             if not isinstance(text, str):
-                self.refuse(read, shortened(text), "a text")
+                self.refuse(read, values.described(text), "a text")
                 continue
             try:
                 check(text)

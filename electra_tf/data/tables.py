@@ -6,11 +6,12 @@ A row that cannot be read is handed on with what is wrong with it, so that the
 caller can count it and go on. One row at a time is in memory.
 """
 
+import collections
 import csv
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
@@ -33,8 +34,8 @@ class Row(NamedTuple):
     """One row of a table."""
 
     line: int  # number of its (first) line in the file, from 1
-    # Texts by position, or values by name; empty where there is a problem or
-    # the line is blank.
+    # Texts by position, or values by name; empty where the line is blank or
+    # there is a problem, unless the original uses such a row.
     cells: Any
     found: str = ""  # with a problem, what stands there; else ""
     expected: str = ""  # with a problem, what should stand there; else ""
@@ -78,21 +79,24 @@ def read_rows(
     """Reads a table row by row, blank and broken lines included.
 
     TSV is split at tabs and nothing else: quotation marks are text, as in
-    the original. CSV has quoted cells, which may span lines. Where `any_json`,
-    a line of JSON may hold anything, else an object. `source` is a path, or the
-    lines; reading stops after `max_rows` rows, None reads all.
+    the original; the lines of a quoted cell with line feeds in it, which
+    other programs write, have cells and a problem. CSV has quoted cells, which
+    may span lines. Where `any_json`, a line of JSON may hold anything, else an
+    object. `source` is a path, or the lines; reading stops after `max_rows`
+    rows, None reads all.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, read_tsv.
-    Differs: a line that is not UTF-8 is one bad row, not the end.
+    Differs: a line that is not UTF-8 is one bad row, not the end; halves of
+      a quoted cell are named.
     """
     lines = LineReader(source) if isinstance(source, str) else source
     if format_name == "csv":
         rows = _csv_rows(lines)
     elif format_name == "tsv":
-        rows = (_tsv_row(line) for line in lines)
+        rows = _tsv_rows(lines)
     else:
-        rows = (_json_row(line, any_json) for line in lines)
+        rows = _json_rows(lines, any_json)
     return itertools.islice(rows, max_rows)
 
 
@@ -114,8 +118,97 @@ def _tsv_row(line: Line) -> Row:
     return Row(line.number, line.text.split("\t") if line.text else [])
 
 
+def _opens_cell(cell: str) -> bool:
+    """Whether a cell's quotation mark is not closed in it."""
+    return cell.startswith('"') and cell.count('"') % 2 == 1
+
+
+def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
+    """Yield rows; those that are parts of one quoted row have a problem.
+
+    Quotation marks alone prove nothing: texts have odd numbers of them, too.
+    Lines are parts of a row if the first one's last cell opens, a later one's
+    first cell closes, and together they have the first row's cells.
+    """
+    width = 0
+    waiting: collections.deque[Row] = collections.deque()
+    rows = map(_tsv_row, lines)
+
+    def peek(number: int) -> Row | None:
+        while len(waiting) <= number and (row := next(rows, None)):
+            waiting.append(row)
+        return waiting[number] if number < len(waiting) else None
+
+    while (first := peek(0)) is not None:
+        width = width or len(first.cells)
+        count = 1
+        if width > 1 and first.cells and _opens_cell(first.cells[-1]):
+            count = _count_parts(width, peek)
+        for row in [waiting.popleft() for _ in range(count)]:
+            if count == 1:
+                yield row
+                continue
+            last = first.line + count - 1
+            expected = (
+                f"{width} cells; lines {first.line} to {last} look like one row"
+                " with a quoted cell, but in TSV quotation marks are text:"
+                " remove its line feeds, or write CSV"
+            )
+            yield Row(row.line, row.cells, "\t".join(row.cells), expected)
+
+
+_MOST_PARTS = 1000  # lines of a quoted cell that are recognized as such
+
+
+def _count_parts(width: int, peek: Callable[[int], Row | None]) -> int:
+    """Return the number of lines that are parts of the next row, or 1."""
+    n_cells = len(peek(0).cells)
+    for number in range(1, _MOST_PARTS):
+        row = peek(number)
+        if row is None or row.expected:
+            return 1
+        cells = row.cells or [""]
+        n_cells += len(cells) - 1
+        if cells[0].count('"') % 2 == 0:
+            if len(cells) > 1:
+                return 1
+        elif len(cells) == 1 or not _opens_cell(cells[-1]):
+            return number + 1 if n_cells == width else 1
+    return 1
+
+
+_OBJECT = "one JSON object a line"
+_ARRAY = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
+
+
+def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
+    """Yield rows; the lines of one JSON array over several are bad."""
+    array_start = 0  # its line; 0: the file is no array
+    is_first = True
+    for line in lines:
+        row = _json_row(line, any_json)
+        is_blank = not (row.cells or row.expected)
+        if is_first and not is_blank:
+            is_first = False
+            text = (line.text or "").lstrip(" \t")
+            if row.expected and text.startswith("["):
+                is_whole = isinstance(_parsed(text), list)
+                array_start = 0 if is_whole else line.number
+                row = Row(line.number, {}, f"a JSON array: {text}", _ARRAY)
+        elif array_start and not is_blank:
+            found = f"part of the JSON array of line {array_start}: {line.text}"
+            row = Row(line.number, {}, found, _OBJECT)
+        yield row
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _json_row(line: Line, any_json: bool) -> Row:
-    expected = "one JSON object a line"
     if line.text is None:
         return Row(line.number, {}, line.found, line.expected)
     if not line.text.strip(" \t"):
@@ -123,10 +216,10 @@ def _json_row(line: Line, any_json: bool) -> Row:
     try:
         value = json.loads(line.text)
     except (ValueError, RecursionError) as error:
-        return Row(line.number, {}, f"{error}: {line.text}", expected)
+        return Row(line.number, {}, f"{error}: {line.text}", _OBJECT)
     if any_json or isinstance(value, dict):
         return Row(line.number, value)
-    return Row(line.number, {}, line.text, expected)
+    return Row(line.number, {}, line.text, _OBJECT)
 
 
 def _csv_rows(lines: LineReader) -> Iterator[Row]:

@@ -7,16 +7,17 @@ classification_tasks.py.
 """
 
 import abc
-import contextlib
 import dataclasses
+import functools
 import math
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from configure.errors import UserError, listed
 from electra_tf.checkpoints.contents import TaskHead
-from electra_tf.data import tables
+from electra_tf.data import list_cells, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import model
 from electra_tf.finetuning.row_report import explains_bad_rows
@@ -35,6 +36,14 @@ class TextExample(Example):
     text_b: str | None = None  # the second text; None or "" for single texts
     # A class, a number, or a tuple of labels, by the task's type.
     label: Any = None
+
+
+class LabelCell(NamedTuple):
+    """A label as it stands in a file."""
+
+    path: str
+    line: int  # from 1
+    value: Any
 
 
 class BadLabelError(ValueError):
@@ -100,7 +109,7 @@ class TextTask(Task):
                 if "label" in cells:
                     cells["label"] = self.read_label(cells["label"])
             except BadLabelError as problem:
-                found = f"label {cells['label']!r}"
+                found = _shown_label(cells["label"])
                 self.row_report.add(place, line, found, f"{problem}")
                 continue
             examples.append(
@@ -174,17 +183,21 @@ class TextTask(Task):
     def labels_name(self) -> str:
         return f"{self.name}_labels.json"
 
-    def label_cells(self, *splits: str) -> list[Any] | None:
+    def label_cells(self, *splits: str) -> list[LabelCell] | None:
         """Returns the label cells of splits; None if no split is there."""
         there = [s for s in splits if self.has_split(s)]
         if not there:
             return None
         return [
-            cells["label"]
+            LabelCell(self._place(split), line, cells["label"])
             for split in there
             if self.spec.labelled(split)
-            for _, _, cells in self._read(split)
+            for _, line, cells in self._read(split)
         ]
+
+    def _report_label(self, cell: LabelCell, expected: str) -> None:
+        shown = _shown_label(cell.value)
+        self.row_report.add(cell.path, cell.line, shown, expected)
 
     def _read(self, split: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Rows' numbers (from 0, bad ones counted), lines, texts and labels."""
@@ -194,24 +207,38 @@ class TextTask(Task):
         wanted = ["text_a", "text_b"] + ["label"] * labelled
         wanted = [column for column in wanted if column in columns]
         for number, row in enumerate(rows):
-            if row.expected:
-                self.row_report.add(path, row.line, row.found, row.expected)
+            report = functools.partial(self.row_report.add, path, row.line)
+            if row.expected and not row.cells:
+                report(row.found, row.expected)
                 continue
             try:
                 cells = {name: row.cells[columns[name]] for name in wanted}
-                texts = cells["text_a"], cells.get("text_b", "")
-                if not all(isinstance(text, str) for text in texts):
-                    raise TypeError
             except (IndexError, KeyError, TypeError):
-                expected = _expected(columns, wanted)
-                self.row_report.add(path, row.line, _shown(row), expected)
+                expected = row.expected or _expected(columns, wanted)
+                report(row.found or _shown(row), expected)
+                continue
+            if row.expected:  # Half a row, which the original uses.
+                report(row.found, row.expected, skipped=False)
+            if column := _unreadable_text(cells):
+                found = values.described(cells[column])
+                report(f"{columns[column]} is {found}", "a text")
                 continue
             if not cells["text_a"].strip():
-                shown = _shown(row)
-                self.row_report.add(path, row.line, shown, "a text", False)
+                report(_shown(row), "a text", skipped=False)
             if class_names and 0 <= cells.get("label", -1) < len(class_names):
                 cells["label"] = class_names[cells["label"]]
             yield number, row.line, cells
+
+
+def _unreadable_text(cells: dict[str, Any]) -> str | None:
+    """Reads the texts in place; returns the first column that has none."""
+    for name in ("text_a", "text_b"):
+        if name in cells:
+            text = values.as_text(cells[name])
+            if text is None:
+                return name
+            cells[name] = text
+    return None
 
 
 def _shown(row: tables.Row) -> str:
@@ -249,8 +276,10 @@ class ClassificationTask(TextTask):
         return [] if example.label is None else [example.label]
 
     def read_label(self, cell: Any) -> Any:
-        label = _label_text(cell)
+        label = _known_label(cell, self.labels)
         if label not in self.labels:
+            if isinstance(cell, str) and _list_in(cell) is not None:
+                raise BadLabelError(_NO_LIST)
             raise BadLabelError(f"one of: {listed(self.labels, _SHOWN_LABELS)}")
         return label
 
@@ -279,27 +308,49 @@ class ClassificationTask(TextTask):
     def find_labels(self) -> list[str] | None:
         if (cells := self.label_cells("train", "dev")) is None:
             return None
-        found: set[str] = set()
+        labels: set[str] = set()
+        problems: list[tuple[LabelCell, str]] = []
         for cell in cells:
-            with contextlib.suppress(BadLabelError):  # When it is read.
-                found.update(self._split_cell(cell))
-        found -= {""}
-        texts = {label.strip(): label for label in sorted(found)}
-        if lost := sorted(found - {*texts.values()}):
+            try:
+                labels.update(self._split_cell(cell.value))
+            except BadLabelError as problem:  # Else reported when it is read.
+                problems.append((cell, f"{problem}"))
+        self._refuse_equal_labels(sorted(labels))
+        if len(labels) < self._FEWEST:
+            for cell, expected in problems:
+                self._report_label(cell, expected)
             raise UserError(
-                f"task {self.name}: its labels {lost[0]!r} and"
-                f" {texts[lost[0].strip()]!r} differ by spaces alone"
-            )
-        if len(found) < self._FEWEST:
-            raise UserError(
-                f"task {self.name}: its data has {len(found)} different"
-                f" labels ({', '.join(sorted(found))}); at least"
+                f"task {self.name}: its data has {len(labels)} different"
+                f" labels ({', '.join(sorted(labels)) or 'none'}); at least"
                 f" {self._FEWEST} are needed"
             )
-        return sorted(found)
+        return sorted(labels)
+
+    def _refuse_equal_labels(self, labels: Iterable[str]) -> None:
+        """Raises for two labels of one meaning, such as "1" and "1.0"."""
+        by_meaning: dict[str, str] = {}
+        for label in labels:
+            meaning = label.strip()
+            how = "by spaces alone"
+            if number := _WHOLE_NUMBER.fullmatch(meaning):
+                meaning, how = number[1], "as numbers in their notation alone"
+            elif meaning.lower() in ("true", "false"):
+                meaning, how = meaning.lower(), "in upper and lower case alone"
+            first = by_meaning.setdefault(meaning, label)
+            if first != label:
+                raise UserError(
+                    f"task {self.name}: its labels {first!r} and {label!r}"
+                    f" differ {how}. Write them alike, or list the labels"
+                    " under labels in the task's description"
+                )
 
     def _split_cell(self, cell: Any) -> list[str]:
-        return [_label_text(cell)]
+        label = _label_text(cell)
+        if not label:
+            raise BadLabelError("a label")
+        if isinstance(cell, str) and _list_in(cell) is not None:
+            raise BadLabelError(_NO_LIST)
+        return [label]
 
 
 class MultiLabelTask(ClassificationTask):
@@ -331,10 +382,33 @@ class MultiLabelTask(ClassificationTask):
         return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
+        """Returns the labels of a list, or of a text with separators.
+
+        A text that is a list in Python's or JSON's notation, which other
+        programs write into tables, is that list.
+        """
         if isinstance(cell, list):
-            return [_label_text(part) for part in cell]
+            return [self._part(part) for part in cell]
         parts = _label_text(cell).split(self.spec.label_separator)
-        return [part.strip() for part in parts if part.strip()]
+        parts = [part.strip() for part in parts if part.strip()]
+        if not isinstance(cell, str) or {*parts} <= {*self._given_names}:
+            return parts
+        try:
+            found = list_cells.read_list(cell)
+        except list_cells.UnreadableListError:
+            raise BadLabelError(
+                f"labels with {self.spec.label_separator!r} between, or a list"
+                " in JSON or Python"
+            ) from None
+        return parts if found is None else [self._part(part) for part in found]
+
+    def _part(self, value: Any) -> str:
+        return _known_label(value, self._given_names)
+
+    @property
+    def _given_names(self) -> Sequence[str]:
+        """The description's labels, or a model's, if known."""
+        return self.given_labels or self._known_labels or ()
 
 
 class RegressionTask(TextTask):
@@ -393,8 +467,11 @@ class RegressionTask(TextTask):
     def find_labels(self) -> list[float] | None:
         if (cells := self.label_cells("train")) is None:
             return None
-        numbers = [n for n in map(_number, cells) if n is not None]
+        numbers = [n for c in cells if (n := _number(c.value)) is not None]
         if not numbers or min(numbers) == max(numbers):
+            for cell in cells:
+                if _number(cell.value) is None:
+                    self._report_label(cell, "a number")
             raise UserError(
                 f"task {self.name}: its training labels hold"
                 f" {len(set(numbers))} different numbers; give range, or"
@@ -403,11 +480,41 @@ class RegressionTask(TextTask):
         return [min(numbers), max(numbers)]
 
 
+# A whole number, whatever its notation.
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
+_NO_LIST = "one label, not a list of them (type multilabel reads lists)"
+
+
+def _shown_label(cell: Any) -> str:
+    if isinstance(cell, str | int | float) and not isinstance(cell, bool):
+        return f"label {cell!r}"
+    return f"label is {values.described(cell)}"
+
+
+def _list_in(text: str) -> list[Any] | None:
+    """Returns the list that a text is, if any."""
+    try:
+        return list_cells.read_list(text)
+    except list_cells.UnreadableListError:
+        return None
+
+
+def _known_label(cell: Any, labels: Sequence[str]) -> str:
+    """Returns a label as text: 1.0 is "1", unless "1.0" alone is a label."""
+    label = _label_text(cell)
+    if label not in labels and isinstance(cell, float) and str(cell) in labels:
+        return str(cell)
+    return label
+
+
 def _label_text(cell: Any) -> str:
-    """Returns a label as text: JSON's true is "true", 1 is "1"."""
-    text = str(cell).lower() if isinstance(cell, bool) else str(cell)
-    is_no_number = isinstance(cell, float) and not math.isfinite(cell)
-    if cell is None or isinstance(cell, list | dict) or is_no_number:
+    """Returns a label as text: true is "true", 1 and 1.0 are "1"."""
+    text = values.as_id(cell)
+    if isinstance(cell, bool):
+        text = str(cell).lower()
+    elif text is None and isinstance(cell, float) and math.isfinite(cell):
+        text = str(cell)
+    if text is None:
         raise BadLabelError("a text, a number, true or false")
     if not is_whole(text):
         raise BadLabelError("a text of whole characters")
@@ -415,8 +522,11 @@ def _label_text(cell: Any) -> str:
 
 
 def _number(cell: Any) -> float | None:
+    """Returns a finite number, or that of a text; Python's 1_000 is none."""
+    if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
+        return None
     try:
-        number = math.nan if isinstance(cell, bool) else float(cell)
+        number = float(cell)
     except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None

@@ -13,6 +13,7 @@ import dataclasses
 import functools
 from typing import Any
 
+from electra_tf.data import values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import SummarizationHead
 from electra_tf.finetuning.row_report import explains_bad_rows
@@ -60,11 +61,12 @@ class SummarizationTask(Task):
             found, expected, texts = row.found, row.expected, {}
             for column, what in wanted.items() if not found else ():
                 try:
-                    texts[what] = row.cells[columns[column]]
+                    cell = row.cells[columns[column]]
                 except (IndexError, KeyError):
-                    texts[what] = None
-                if not isinstance(texts[what], str) or not texts[what].strip():
-                    found = f"{names[column]} {texts[what]!r}"
+                    cell = None
+                texts[what] = values.as_text(cell)
+                if not (texts[what] or "").strip():
+                    found = f"{names[column]} {cell!r}"
                     expected = f"a {what} under {names[column]}"
                     break
             if found:

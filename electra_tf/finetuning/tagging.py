@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
-from electra_tf.data import conll, tables
+from electra_tf.data import conll, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
 from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
@@ -322,24 +322,55 @@ def _read_conll(
 def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:
     columns = {"word": "words", "tag": "tags", **place.columns}
     for number, row in enumerate(tables.read_rows(place.path, "jsonl")):
-        expected = row.expected or f"a list of texts under {columns['word']}"
-        words = row.cells.get(columns["word"]) if row.cells else None
-        tags: object = []
-        if place.labelled and not row.expected:
-            expected += f" and one of the same length under {columns['tag']}"
-            tags = row.cells.get(columns["tag"]) if row.cells else None
-        right = _are_words(words) and _are_words(tags) and words != []
-        if right and place.labelled:
-            right = len(tags) == len(words) and is_whole("".join(tags))
-        if not right:
-            found = row.found or f"{row.cells or 'an empty line'}"
-            report.add(place.path, row.line, found, expected)
+        try:
+            if row.expected:
+                raise _BadCellError(row.found, row.expected)
+            words = _texts_under(row, columns["word"], values.as_text)
+            if not words:
+                raise _BadCellError(
+                    f"no word under {columns['word']}", "a list of texts"
+                )
+            tags: list[str] = []
+            if place.labelled:
+                tags = _texts_under(row, columns["tag"], _as_tag)
+                if len(tags) != len(words):
+                    raise _BadCellError(
+                        f"{len(tags)} {columns['tag']} of {len(words)} words",
+                        f"as many {columns['tag']} as words",
+                    )
+        except _BadCellError as problem:
+            report.add(place.path, row.line, *problem.args)
             continue
-        lines = [row.line] * len(words)
-        yield Sentence(place.path, number, words, list(tags), lines)
+        yield Sentence(place.path, number, words, tags, [row.line] * len(words))
 
 
-def _are_words(value: object) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(word, str) for word in value
-    )
+class _BadCellError(ValueError):
+    """A cell that cannot be used: what was found, what was expected."""
+
+
+def _as_tag(value: Any) -> str | None:
+    """Read a tag: a text of whole characters, or a whole number."""
+    text = values.as_id(value)
+    return text if text is not None and is_whole(text) else None
+
+
+def _texts_under(
+    row: tables.Row, name: int | str, read: Callable[[Any], str | None]
+) -> list[str]:
+    """Return the texts that a row's cell of that name lists."""
+    expected = f"a list of texts under {name}"
+    if not row.cells:
+        raise _BadCellError("an empty line", expected)
+    if name not in row.cells:
+        raise _BadCellError(f"{row.cells}", expected)
+    cell = row.cells[name]
+    if not isinstance(cell, list):
+        raise _BadCellError(f"{name} is {values.described(cell)}", expected)
+    texts = []
+    for value in cell:
+        text = read(value)
+        if text is None:
+            found = f"{values.described(value)} in {name}"
+            raise _BadCellError(found, expected)
+        texts.append(text)
+    return texts

@@ -142,6 +142,9 @@ class Source:
             elif self.id_column is not None:
                 expected = f"an object with the key {self.id_column}"
                 yield self._bad(row.line, str(row.cells), expected)
+            elif _holds_objects(row.cells):
+                expected = "a JSON object a line, not a list of them"
+                yield self._bad(row.line, str(row.cells), expected)
             elif isinstance(row.cells, str | list):
                 one = len(self.columns) == 1 or isinstance(row.cells, str)
                 parts = [row.cells] if one else row.cells
@@ -257,6 +260,10 @@ class Source:
                 " --columns"
             )
         return places
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(v, dict) for v in value)
 
 
 def _names(options: Sequence[int | str]) -> str:

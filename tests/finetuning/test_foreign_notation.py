@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files as other programs write them: read by their meaning, or refused."""
 
+import json
+
 import pytest
 
+from configure.errors import UserError
 from electra_tf.commands import shared_flags
 from electra_tf.commands.predict import parse_flags
-from electra_tf.data import conll
+from electra_tf.data import conll, tables
 from electra_tf.prediction.reader import Source
+from tests.conftest import refused
 
 CONLL_U = """\
 # newdoc id = d1
@@ -95,3 +99,277 @@ def test_a_line_of_other_white_space_is_not_blank(tmp_path, name):
     source = Source(str(path), columns={"text": [0]})
     reads = list(source)
     assert [read.line for read in reads] == [1] and source.blank == 2
+
+
+TEXT = {"columns": {"text_a": "text", "label": "label"}}
+MANY = {**TEXT, "type": "multilabel"}
+NUMBERS = {**TEXT, "type": "regression", "range": [1, 5]}
+
+
+def examples_of(describe, description, ending, text, **hparams):
+    """A task's training examples as (text, label), and its bad rows."""
+    files = {f"{split}.{ending}": text for split in ("train", "dev")}
+    task = describe(description, files, **hparams)
+    read = [(e.text_a, e.label) for e in task.get_examples("train")]
+    rows = [r for r in task.row_report.rows if "train" in r.path]
+    return read, [(r.line, r.found, r.expected, r.skipped) for r in rows]
+
+
+PANDAS_TSV = (
+    'text\tlabel\n"He said ""hi"" there"\tpos\n"line one\nline two"\tneg\n'
+    "plain\tpos\n"
+)
+
+
+def test_quotes_of_tsv_are_text_and_half_a_row_is_reported(describe):
+    read, rows = examples_of(describe, TEXT, "tsv", PANDAS_TSV)
+    assert read == [
+        ('"He said ""hi"" there"', "pos"),
+        ('line two"', "neg"),  # As the original reads it.
+        ("plain", "pos"),
+    ]
+    assert [(line, skipped) for line, _, _, skipped in rows] == [
+        (3, True),
+        (4, False),
+    ]
+    assert all("lines 3 to 4 look like one row" in row[2] for row in rows)
+    with pytest.raises(UserError, match=r"train\.tsv:3.*look like one row"):
+        examples_of(describe, TEXT, "tsv", PANDAS_TSV, strict_rows=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ('a\tb\n"x\n\ny"\tz\nu\tv\n', [2, 3, 4]),
+        ('a\tb\nz\t"x\ny"\nu\tv\n', [2, 3]),
+        ('a\tb\tc\n"x\ny"\t"u\nv"\tw\n', [2, 3, 4]),
+        # Quotation marks of texts.
+        ('a\tb\n"x\tz\ny"\tz\n', []),
+        ('a\tb\n"x\nu\tv\ny"\tz\n', []),
+        ('a\tb\n"x\nu\tv\n', []),
+        ('a\n"x\ny"\n', []),
+        ('a\tb\n"x\ny"\tz\tw\n', []),
+    ],
+)
+def test_parts_of_a_quoted_row_are_found_by_quotes_and_cells(
+    tmp_path, text, lines
+):
+    path = tmp_path / "a.tsv"
+    path.write_text(text)
+    rows = list(tables.read_rows(str(path), "tsv"))
+    assert [row.line for row in rows if row.expected] == lines
+    cells = [line.split("\t") if line else [] for line in text.splitlines()]
+    assert [row.cells for row in rows] == cells
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        (["\"['x', 'y']\"", "\"['y']\"", "[]"], [("x", "y"), ("y",), ()]),
+        (['"[""x"", ""y""]"', "x"], [("x", "y"), ("x",)]),
+        (["\"('x', 'y')\"", "\"{'y'}\""], [("x", "y"), ("y",)]),
+        (['"[1, 2]"', '"[1.0]"', "2"], [("1", "2"), ("1",), ("2",)]),
+        (['"x,y"', '""'], [("x", "y"), ()]),
+    ],
+)
+def test_a_cell_that_holds_a_list_is_its_labels(describe, cells, labels):
+    text = "".join(f"a,{cell}\n" for cell in cells)
+    read, rows = examples_of(describe, MANY, "csv", f"text,label\n{text}")
+    assert [label for _, label in read] == labels
+    assert not rows
+
+
+@pytest.mark.parametrize(
+    ("description", "cell", "expected"),
+    [
+        (MANY, "\"['z' 'y']\"", "labels with ',' between, or a list"),
+        (MANY, '"[x, y]"', "labels with ',' between, or a list"),
+        (MANY, "\"[['x']]\"", "a text, a number, true or false"),
+        (TEXT, "\"['x']\"", "one label, not a list of them"),
+        (TEXT, '"[""x"", ""y""]"', "one label, not a list of them"),
+        (NUMBERS, "[3.5]", "a number from 1 to 5"),
+        (NUMBERS, "1_0", "a number from 1 to 5"),
+        (NUMBERS, '"3,5"', "a number from 1 to 5"),
+    ],
+)
+def test_a_list_elsewhere_is_a_bad_row(describe, description, cell, expected):
+    text = f"text,label\na,2\nb,{cell}\nc,3\n"
+    read, rows = examples_of(describe, description, "csv", text)
+    assert len(read) == 2
+    ((line, found, wanted, _),) = rows
+    assert (line, found[:6]) == (3, "label ") and wanted.startswith(expected)
+
+
+def test_brackets_of_given_labels_are_no_lists(describe):
+    given = {**MANY, "labels": ["[x]", "['y']"]}
+    text = "text,label\na,\"[x],['y']\"\nb,['y']\n"
+    read, rows = examples_of(describe, given, "csv", text)
+    assert [label for _, label in read] == [("[x]", "['y']"), ("['y']",)]
+    assert not rows
+    given = {**TEXT, "labels": ["[x]", "['y']"]}
+    text = "text,label\na,[x]\nb,['y']\n"
+    read, rows = examples_of(describe, given, "csv", text)
+    assert [label for _, label in read] == ["[x]", "['y']"] and not rows
+
+
+def _json_rows(*rows):
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def test_numbers_are_texts_and_labels_by_their_value(describe):
+    rows = [
+        {"text": 2012, "label": 1},
+        {"text": "a", "label": 1.0},
+        {"text": "b", "label": "1"},
+        {"text": "c", "label": 0.5},
+        {"text": 10**30, "label": True},
+        {"text": "d", "label": "true"},
+    ]
+    read, bad = examples_of(describe, TEXT, "jsonl", _json_rows(*rows))
+    labels = ["1", "1", "1", "0.5", "true", "true"]
+    assert [label for _, label in read] == labels and not bad
+    assert [read[0][0], read[4][0]] == ["2012", f"{10**30}"]
+
+
+def test_a_label_that_a_description_writes_otherwise_is_that_one(describe):
+    given = {**TEXT, "labels": ["1.0", "2.0"]}
+    text = _json_rows(*({"text": "a", "label": n} for n in (1.0, 2.0, 1)))
+    read, bad = examples_of(describe, given, "jsonl", text)
+    assert [label for _, label in read] == ["1.0", "2.0"]
+    assert bad[0][1:3] == ("label 1", "one of: 1.0, 2.0")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "how"),
+    [
+        ("1", "1.0", "as numbers in their notation"),
+        ("-2.00", "-2", "as numbers in their notation"),
+        ("True", "true", "in upper and lower case"),
+        ("a", "a\xa0", "by spaces"),
+    ],
+)
+def test_labels_of_one_meaning_are_refused(describe, first, second, how):
+    text = f"text,label\na,{first}\nb,{second}\n"
+    refused(f"differ {how} alone", examples_of, describe, TEXT, "csv", text)
+
+
+@pytest.mark.parametrize("labels", ["01", "1.5", "1.50", "A1", "\u0661"])
+def test_labels_of_other_meanings_are_classes(describe, labels):
+    text = f"text,label\na,1\nb,{labels}\n"
+    read, _ = examples_of(describe, TEXT, "csv", text)
+    assert [label for _, label in read] == ["1", labels]
+
+
+@pytest.mark.parametrize(
+    ("row", "found", "expected"),
+    [
+        ({"text": 4.5}, "text is the number 4.5", "a text"),
+        ({"text": None}, "text is null", "a text"),
+        ({"text": True}, "text is true", "a text"),
+        ({"text": ["a"]}, "text is a list ['a']", "a text"),
+        ({"text": {"a": 1}}, "text is an object {'a': 1}", "a text"),
+        ({"label": None}, "label is null", "one of"),
+        ({"label": ["x"]}, "label is a list ['x']", "a text, a number"),
+        ({"label": float("nan")}, "label nan", "a text, a num"),
+        ({"label": 7}, "label 7", "one of: x, y"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_as_what_it_is(
+    describe, row, found, expected
+):
+    good = [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]
+    given = {**TEXT, "labels": ["x", "y"]}
+    text = _json_rows(*good, {**good[0], **row})
+    _, ((line, *seen, _),) = examples_of(describe, given, "jsonl", text)
+    assert line == 3 and seen[0] == found
+    if row != {"label": None}:
+        assert seen[1].startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ({"words": "a b"}, "words is the text 'a b'"),
+        ({"words": "['a', 'b']"}, "words is the text \"['a', 'b']\""),
+        ({"words": ["a", 4.5]}, "the number 4.5 in words"),
+        ({"words": None}, "words is null"),
+        ({"words": []}, "no word under words"),
+        ({"tags": ["x"]}, "1 tags of 2 words"),
+        ({"tags": ["x", None]}, "null in tags"),
+    ],
+)
+def test_lists_of_words_are_refused_as_what_they_are(describe, row, found):
+    good = {"words": ["a", 2012], "tags": [0, "x"]}
+    text = _json_rows(good, {**good, **row})
+    files = {"train.jsonl": text, "dev.jsonl": text}
+    task = describe({"type": "tagging", "tags": "words"}, files)
+    assert tagged(task) == [["a/0", "2012/x"]]
+    assert (task.row_report.rows[0].line, task.row_report.rows[0].found) == (
+        2,
+        found,
+    )
+
+
+def test_the_row_numbers_of_pandas_are_no_texts(describe):
+    text = ",text,label\n0,a,x\n1,b,y\n"
+    read, _ = examples_of(describe, TEXT, "csv", text)
+    assert read == [("a", "x"), ("b", "y")]
+    by_number = {"columns": {"text_a": 0, "label": 2}}
+    message = r"train\.csv:1: column 0, for text_a, has no name"
+    refused(message, examples_of, describe, by_number, "csv", text)
+
+
+ARRAY = '[{"text": "a", "label": "x"},\n{"text": "b", "label": "y"}]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        (ARRAY, [1, 2]),
+        (f"\n{ARRAY}", [2, 3]),
+        (ARRAY.replace("\n", ""), [1]),
+        ('[\n{"text": "a", "label": "x"}\n]\n', [1, 2, 3]),
+    ],
+)
+def test_a_json_array_is_called_one_with_the_remedy(tmp_path, text, bad):
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    rows = list(tables.read_rows(str(path), "jsonl"))
+    assert [row.line for row in rows if row.expected] == bad
+    first = rows[bad[0] - 1]
+    assert first.found.startswith("a JSON array: [")
+    assert "jq -c '.[]' FILE converts an array" in first.expected
+    reads = list(Source(str(path), columns={"text": ["text"]}))
+    assert [r.line for r in reads if r.values is None] == bad
+
+
+FAILING = {
+    "lists": (
+        TEXT,
+        "csv",
+        "text,label\na,\"['x']\"\n",
+        "one label, not a list",
+    ),
+    "no cells": (
+        TEXT,
+        "csv",
+        'text,label\na,""\n',
+        "found label ''; expected a",
+    ),
+    "JSON lists": (TEXT, "jsonl", '{"text":"a","label":[1]}\n', "a list .1.;"),
+    "texts": (
+        {**TEXT, "type": "regression"},
+        "csv",
+        "text,label\na,high\n",
+        "found label 'high'; expected a number",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_bad_labels_alone_are_named_with_the_error(describe, name):
+    description, ending, text, message = FAILING[name]
+    refused(
+        rf"(?s)different .*train\.{ending}:[12]: .*{message}",
+        *(examples_of, describe, description, ending, text),
+    )
