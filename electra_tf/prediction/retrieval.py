@@ -175,8 +175,9 @@ class PassageIndex:
         pairs = split_into_terms(text)
         if self._stemmer is None:
             return [term for term, _ in pairs]
-        stem = self._stemmer.stemWord
-        return [stem(term) if is_word else term for term, is_word in pairs]
+        words = [term for term, is_word in pairs if is_word]
+        stems = iter(self._stemmer.stemWords(words))
+        return [next(stems) if is_word else term for term, is_word in pairs]
 
 
 def open_index(

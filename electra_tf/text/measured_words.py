@@ -123,7 +123,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
         if letter is not None and before and match.start() == end:
             yield before + letter, False
         before, end = letter or "", match.end()
-        if letter is None:
+        if letter is None and not word.isascii():
             for run in _SYLLABLES.findall(word):
                 for first in range(len(run) - 1):
                     yield run[first : first + 2], False

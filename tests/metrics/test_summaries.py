@@ -168,7 +168,7 @@ def test_letters_beyond_ascii_count(reference, summary, rouge1):
 
 
 @pytest.mark.slow
-def test_real_english_has_the_packages_numbers(reference_dir):
+def test_real_english_has_the_packages_numbers(reference_dir, monkeypatch):
     """Labels and scores of 100 news texts, many with letters beyond ASCII."""
     path = reference_dir / "data/summarization/cnndm_train_sample.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
@@ -181,6 +181,16 @@ def test_real_english_has_the_packages_numbers(reference_dir):
             wanted = THEIRS.score(reference, summary).items()
             wanted = {name: 100.0 * s.fmeasure for name, s in wanted}
             assert summaries.rouge(reference, summary) == wanted
+    labels = []
+    for choose in (summaries.choose_splitting, lambda _: summaries.ROUGE_SCORE):
+        monkeypatch.setattr(summaries, "choose_splitting", choose)
+        summaries.find_oracle.cache_clear()
+        for row in rows:
+            text = row["article"]
+            sentences = tuple(text[a:b] for a, b in split_sentences(text))
+            oracle = summaries.find_oracle(sentences, row["highlights"], 3)
+            labels.append(oracle)
+    assert labels[:100] == labels[100:]
 
 
 def test_details_count_what_rouge_score_did_not_split(score):
