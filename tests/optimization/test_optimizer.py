@@ -160,6 +160,32 @@ def in_numpy(
     return weights, m, v
 
 
+@pytest.mark.parametrize(
+    ("kind", "least", "most"),
+    [("adamw", 1e-4, 3.1e-4), ("corrected", 0.0, 1e-6)],
+)
+def test_epsilon_makes_adamw_differ_from_the_paper(kind, least, most):
+    """Loshchilov and Hutter add it to the corrected second moment's root."""
+    random = np.random.default_rng(0)
+    weights = [random.normal(size=[4, 3]).astype(np.float32)]
+    drawn = [
+        [(0.01 * random.normal(size=[4, 3])).astype(np.float32)]
+        for _ in range(6)
+    ]
+    variable = tf.Variable(weights[0], name="dense/kernel")
+    make = KINDS.get(kind, CORRECTED)
+    constants = {"beta_1": 0.9, "beta_2": 0.999, "epsilon": 1e-6}
+    train(
+        make([variable], lambda _: tf.constant(0.01), 0.01, **constants), drawn
+    )
+    paper, *_ = in_numpy(
+        "paper", np.float64, weights, drawn, lambda _: 0.01, 0.01, **constants
+    )
+    differences = np.abs(variable.numpy() - paper[0])
+    assert least <= differences.max() <= most
+    assert least <= differences.mean() <= most
+
+
 @pytest.mark.parametrize("kind", [*KINDS, "corrected"])
 def test_updates_equal_the_formulas(kind):
     variables, made = fresh(), KINDS.get(kind, CORRECTED)
