@@ -103,10 +103,10 @@ def open_weights(path: str, whole: bool = False) -> Weights:
             )
         return huggingface_reader.open_huggingface(folder or ".")
     if files.is_directory(path):
-        kept, own = os.path.join(path, BEST), os.path.join(path, "config.json")
-        if tf1.newest_in(kept) and files.exists(own):
+        own = os.path.join(path, "config.json")
+        if files.is_directory(os.path.join(path, BEST)) and files.exists(own):
             if "task_names" in files.read_json(own):  # A fine-tuned model.
-                return open_weights(kept, whole)
+                return open_weights(best_checkpoint(path), whole)
         theirs, ours = hugging_face_file(path), tf1.checkpoints_in(path)
         if theirs and ours:
             raise UserError(
@@ -256,6 +256,31 @@ def config_text(
             for name, head in heads.items()
         }
     return json.dumps(contents, indent=2) + "\n"
+
+
+def best_checkpoint(run: str) -> str | None:
+    """Return the checkpoint in a run's folder `best`, or None without one.
+
+    Raises a UserError if the folder is there but not whole: the latest
+    checkpoint is another model, and must not answer in its place.
+    """
+    from electra_tf.checkpoints import tf1
+
+    folder = os.path.join(run, BEST)
+    if not files.is_directory(folder):
+        return None
+    if prefix := tf1.newest_in(folder):
+        return prefix
+    state = os.path.join(folder, tf1.STATE)
+    named = [os.path.basename(path) for path in tf1.named_in(folder)[-1:]]
+    what = f"{state} names {named[0]}, whose index" if named else state
+    latest = tf1.newest_in(run)
+    other = f", or pass the latest checkpoint, {latest}" if latest else ""
+    raise UserError(
+        f"{folder}: incomplete: {what} is missing. Copy the folder again,"
+        " continue the run if it was stopped while it wrote this folder"
+        f"{other}."
+    )
 
 
 def home_of(path: str) -> str:

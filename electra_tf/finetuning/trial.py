@@ -20,9 +20,12 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.contents import HIDDEN
-from electra_tf.checkpoints.formats import BEST, changed, open_weights
+from electra_tf.checkpoints.formats import (
+    best_checkpoint,
+    changed,
+    open_weights,
+)
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
 from electra_tf.finetuning.inheritance import with_inherited_heads
@@ -344,9 +347,8 @@ class Trial(Run):
         """Trains the model to evaluate; False where it was asked to stop."""
         if "interrupted" in self.train():
             return False
-        kept = os.path.join(self.directory, BEST)
         gathered(self.strategy, 0)  # The chief has written it.
-        if self.best and (path := tf1.newest_in(kept)):
+        if self.best and (path := best_checkpoint(self.directory)):
             checkpointing.restore_model(path, self.model, self.step)
             self.console.line(
                 f"The best model by {self.config.keep_best}: {path}"

@@ -293,9 +293,8 @@ STATE_FILE = "best.json"
 
 
 def best_or_newest(path: str) -> str | None:
-    """The checkpoint of a run's directory to evaluate: best, or newest."""
-    kept = os.path.join(path, formats.BEST)
-    return tf1.newest_in(kept) or tf1.newest_in(path)
+    """Return a run's best checkpoint; without `best`, its latest one."""
+    return formats.best_checkpoint(path) or tf1.newest_in(path)
 
 
 class BestCheckpoint:

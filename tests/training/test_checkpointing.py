@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
-from electra_tf.training.checkpointing import BestCheckpoint
+from electra_tf.training.checkpointing import BestCheckpoint, best_or_newest
 from tests.conftest import ROOT, read_json, refused
 from tests.training.conftest import saved_steps
 
@@ -224,3 +225,46 @@ def test_spoiled_files_are_user_errors(tmp_path):
     (tmp_path / "best").mkdir()
     (tmp_path / "best" / "best.json").write_text("{")
     refused(r"best\.json is damaged", best_checkpoint, tmp_path, "loss")
+
+
+@pytest.fixture
+def run_with_best(tmp_path):
+    """A run's folder whose best checkpoint is of step 3, the latest of 5."""
+    model = Tables(2)
+    checkpoints(tmp_path, model, step=5).save()
+    saver = checkpoints(tmp_path, model, step=3)
+    saver.save_best(str(tmp_path / "best"))
+    assert best_or_newest(str(tmp_path)).endswith("best/model.ckpt-3")
+    return tmp_path
+
+
+def _remove(name):
+    return lambda best: (best / name).unlink()
+
+
+def _write(name, text):
+    return lambda best: (best / name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _remove("checkpoint"),
+        _remove("model.ckpt-3.index"),
+        _write("checkpoint", 'model_checkpoint_path: "model.ckpt-5"\n'),
+        _write("checkpoint", 'model_checkpoint_path: "model.ckpt-2"\n'),
+        _write("checkpoint", ""),
+        _write("checkpoint", "model_checkpoint_path"),
+        lambda best: [path.unlink() for path in best.iterdir()],
+    ],
+)
+def test_the_latest_checkpoint_never_stands_for_a_damaged_best_one(
+    run_with_best, damage
+):
+    damage(run_with_best / "best")
+    refused(r"best.*(incomplete|damaged)", best_or_newest, str(run_with_best))
+
+
+def test_without_best_the_latest_checkpoint_is_the_model(run_with_best):
+    shutil.rmtree(run_with_best / "best")
+    assert best_or_newest(str(run_with_best)).endswith("model.ckpt-5")
