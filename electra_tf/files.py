@@ -16,6 +16,7 @@ import lzma
 import math
 import os
 import re
+import shutil
 import socket
 import sys
 import zlib
@@ -238,17 +239,45 @@ def own_part(path: str) -> str:
         if not process.isdecimal():
             continue
         try:
-            with open(part, "rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.remove(part)
-        except BlockingIOError:
-            raise UserError(
-                f"{path}: process {process} is writing this file ({part})."
-                " Wait for it, stop it, or choose another name."
-            ) from None
+            file = os.open(part, os.O_RDONLY)
         except FileNotFoundError:  # That process has finished meanwhile.
             continue
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.isdir(part):
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(part)
+        except BlockingIOError:
+            raise UserError(
+                f"{path}: process {process} is writing it ({part})."
+                " Wait for it, stop it, or choose another name."
+            ) from None
+        except OSError:  # The file system has no locks: leave it.
+            continue
+        finally:
+            os.close(file)
     return f"{path}.{os.getpid()}.part"
+
+
+@contextlib.contextmanager
+def part_folder(path: str, place: str) -> Iterator[str]:
+    """Make a folder in `place` for the unfinished version of a local folder.
+
+    It is removed at the end; the folders of ended processes at the start.
+    """
+    name = os.path.basename(os.path.abspath(path))
+    os.mkdir(part := own_part(os.path.join(place, name)))
+    folder = os.open(part, os.O_RDONLY)
+    try:
+        if fcntl is not None:
+            with contextlib.suppress(OSError):
+                fcntl.flock(folder, fcntl.LOCK_EX)
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        os.close(folder)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import io
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 
@@ -14,7 +16,7 @@ import pytest
 from configure.errors import UserError, first_lines, listed
 from electra_tf import files
 from electra_tf.files import Line, LineReader
-from tests.conftest import refused
+from tests.conftest import ROOT, refused
 
 
 def test_a_file_appears_at_once_and_errors_of_others_are_theirs(tmp_path):
@@ -55,6 +57,21 @@ def test_a_second_writer_of_a_file_waits_for_the_first(tmp_path):
     second.join()
     assert (tmp_path / "a").read_text() == "2"
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_unfinished_folder_of_a_killed_process_is_removed(tmp_path):
+    code = (
+        "import os, sys; from electra_tf import files\n"
+        "with files.part_folder(*sys.argv[1:]): os.kill(os.getpid(), 9)"
+    )
+    places = [str(tmp_path / "model"), str(tmp_path)]
+    subprocess.run([sys.executable, "-c", code, *places], cwd=ROOT)
+    (left,) = os.listdir(tmp_path)
+    assert left.startswith("model.")
+    with files.part_folder(*places) as folder:
+        assert os.listdir(tmp_path) == [os.path.basename(folder)] != [left]
+        refused("is writing it", files.own_part, places[0])
+    assert not os.listdir(tmp_path)
 
 
 def test_a_file_that_cannot_be_written_is_named_with_a_remedy(tmp_path):

@@ -12,7 +12,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -173,7 +172,7 @@ def write_huggingface(
     while not os.path.isdir(place):
         place = os.path.dirname(place)
     try:
-        with tempfile.TemporaryDirectory(".part", dir=place) as temporary:
+        with files.part_folder(folder, place) as temporary:
             whole = os.path.join(temporary, "whole")
             for job, config in zip(jobs, configs, strict=True):
                 made = os.path.join(whole, job.below)
