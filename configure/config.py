@@ -102,10 +102,10 @@ def _convert(value: Any, wanted: type) -> Any:
             if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", text):
                 text = text.replace(",", "")
             try:
-                return int(text)
+                value = int(text)
             except ValueError:
                 value = float(text)  # "1e6" is a whole number
-        if value != int(value):
+        if value != int(value) or abs(value) >= 2**63:
             raise ValueError
         return int(value)
     if wanted is float:

@@ -24,7 +24,11 @@ from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.matching import MATCHES
-from electra_tf.metrics.question_answering import SpanScorer, Window
+from electra_tf.metrics.question_answering import (
+    SpanScorer,
+    Window,
+    figure_names,
+)
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.offsets import OffsetTokenizer
 
@@ -122,9 +126,12 @@ class QATask(Task):
         default = None if self.spec.original else "words"
         self.match = self.spec.match or default
         self.v2 = self.version == "squad2"  # a question may have no answer
-        self._offsets = OffsetTokenizer(self.tokenizer)
         self.get_examples = functools.cache(self.get_examples)
         self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
+
+    @functools.cached_property
+    def _offsets(self) -> OffsetTokenizer:
+        return OffsetTokenizer(self.tokenizer)
 
     @property
     def main_metric(self) -> str:
@@ -206,6 +213,9 @@ class QATask(Task):
 
     def get_scorer(self, split: str = "dev") -> SpanScorer:
         return self.scorer_of(self.get_examples(split))
+
+    def figure_names(self) -> tuple[str, ...]:
+        return figure_names(self.version, self.match)
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
         return SpanScorer(

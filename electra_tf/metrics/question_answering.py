@@ -215,6 +215,12 @@ def project_to_passage(
     return passage[first : passage_places[numbers[end]] + 1]
 
 
+def figure_names(version: str, match: str | None) -> tuple[str, ...]:
+    """Return the names of the figures of a task by version and `match`."""
+    names = (*_FIGURES[version], "loss", "questions", "windows")
+    return names if match is None else (*names, ANY_SCRIPT)
+
+
 class SpanScorer(Scorer):
     """Puts the windows of each question together, and scores the answers.
 
@@ -239,9 +245,7 @@ class SpanScorer(Scorer):
         self._name = name
         self._version = version
         self._match = match
-        self.figures = (*_FIGURES[version], "loss", "questions", "windows")
-        if match is not None:
-            self.figures += (ANY_SCRIPT,)
+        self.figures = figure_names(version, match)
         self._examples = examples
         self._windows_of = windows_of
         self._tokenizer = BasicTokenizer(

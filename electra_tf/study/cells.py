@@ -24,8 +24,9 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
-from electra_tf.checkpoints.formats import placed
+from electra_tf.checkpoints.formats import hugging_face_file, placed
 from electra_tf.data.record_checks import check_records
+from electra_tf.files import shortened
 from electra_tf.metrics.scorers import describe, lower_is_better, of_json
 from electra_tf.plan.counts import (
     pretraining_parameters,
@@ -50,6 +51,8 @@ _OWN = frozenset(
     run_name seed task_names
     """.split()
 )
+_MOST_STEPS = 2**31 - 1
+_MOST_OPERATIONS = 1e30  # or tokens; beyond any machine
 _CHOOSING = 2**30  # added to the seeds that choose a rate and do not count
 RANDOM = "random"
 Hparams = dict[str, Any]
@@ -93,7 +96,13 @@ class Study:
         self, path: str, output_dir: str = "", data_dir: str = ""
     ) -> None:
         said = files.read_json(path)
-        if base := said.pop("base", ""):
+        base = said.pop("base", "")
+        if not isinstance(base, str):
+            raise UserError(
+                f"{path}: base: expected the name of a study file, got"
+                f" {json.dumps(base)[:60]}"
+            )
+        if base:
             base = os.path.join(os.path.dirname(path), base)
             said = _merged(files.read_json(base), said)
         self.path, self._said, self.digest = path, said, _digest(said)
@@ -141,9 +150,7 @@ class Study:
         whole = _merged(self._said, arm.own)
         start, hparams = whole.get("start", ""), whole.get("pretrain", {})
         if start not in ("", RANDOM):
-            path = placed(start)
-            if not (files.exists(path) or files.exists(f"{path}.index")):
-                raise UserError(f"start: {start}: no such checkpoint")
+            _check_start(start)
             return dataclasses.replace(arm, start=start)
         names, cost = (arm.name, self.output), {}
         config = PretrainingConfig.create(*names, **hparams)
@@ -192,7 +199,9 @@ class Study:
                         config = FinetuningConfig.create(*names, **given)
                         if config.num_trials < 1:
                             raise UserError("num_trials: expected 1 or more")
-                    _check_task(config, task)
+                    first = arm is self.arms[0]  # All have these figures.
+                    figures = self.figures.get(task, ()) if first else ()
+                    _check_task(config, task, figures)
 
     def _finetuning_hparams(self, arm: Arm, task: str) -> Hparams:
         # Where no checkpoint tells it.
@@ -334,6 +343,11 @@ def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
                 )
     if steps < 1:
         raise UserError(f"budget: {json.dumps(budget)} is less than a step")
+    if steps > _MOST_STEPS:
+        raise UserError(
+            f"budget: {json.dumps(budget)} is {steps:.4g} steps; expected at"
+            f" most {_MOST_STEPS:,}"
+        )
     return {name: steps * each for name, each in a_step.items()}
 
 
@@ -361,8 +375,10 @@ def _check_said(said: Hparams) -> None:
     for line, own in said.get("arms", {}).items():
         _check_arm(own, f"arms.{line}.")
     lists = {name: said.get(name, {}) for name in ("data", "figures", "grid")}
-    if choice:
-        rates = {"finetune.learning_rate": choice.get("values")}
+    if "choose_learning_rate" in said:
+        if "values" not in choice:
+            raise UserError("choose_learning_rate.values: missing")
+        rates = {"finetune.learning_rate": choice["values"]}
         lists["choose_learning_rate"] = rates
     for section, found in lists.items():
         for key, values in found.items():
@@ -398,7 +414,20 @@ def _check_keys(given: Any, keys: Mapping[str, Any], where: str) -> None:
 
 def _check_arm(own: Any, where: str) -> None:
     _check_keys(own, _ARM_KEYS, where)
-    _check_keys(own.get("budget", {}), _BUDGETS, f"{where}budget.")
+    budget = own.get("budget", {})
+    _check_keys(budget, _BUDGETS, f"{where}budget.")
+    for name, amount in budget.items():
+        # Comparisons are exact for integers that no float holds.
+        if not 0 < amount < float("inf"):
+            raise UserError(
+                f"{where}budget.{name}: expected a number above 0, got"
+                f" {shortened(amount)}"
+            )
+        if amount > _MOST_OPERATIONS:
+            raise UserError(
+                f"{where}budget.{name}: expected at most"
+                f" {_MOST_OPERATIONS:.0e}, got {shortened(amount)}"
+            )
     for kind, config in _CONFIGS.items():
         for name, value in own.get(kind, {}).items():
             with _at(f"{where}{kind}.{name}"):
@@ -409,7 +438,26 @@ def _check_arm(own: Any, where: str) -> None:
                 config.clean_hparams({name: value})
 
 
-def _check_task(config: FinetuningConfig, name: str) -> None:
+def _check_start(start: str) -> None:
+    """Raise a UserError unless a checkpoint is where `start` says."""
+    from electra_tf.checkpoints import tf1  # imports TensorFlow
+
+    path = placed(start)
+    if files.exists(f"{path}.index"):
+        return
+    if not files.exists(path):
+        raise UserError(f"start: {start}: no such checkpoint")
+    is_folder = files.is_directory(path)
+    if is_folder and not (tf1.checkpoints_in(path) or hugging_face_file(path)):
+        raise UserError(
+            f"start: {start}: no checkpoint in this folder; expected"
+            " model.ckpt-<step> or a model of transformers"
+        )
+
+
+def _check_task(
+    config: FinetuningConfig, name: str, figures: Sequence[str]
+) -> None:
     from electra_tf.finetuning.registry import get_task  # brings TensorFlow
 
     # Its vocabulary may still have to be built.
@@ -419,6 +467,13 @@ def _check_task(config: FinetuningConfig, name: str) -> None:
     task = get_task(config, name, tokenizer)
     for split in ("train", "dev"):
         task.check_split(split)
+    known = task.figure_names() if figures else ()
+    for figure in figures:
+        if figure not in known:
+            raise UserError(
+                f"figures.{name}: no figure {figure!r}; expected one of"
+                f" {', '.join(known)}"
+            )
 
 
 def _merged(base: Hparams, own: Hparams) -> Hparams:

@@ -55,6 +55,19 @@ def put(said, place, value):
         ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
         ("finetune.num_trials", -1, "num_trials: expected 1 or more"),
         ("pretrain.eval_every_n_steps", 0, "0 leaves no results"),
+        ("pretrain.max_seq_length", 10**400, "max_seq_length: expected"),
+        ("choose_learning_rate", {}, "choose_learning_rate.values: missing"),
+        ("figures", {"sst": ["acuracy"]}, "no figure 'acuracy'; expected one"),
+        ("arms.mlm.start", "/", "start: /: no checkpoint in this folder"),
+        ("base", ["x"], "base: expected the name of a study file"),
+        ("base", {}, "base: expected the name of a study file"),
+        ("budget", {"flops": float("nan")}, "expected a number above 0"),
+        ("budget", {"flops": float("inf")}, "expected a number above 0"),
+        ("budget", {"flops": -1.0}, "budget.flops: expected a number above 0"),
+        ("budget", {"flops": 10**400}, "budget.flops: expected at most 1e+30"),
+        ("budget", {"flops": 1e29}, "steps; expected at most"),
+        ("budget", {"steps": 1e20}, "steps; expected at most"),
+        ("grid", {"budget.steps": [5, 0]}, "budget.steps: expected a number"),
     ],
 )
 def test_a_bad_file_is_refused_by_field(said, write_study, place, value, words):
@@ -189,6 +202,20 @@ def test_the_learning_rate_is_chosen_by_other_seeds(said, write_study):
     assert "num_trials" not in hparams_of(found)
 
 
+def test_figures_of_questions_are_known_before_any_vocabulary(
+    said, write_study, tmp_path
+):
+    folder = tmp_path / "finetuning_data" / "squadv1"
+    folder.mkdir()
+    for name in ("train.json", "dev.json"):
+        (folder / name).write_text('{"data": []}')
+    said["tasks"] = {"squadv1": {"max_query_length": 4, "beam_size": 4}}
+    said["figures"] = {"squadv1": ["f1", "exact_match"]}
+    assert Study(write_study(said)).figures == said["figures"]
+    said["figures"] = {"squadv1": ["f2"]}
+    refused("no figure 'f2'", Study, write_study(said))
+
+
 def test_a_base_is_what_several_studies_share(said, write_study):
     arms = said.pop("arms")
     write_study(said, "base")
@@ -307,12 +334,12 @@ def test_points_of_a_grid_are_compared_at_the_same_place(finished, tmp_path):
 
 def test_table_json_and_pictures_are_written(finished, tmp_path):
     arms = {"electra": {}, "r": {"start": "random"}}
-    figures = {"sst": ["accuracy", "acuracy"]}
+    figures = {"sst": ["accuracy"], "pretrain": ["acuracy"]}
     study, lines = finished(arms=arms, against="r", figures=figures)
     text = report.write(study, lines, {"mlm/2": "why"})
     out = pathlib.Path(study.output)
     assert (out / "tiny.txt").read_text() == text
-    assert "sst: acuracy (in no result)\n" in text
+    assert "pretrain: acuracy (in no result)\n" in text
     assert "sst: accuracy\n" in text
     assert json.loads((out / "tiny.json").read_text())["failed"]
     for name in ("scores", "curves"):
