@@ -20,12 +20,8 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import HIDDEN
-from electra_tf.checkpoints.formats import (
-    best_checkpoint,
-    changed,
-    open_weights,
-)
 from electra_tf.checkpoints.weights import Weights, assign
 from electra_tf.finetuning import build
 from electra_tf.finetuning.inheritance import with_inherited_heads
@@ -256,7 +252,7 @@ def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
     before, now = ({n: placed(v) for n, v in x.items()} for x in (before, now))
     names = tuple(name for name in now if name not in FREE_HPARAMS)
-    return changed(before, now, names)
+    return formats.changed(before, now, names)
 
 
 def watched_figure(
@@ -325,7 +321,9 @@ class Trial(Run):
     def load(self, path: str) -> None:
         allowed = self.config.allow_missing
         try:
-            weights, _ = with_inherited_heads(open_weights(path), self._tasks)
+            weights, _ = with_inherited_heads(
+                formats.open_weights(path), self._tasks
+            )
             for task in self._tasks:
                 task.check_head(weights.heads.get(task.name), path)
             found = assign(weights, self.model.variables, allow_missing=allowed)
@@ -348,7 +346,7 @@ class Trial(Run):
         if "interrupted" in self.train():
             return False
         gathered(self.strategy, 0)  # The chief has written it.
-        if self.best and (path := best_checkpoint(self.directory)):
+        if self.best and (path := formats.best_checkpoint(self.directory)):
             checkpointing.restore_model(path, self.model, self.step)
             self.console.line(
                 f"The best model by {self.config.keep_best}: {path}"
@@ -435,7 +433,7 @@ class Trial(Run):
         before = checkpointing.read_config(self.directory) or {}
         now = self.config.as_dict()
         differing = changed_hparams(before, now)
-        if own := open_weights(path).vocab_file:
+        if own := formats.open_weights(path).vocab_file:
             refuse_other_vocab(self.config.vocab_file, own, path)
         if differing:
             raise UserError(
