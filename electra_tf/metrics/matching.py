@@ -9,10 +9,12 @@ name that they leave as it is.
 """
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from electra_tf.text.measured_words import (
+    SPACELESS_LETTERS,
     VERSION,
     is_english,
     split_into_characters,
@@ -22,8 +24,8 @@ from electra_tf.text.measured_words import (
 # Values of a task's `match`, and how results name them.
 MATCHES: Mapping[str, str] = {
     "words": (
-        "match words: as the official script where the passage is in English,"
-        f" else by words of any script (version {VERSION})"
+        "match words: as the official script where question and passage are in"
+        f" English, else by words of any script (version {VERSION})"
     ),
     "characters": f"match characters (version {VERSION})",
 }
@@ -34,8 +36,9 @@ class ComparedQuestion(Protocol):
     """A question with a passage and expected answers."""
 
     key: str
+    question_text: str
     answers: tuple[str, ...]
-    doc_tokens: list[str]
+    doc_tokens: list[str]  # the passage's words
 
 
 class EncodedQuestion:
@@ -49,9 +52,13 @@ def keeps_script(match: str | None, question: ComparedQuestion) -> bool:
     """Returns whether answers go to the official script as they are."""
     if match is None:
         return True
-    return match == "words" and _is_english(" ".join(question.doc_tokens))
+    if match == "characters" or any(map(_SPACELESS.search, question.answers)):
+        return False
+    passage = " ".join(question.doc_tokens)
+    return _is_english(f"{question.question_text} {passage}")
 
 
+_SPACELESS = re.compile(f"[{SPACELESS_LETTERS}]")
 _is_english = functools.lru_cache(1024)(is_english)
 
 
@@ -62,7 +69,7 @@ def answer_encoder(
 
     Args:
       match: one of `MATCHES`; None for the official scripts' own words.
-      question: its passage decides whether words are English.
+      question: it decides whether words are English ones.
     """
     if keeps_script(match, question):
         return lambda text: text

@@ -11,12 +11,16 @@ from electra_tf.metrics import matching
 from electra_tf.metrics import question_answering as qa
 
 ENGLISH = "The house of the king is in the city, and the dog is with him."
+SHORT = "Paris is the capital."
 RUSSIAN = "Дом короля стоит в городе."
+ASKED = {SHORT: "What is the capital of France?", RUSSIAN: "Где дом?"}
 
 
 def _question(passage, *answers):
-    words = passage.split()
-    return types.SimpleNamespace(key="q", answers=answers, doc_tokens=words)
+    words, asked = passage.split(), ASKED.get(passage, "?")
+    return types.SimpleNamespace(
+        key="q", question_text=asked, answers=answers, doc_tokens=words
+    )
 
 
 def _scores(match, passage, prediction, *answers, version="mrqa"):
@@ -65,6 +69,7 @@ def test_answers_match_by_units_of_their_script(
         (None, RUSSIAN, 100, 100),
         (None, ENGLISH, 100, 100),
         ("words", ENGLISH, 100, 100),
+        ("words", SHORT, 100, 100),
         ("words", RUSSIAN, 0, 80),
         ("characters", ENGLISH, 0, 100 * 18 / (9 + 12)),
     ],
@@ -80,3 +85,5 @@ def test_the_best_of_several_answers_counts_and_none_is_an_answer():
     assert _scores("words", RUSSIAN, "北京", "東京", "北京大") == (0, 80)
     assert _scores("words", RUSSIAN, "", version="squad2") == (100, 100)
     assert _scores("words", RUSSIAN, "北", version="squad2") == (0, 0)
+    # A Chinese answer in English is not one word.
+    assert _scores("words", ENGLISH, "北京大", "北京") == (0, pytest.approx(80))
