@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one exception that means: the user can fix this; lists and tables."""
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TRY_AGAIN = 75  # exit status where the same command goes on; EX_TEMPFAIL
 
@@ -24,6 +25,28 @@ def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
         f"{what} cannot be imported ({error}); install the extra, in the"
         f' project\'s checkout: pip install ".[{extra}]"'
     )
+
+
+@contextlib.contextmanager
+def lines_in_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
+    """Add lines to whatever error is raised inside.
+
+    What was collected until then (bad rows, bytes that are not UTF-8) is often
+    the reason of the error, and nothing prints it after one. A UserError's
+    message gets the lines that it lacks; other exceptions get a note, which
+    tracebacks show.
+    """
+    try:
+        yield
+    except Exception as error:
+        notes = getattr(error, "__notes__", ())
+        present = "\n".join([str(error), *notes]).split("\n")
+        if text := "\n".join(line for line in lines() if line not in present):
+            if isinstance(error, UserError):
+                error.args = (f"{error}\n{text}", *error.args[1:])
+            else:
+                error.add_note(text)
+        raise
 
 
 def listed(names: Iterable[object], most: int = 5) -> str:

@@ -69,16 +69,17 @@ def main(args: argparse.Namespace) -> None:
         )
     report = corpora.ReadingReport(args.strict)
     lines = _corpus_lines(build.corpus_from(args), report)
-    counts = vocab_builder.count_words(
-        lines, args.do_lower_case, args.do_strip_accents
-    )
-    tokens = vocab_builder.build_vocab(
-        counts,
-        args.vocab_size,
-        num_unused=args.num_unused,
-        min_count=args.min_count,
-        max_characters=args.max_characters,
-    )
+    with report.in_errors():
+        counts = vocab_builder.count_words(
+            lines, args.do_lower_case, args.do_strip_accents
+        )
+        tokens = vocab_builder.build_vocab(
+            counts,
+            args.vocab_size,
+            num_unused=args.num_unused,
+            min_count=args.min_count,
+            max_characters=args.max_characters,
+        )
     # Half a vocabulary looks like a whole one.
     files.write_atomically(
         args.output, "".join(f"{token}\n" for token in tokens)

@@ -27,7 +27,7 @@ from typing import Any
 import electra_tf
 from configure import flags
 from configure.config import check_bounds
-from configure.errors import UserError, listed
+from configure.errors import UserError, lines_in_errors, listed
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.archives import Limits
@@ -95,8 +95,9 @@ def _build_records(
         manifest["jobs"][str(job.index)] = report
         save_manifest(options.output_dir, manifest)
 
-    run(options, left, on_done)
-    _complete(options, manifest)
+    with lines_in_errors(lambda: _invalid_lines(manifest)):
+        run(options, left, on_done)
+        _complete(options, manifest)
     print("\n".join(summary(manifest, time.monotonic() - started)))
     return manifest
 
@@ -516,16 +517,22 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
             "WARNING: held_out_fraction selected no document; raise it or "
             "give more documents."
         )
+    return lines + [f"WARNING: {line}" for line in _invalid_lines(manifest)]
+
+
+def _invalid_lines(manifest: dict[str, Any]) -> list[str]:
+    """Return what the finished jobs left out as no UTF-8."""
     invalid: dict[str, list[int]] = {}
+    counts: Counter = Counter()
     for job in manifest["jobs"].values():
+        counts.update(job["counts"])
         for name, (offset, count) in job["invalid"].items():
             entry = invalid.setdefault(name, [offset, 0])
             entry[0] = min(entry[0], offset)
             entry[1] += count
     # Builds of earlier versions did not count.
     read = counts.get("bytes", manifest["corpus"]["num_bytes"])
-    told = corpora.told_invalid(invalid, read)
-    return lines + [f"WARNING: {line}" for line in told]
+    return corpora.told_invalid(invalid, read)
 
 
 # The flags of the two programs that build.

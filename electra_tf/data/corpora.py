@@ -8,6 +8,7 @@ text is a file of a directory, a record of a JSONL file, a member of an
 archive or an example of a TFDS data set. A line is one "sentence".
 """
 
+import contextlib
 import dataclasses
 import gzip
 import io
@@ -24,10 +25,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Annotated, Any, NamedTuple
 
 from configure.config import check_bounds, one_of
-from configure.errors import UserError, first_lines, listed
+from configure.errors import (
+    UserError,
+    first_lines,
+    lines_in_errors,
+    listed,
+)
 from electra_tf import files
 from electra_tf.data import archives
-from electra_tf.data.tables import tfds_builder, tfds_examples
+from electra_tf.data.tables import JSON_LINES, tfds_builder, tfds_examples
 
 # Raw lines -> stripped lines, grouped into pieces of documents.
 
@@ -83,6 +89,12 @@ class ReadingReport:
             entry = self.invalid.setdefault(name, [position + error.start, 0])
             entry[1] += len(raw) - len(text.encode())
             return text
+
+    def in_errors(self) -> contextlib.AbstractContextManager[None]:
+        """Add the bytes left out so far to errors that are raised inside."""
+        return lines_in_errors(
+            lambda: told_invalid(self.invalid, self.bytes_read)
+        )
 
 
 def told_invalid(
@@ -460,7 +472,16 @@ def _read_jsonl(
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    raise UserError(f"{where} is not JSON: {error}.") from error
+                    remedy = ""
+                    if line.lstrip().startswith("["):
+                        remedy = f" Expected {JSON_LINES}."
+                    raise UserError(
+                        f"{where} is not JSON: {error}.{remedy}"
+                    ) from error
+                if isinstance(record, list):
+                    raise UserError(
+                        f"{where}: found a JSON array; expected {JSON_LINES}."
+                    )
                 text = _text_of(record, corpus.text_field, where)
                 yield from _text_pieces(
                     text, source.name, position, corpus, report

@@ -571,7 +571,8 @@ def run_job(
             on_progress(share, writer.training.shards.num_records)
 
         for source in sources:
-            writer.write(source, on_piece)
+            with writer.reading.in_errors():
+                writer.write(source, on_piece)
             done += source.end - source.start
         return writer.finish()
     except OSError as error:

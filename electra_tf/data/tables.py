@@ -178,7 +178,7 @@ def _count_parts(width: int, peek: Callable[[int], Row | None]) -> int:
 
 
 _OBJECT = "one JSON object a line"
-_ARRAY = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
+JSON_LINES = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
 
 
 def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
@@ -194,7 +194,7 @@ def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
             if row.expected and text.startswith("["):
                 is_whole = isinstance(_parsed(text), list)
                 array_start = 0 if is_whole else line.number
-                row = Row(line.number, {}, f"a JSON array: {text}", _ARRAY)
+                row = Row(line.number, {}, f"a JSON array: {text}", JSON_LINES)
         elif array_start and not is_blank:
             found = f"part of the JSON array of line {array_start}: {line.text}"
             row = Row(line.number, {}, found, _OBJECT)

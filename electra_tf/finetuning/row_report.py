@@ -6,10 +6,10 @@ import collections
 import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from configure.errors import UserError, first_lines
+from configure.errors import UserError, first_lines, lines_in_errors
 from electra_tf.files import shortened
 
 
@@ -88,23 +88,10 @@ class RowReport:
         """Return those of the rows that are not marked as printed."""
         return [row for row in rows if row not in self._printed]
 
-    def add_to_error(self, error: Exception, title: str) -> None:
-        """Add the first bad rows, unless they were printed, to an error.
-
-        A UserError's message gets them; other exceptions get a note, which
-        tracebacks show.
-        """
+    def unprinted_lines(self, title: str) -> list[str]:
+        """Return lines of the first bad rows that were not printed."""
         lines = _row_lines(self.unprinted(self.rows))
-        lines = [f"{title}: {line}" for line in lines]
-        notes = getattr(error, "__notes__", ())
-        present = "\n".join([str(error), *notes]).split("\n")
-        if not {*lines} - {*present}:
-            return
-        text = "\n".join(lines)
-        if isinstance(error, UserError):
-            error.args = (f"{error}\n{text}", *error.args[1:])
-        else:
-            error.add_note(text)
+        return [f"{title}: {line}" for line in lines]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values, for a JSON file."""
@@ -135,22 +122,23 @@ def _row_lines(rows: Iterable[BadRow]) -> list[str]:
     return lines
 
 
-@contextlib.contextmanager
-def bad_rows_in_errors(reports: Mapping[str, RowReport]) -> Iterator[None]:
+def bad_rows_in_errors(
+    reports: Mapping[str, RowReport],
+) -> contextlib.AbstractContextManager[None]:
     """Add the unprinted bad rows to whatever error is raised inside.
 
-    An error such as "no usable example" has its reasons in the report, which
-    nobody prints after an error.
+    An error such as "no usable example" has its reasons in the report.
 
     Args:
       reports: reports by the titles of their lines, such as tasks' names.
     """
-    try:
-        yield
-    except Exception as error:
-        for title, report in reports.items():
-            report.add_to_error(error, title)
-        raise
+    return lines_in_errors(
+        lambda: [
+            line
+            for title, report in reports.items()
+            for line in report.unprinted_lines(title)
+        ]
+    )
 
 
 def explains_bad_rows(method: Callable[..., Any]) -> Callable[..., Any]:
