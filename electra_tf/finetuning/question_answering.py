@@ -307,26 +307,27 @@ class QATask(Task):
         return start, end
 
     def _split(self, passage: Passage) -> Pieces:
+        if self.answer_offsets:
+            return self._split_with_offsets(passage)
         tokens, words, starts = [], [], []
         for number, word in enumerate(passage.words):
             starts.append(len(tokens))
             own = self.tokenizer.tokenize(word)
             tokens += own
             words += [number] * len(own)
-        spans = None
-        if self.answer_offsets:
-            spans = np.array(self._spans(passage), np.int32).reshape(-1, 2)
-            if len(spans) != len(tokens):
-                raise ValueError(f"{len(spans)} places of {len(tokens)} pieces")
-        return Pieces(tokens, words, starts, spans)
+        return Pieces(tokens, words, starts)
 
-    def _spans(self, passage: Passage) -> list[tuple[int, int]]:
-        """Returns the characters of each wordpiece in its passage."""
-        return [
-            (first + piece.start, first + piece.end)
-            for word, first in zip(passage.words, passage.starts, strict=True)
-            for piece in self._offsets.tokenize(word)
-        ]
+    def _split_with_offsets(self, passage: Passage) -> Pieces:
+        pieces = self._offsets.tokenize(passage.text)
+        words = [passage.word_at(piece.start) for piece in pieces]
+        starts = np.searchsorted(words, range(len(passage.words))).tolist()
+        spans = [(piece.start, piece.end) for piece in pieces]
+        return Pieces(
+            [piece.token for piece in pieces],
+            words,
+            starts,
+            np.array(spans, np.int32).reshape(-1, 2),
+        )
 
     def _check_pieces(self, example: QAExample) -> None:
         """Raises UnusableError if cleaning removes all of an answer."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wordpieces with the characters of the text that they come from."""
 
+import re
 import unicodedata
 from typing import NamedTuple
 
@@ -16,6 +17,9 @@ from electra_tf.text.tokenization import (
     is_removed,
     is_whitespace,
 )
+
+# No wordpiece has characters on both sides of these.
+_WORD = re.compile(r"[^ \t\r\n]+")
 
 
 class Piece(NamedTuple):
@@ -49,14 +53,16 @@ class OffsetTokenizer:
         self._drops_accents = bool(
             self._basic.do_lower_case and self._basic.strip_accents
         )
-        self._pieces = Memo(self._split)
+        self._pieces_of_word = Memo(self._split)
 
-    def tokenize(self, text: str) -> tuple[Piece, ...]:
-        """Returns the wordpieces of a text in order.
-
-        Words are remembered, so a long text is best given word by word.
-        """
-        return self._pieces[text]
+    def tokenize(self, text: str) -> list[Piece]:
+        """Returns the wordpieces of a text in order."""
+        pieces = []
+        for match in _WORD.finditer(text):
+            first = match.start()
+            for token, start, end in self._pieces_of_word[match.group()]:
+                pieces.append(Piece(token, first + start, first + end))
+        return pieces
 
     def _split(self, text: str) -> tuple[Piece, ...]:
         ends = self._ends(text)
