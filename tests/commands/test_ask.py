@@ -241,6 +241,9 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     assert "--fit fits one" in capsys.readouterr().err
     path.write_text('{"question": "is it?"}\n{"question": "??"}\n')
     refused(r"q.jsonl:2: .*question with words", run, f"--questions={path}")
+    path.write_text('{"question": 1963}\n{"question": true}\n')
+    words = r"q.jsonl:2: question is true; expected a text"
+    refused(words, run, f"--questions={path}")
 
 
 def test_a_fitted_weight_is_kept_for_its_model(run, folder, capsys):

@@ -116,6 +116,22 @@ def test_what_cannot_be_asked_is_a_bad_line(run, tmp_path, capfd):
     assert (tmp_path / "out.jsonl").read_text() == before != ""
 
 
+def test_a_question_may_be_an_integer_and_no_other_number(run, capfd):
+    rows = [
+        {"question": 1963, "context": "the king"},
+        {"question": "who", "context": 7},
+        {"question": True, "context": "the king"},
+        {"question": "who"},
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    answers = run("facts", "q.jsonl", lines)
+    assert [a["line"] for a in answers] == [1] and answers[0]["answer"]
+    err = capfd.readouterr().err
+    assert "q.jsonl:2: found context is the number 7; expected a q" in err
+    assert "q.jsonl:3: found question is true; expected a question" in err
+    assert "q.jsonl:4: found the keys question" in err
+
+
 def test_flags_are_checked_before_the_model(tmp_path):
     words = ["predict", "--model", "none", str(tmp_path / "gone.txt")]
     refused(r"gone.txt: no such file", predict.main, predict.parse_flags(words))

@@ -52,7 +52,7 @@ def vocab_file(tmp_path_factory):
 def qa_task(finetuning_config, write_task, tmp_path, vocab_file):
     """Makes `squadv1`, or a task of your own, over one file."""
 
-    def make(name, text, **hparams):
+    def make(name, text, version="squad1", **hparams):
         settings = {
             "vocab_file": vocab_file,
             "do_lower_case": False,
@@ -70,6 +70,7 @@ def qa_task(finetuning_config, write_task, tmp_path, vocab_file):
         description = {
             "name": name,
             "type": "question_answering",
+            "version": version,
             "files": {"train": "train.json", "dev": "train.json"},
         }
         path = tmp_path / "task.json"
@@ -370,6 +371,56 @@ def test_answers_of_hugging_face_are_read(name, answers, qa_task):
     assert example.answers == ("fox",)
     start = len(task.tokenizer.tokenize("The"))
     assert positions(task, example)[0] == start
+
+
+@pytest.mark.parametrize(
+    ("given", "is_impossible"),
+    [("true", True), ("False", False), (1, True), (None, False)],
+)
+def test_impossible_is_read_by_its_meaning(given, is_impossible, qa_task):
+    text = file_of(**FOX, is_impossible=given)
+    task = qa_task("mine", text, version="squad2")
+    (example,) = task.get_examples("train")
+    assert example.is_impossible == is_impossible
+
+
+def line_of(**fields):
+    """A line of MRQA with a question of these fields."""
+    answer = {"text": "fox", "char_spans": [[4, 6]]}
+    question = {"qid": "m", "question": "which", "answers": ["fox"]}
+    question |= {"detected_answers": [answer], **fields}
+    return json.dumps({"context": ENGLISH, "qas": [question]}) + "\n"
+
+
+def detected(spans):
+    return {"detected_answers": [{"text": "fox", "char_spans": spans}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [({"qid": 7}, "7"), (detected([["4", "6"]]), "m"), ({"answers": []}, "m")],
+)
+def test_numbers_of_mrqa_are_read(fields, key, qa_task):
+    task = qa_task("mine", line_of(**fields), version="mrqa")
+    (example,) = task.get_examples("train")
+    assert (example.key, example.answer_span) == (key, (4, 7))
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"qid": 7.5}, "qid is the number 7.5"),
+        (detected("4"), "char_spans is the text '4'"),
+        (detected([4, 6]), "char_spans is a list [4, 6]"),
+        (detected([[True]]), "char_spans is true"),
+        (detected([[400, 402]]), "'fox' at character 400"),
+        ({"detected_answers": "fox"}, "detected_answers is the text 'fox'"),
+        ({"answers": [4.5]}, "answer the number 4.5"),
+    ],
+)
+def test_what_is_uncertain_in_mrqa_is_refused(fields, found, qa_task):
+    row = report_of(qa_task("mine", line_of(**fields), version="mrqa"))
+    assert found in row.found and row.line == 1
 
 
 @pytest.mark.parametrize(

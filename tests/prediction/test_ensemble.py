@@ -177,6 +177,26 @@ def test_an_evaluations_best_answers_are_a_member(setting, tmp_path):
         run({"a": members["a"]}, str(path))
 
 
+def test_ids_that_are_numbers_are_those_of_the_questions(setting, tmp_path):
+    make, run = setting
+    members, shares = make("question_answering")
+    document = json.loads((tmp_path / "dev.json").read_text())
+    numbers = {key: n for n, (key, _) in enumerate(QUESTIONS)}
+    for article in document["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                question["id"] = numbers[question["id"]]
+    (tmp_path / "dev.json").write_text(json.dumps(document))
+    for row in members["a"]:
+        row["id"] = numbers[row["id"]]
+    for row in members["b"]:
+        row["id"] = str(numbers[row["id"]])
+    systems = run(members)["systems"]
+    for name, own in shares.items():
+        figure = systems[f"{name}.jsonl"]["figures"]["exact_match"]
+        assert figure == pytest.approx(100 * (own > 0.5).mean())
+
+
 def test_weights_are_fitted_without_the_examples_they_are_scored_on():
     rng = np.random.default_rng(0)
     # One is right where the other is not: no weight is 0, no fold's another's.
