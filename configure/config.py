@@ -254,6 +254,8 @@ SIZE_HPARAMS = tuple(
 TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
 # Origins that a value has without anybody asking for it.
 _SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
+# Origins of values that a file of the model states, and will state again.
+_INFERRED_ORIGINS = frozenset({"checkpoint", "vocabulary"})
 
 Config = TypeVar("Config", bound="TrainingConfig")
 
@@ -420,9 +422,9 @@ class TrainingConfig:
         values = {
             name: value
             for name, value in asked.items()
-            # What a checkpoint told the run, it will tell again.
             if not (name in skip or self.is_stated(name))
-            and given["_origins"].get(name) != "checkpoint"
+            # Values inferred from files of the model are inferred again.
+            and given["_origins"].get(name) not in _INFERRED_ORIGINS
         }
         return self.with_values("run", values) if values else self
 

@@ -26,12 +26,18 @@ from electra_tf.modeling import transformer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import encoder_of, load, read_settings
+from electra_tf.text.casing import resolve_casing
 from electra_tf.text.graph_tokenization import GraphTokenizer
 from electra_tf.text.tokenization import (
     check_tokens,
     check_vocab,
     require_wordpiece,
 )
+
+_CASING_ARGUMENTS = {
+    "do_lower_case": "argument do_lower_case",
+    "strip_accents": "argument strip_accents",
+}
 
 # Other libraries' names of inputs, and what they are here.
 _OTHER_NAMES = {
@@ -234,15 +240,17 @@ class Tokenizer(tf_keras.layers.Layer):
 
     Args:
       vocabulary: path of a file, or the tokens in the order of their ids.
-      strip_accents: with `do_lower_case`.
+      do_lower_case: None: as `tokenizer_config.json` beside the file states,
+        otherwise true.
+      strip_accents: with `do_lower_case`; None likewise.
       max_seq_length: L, [CLS] and [SEP] included; longer texts are cut.
     """
 
     def __init__(
         self,
         vocabulary: str | os.PathLike | Sequence[str],
-        do_lower_case: bool = True,
-        strip_accents: bool = True,
+        do_lower_case: bool | None = None,
+        strip_accents: bool | None = None,
         max_seq_length: int = 128,
         name: str | None = None,
         **kwargs: Any,
@@ -255,13 +263,17 @@ class Tokenizer(tf_keras.layers.Layer):
             )
         if isinstance(vocabulary, str | os.PathLike):
             require_wordpiece(vocabulary, "a tokenizer in the graph")
-            vocab = check_vocab(os.fspath(vocabulary))
+            path = os.fspath(vocabulary)
+            vocab = check_vocab(path)
         else:
+            path = ""
             vocab = check_tokens("<tokens>", list(vocabulary))
-        self.do_lower_case = do_lower_case
-        self.strip_accents = strip_accents
+        given = {"do_lower_case": do_lower_case, "strip_accents": strip_accents}
+        casing = resolve_casing(path, given, _CASING_ARGUMENTS)
+        self.do_lower_case = casing["do_lower_case"]
+        self.strip_accents = casing["strip_accents"]
         self.max_seq_length = max_seq_length
-        tokenizer = GraphTokenizer(vocab, do_lower_case, strip_accents)
+        tokenizer = GraphTokenizer(vocab, **casing)
         # Not attributes: 30,000 of Keras's wrapped values.
         self._vocabulary_of = lambda: list(vocab)
         self._tokenizer_of = lambda: tokenizer
@@ -272,8 +284,10 @@ class Tokenizer(tf_keras.layers.Layer):
     ) -> "Tokenizer":
         """Takes vocabulary and casing from a model; see `Encoder`."""
         settings = read_settings(path, vocab_file)
+        require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
+        # The tokens, since the casing is the model's.
         found = {
-            "vocabulary": settings.vocab_file,
+            "vocabulary": list(check_vocab(settings.vocab_file)),
             "do_lower_case": settings.do_lower_case,
             "strip_accents": settings.strip_accents,
         }

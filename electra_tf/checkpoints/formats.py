@@ -39,6 +39,7 @@ from electra_tf.checkpoints.sizes import (
 )
 from electra_tf.checkpoints.weights import Weights, selected
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.casing import read_casing, resolve_casing
 from electra_tf.text.tokenization import is_bpe
 
 ELECTRA_CONFIG = "electra_config.json"
@@ -207,6 +208,28 @@ def describes_itself(path: str) -> bool:
         return files.exists(path)
     own = os.path.join(home_of(path), ELECTRA_CONFIG)
     return files.exists(own) and "heads" in files.read_json(own)
+
+
+def casing_of(
+    weights: Weights, vocab_file: str, given: Mapping[str, Any]
+) -> dict[str, bool]:
+    """Return the casing of a model with a vocabulary; empty: nothing states it.
+
+    The model's own folder comes first, then hparams that are `given`, then the
+    file beside the vocabulary.
+
+    Raises:
+      UserError: the file beside a vocabulary from elsewhere contradicts the
+        model or what is given.
+    """
+    own = {n: v for n, v in weights.hparams.items() if n in TOKENIZER_HPARAMS}
+    if own and vocab_file == weights.vocab_file:
+        return own
+    given = {n: given[n] for n in TOKENIZER_HPARAMS if n in given}
+    labels = {n: f"{n} of {weights.path}" for n in own}
+    labels |= {n: f"hparam {n}" for n in given}
+    casing = resolve_casing(vocab_file, own | given, labels)
+    return casing if own or read_casing(vocab_file) else {}
 
 
 # What lies beside the weights.

@@ -11,7 +11,15 @@ from configure import flags
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import build, corpora
-from electra_tf.text import vocab_builder
+from electra_tf.text import casing, vocab_builder
+from electra_tf.text.stripping import ScriptCounter, stripping_warnings
+
+_REMEDIES = {
+    "do_lower_case": "Pass --no-lower-case; records and models take it from"
+    f" {casing.CASING_FILE}.",
+    "strip_accents": "Pass --no-strip-accents; records and models take it from"
+    f" {casing.CASING_FILE}.",
+}
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -67,12 +75,13 @@ def main(args: argparse.Namespace) -> None:
             f"Output {args.output!r} exists. Records made with it would no"
             " longer fit; choose another name, or add --overwrite."
         )
+    _refuse_other_casing(args)
     report = corpora.ReadingReport(args.strict)
     lines = _corpus_lines(build.corpus_from(args), report)
+    switches = (args.do_lower_case, args.do_strip_accents)
+    letters = ScriptCounter(*switches)
     with report.in_errors():
-        counts = vocab_builder.count_words(
-            lines, args.do_lower_case, args.do_strip_accents
-        )
+        counts = vocab_builder.count_words(lines, *switches, letters)
         tokens = vocab_builder.build_vocab(
             counts,
             args.vocab_size,
@@ -84,6 +93,7 @@ def main(args: argparse.Namespace) -> None:
     files.write_atomically(
         args.output, "".join(f"{token}\n" for token in tokens)
     )
+    casing_file = casing.write_casing(args.output, *switches)
     words, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
     size = f"{len(tokens):,} tokens, as wanted"
     if len(tokens) < args.vocab_size:
@@ -93,15 +103,34 @@ def main(args: argparse.Namespace) -> None:
             f" text, or set the model's vocab_size to {len(tokens)}"
         )
     print(
-        f"Vocabulary written to {args.output}\n"
+        f"Vocabulary written to {args.output}, its casing to {casing_file}\n"
         f"  size           {size}\n"
         f"  words counted  {words:,} ({len(counts):,} different)\n"
         f"  unknown words  {unknown:,} ({unknown / words:.4%})\n"
         f"  pieces a word  {pieces / words:.3f}\n"
         f"  took           {time.monotonic() - started:,.1f} s"
     )
-    for line in corpora.told_invalid(report.invalid, report.bytes_read):
+    lost = stripping_warnings(letters.scripts(), switches, _REMEDIES)
+    invalid = corpora.told_invalid(report.invalid, report.bytes_read)
+    for line in [*lost, *invalid]:
         print(f"warning: {line}")
+
+
+def _refuse_other_casing(args: argparse.Namespace) -> None:
+    """Refuse to change the casing of another vocabulary in the folder."""
+    before = casing.read_casing(args.output)
+    if args.overwrite:
+        return
+    lower = args.do_lower_case
+    after = {"do_lower_case": lower}
+    after["strip_accents"] = lower and args.do_strip_accents
+    if before not in ({}, after):
+        raise UserError(
+            f"{casing.casing_path(args.output)} states {before}, of another"
+            f" vocabulary in its folder; that of {args.output} would be"
+            f" {after}. Choose another folder, or pass --overwrite to replace"
+            " it."
+        )
 
 
 def _corpus_lines(

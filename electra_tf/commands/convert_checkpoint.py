@@ -256,7 +256,10 @@ def _hparams(
         for name in ("model_name", "data_dir"):
             read.pop(name, None)
         given = PretrainingConfig.clean_hparams(read)
+    vocab_file = args.vocab_file or source.vocab_file or ""
+    casing = formats.casing_of(source, vocab_file, given)
     for stated, where in (
+        (casing, f"the casing beside {vocab_file}"),
         (source.hparams, f"the config beside {source.path}"),
         (given, "--hparams"),
     ):
@@ -267,7 +270,7 @@ def _hparams(
             **hparams.get("model_hparam_overrides", {}),
             "max_position_embeddings": args.extend_positions,
         }
-    stated = {**source.hparams, **given}
+    stated = {**casing, **source.hparams, **given}
     stated |= stated.get("model_hparam_overrides", {})
     if source.hparams:  # A config leaves out what is as usual.
         stated.setdefault("hidden_act", "gelu")

@@ -53,6 +53,7 @@ from electra_tf.plan.memory import (
     peak_memory,
     pretraining_memory,
 )
+from electra_tf.text.casing import with_vocab_casing
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
 _WARM_UP = 2  # The first makes the graph, the second fills memory.
@@ -105,6 +106,7 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
 def main(parsed: Parsed) -> None:
     """Prints the plan."""
     config, args = parsed
+    config = with_vocab_casing(config)
     if args.memory_curve:
         found = memory_curve.run(config, args.memory_curve, args.memory_gib)
         print(found, end="")

@@ -34,6 +34,7 @@ from electra_tf.pretraining.loading import (
     model_hparams,
 )
 from electra_tf.text import tokenization
+from electra_tf.text.casing import read_casing
 
 # What logits are called here, by the model's name for them.
 LOGITS = {
@@ -107,6 +108,7 @@ def compare_on_text(
     if tokenization.is_bpe(vocab_file):
         outcome.not_compared[_ALL_OUTPUTS] = f"{vocab_file} is byte-level BPE"
         return outcome
+    hparams = [read_casing(vocab_file) | stated for stated in hparams]
     rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
     length = request.length or _DEFAULT_LENGTH
     if length > rows and request.length:

@@ -42,12 +42,15 @@ from electra_tf.data.example_writer import (
     run_job,
 )
 from electra_tf.text import tokenization
+from electra_tf.text.stripping import stripping_warnings, sum_of_scripts
 
 # With draws=document the jobs may be smaller than a worker's share: the workers
 # then end together, and a build that is interrupted loses less.
 _JOBS_PER_PROCESS = 8
 _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16
+_BYTES_COUNTED = 1 << 20  # about so much text shows what its letters are
+_BYTES_PER_EXAMPLE = 1000  # of a TFDS data set, roughly
 
 
 def build_records(options: BuildOptions) -> dict[str, Any]:
@@ -65,6 +68,7 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
 def _build_records(
     options: BuildOptions, held: contextlib.ExitStack
 ) -> dict[str, Any]:
+    options = options.with_casing()
     _check_options(options)
     run = run_jobs
     if options.runner == "beam":
@@ -133,6 +137,10 @@ def plan_jobs(
     options: BuildOptions, sources: list[corpora.Source], num_jobs: int
 ) -> list[Job]:
     """Cuts a build into jobs."""
+    size = sum(source.size for source in sources)
+    if options.corpus.corpus_format == "tfds":
+        size *= _BYTES_PER_EXAMPLE
+    every = max(1, size // _BYTES_COUNTED)
     if options.draws == "stream" and options.corpus.corpus_format != "tfds":
         parts = sources
     else:
@@ -146,7 +154,7 @@ def plan_jobs(
             count = -(-source.size // aim)
             parts += corpora.split_source(source, options.corpus, count)
     return [
-        Job(index, num_jobs, parts[index::num_jobs])
+        Job(index, num_jobs, parts[index::num_jobs], every=every)
         for index in range(num_jobs)
     ]
 
@@ -363,6 +371,7 @@ class Progress:
 
 def open_tokenizer(options: BuildOptions) -> tokenization.Tokenizer:
     """The tokenizer of a build."""
+    options = options.with_casing()
     return tokenization.open_tokenizer(
         options.vocab_file, options.do_lower_case, options.do_strip_accents
     )
@@ -440,6 +449,12 @@ def _start_method() -> str:
 
 # What a build tells its user before and after, in one screen.
 
+_REMEDIES = {
+    "do_lower_case": "Pass --no-lower-case to build_vocab and to this program,"
+    " and --do_lower_case=false to run_pretraining.py.",
+    "strip_accents": "Pass --no-strip-accents to build_vocab and to this"
+    " program, and --strip_accents=false to run_pretraining.py.",
+}
 # Fewer examples than this in a shard make training crawl from file to file.
 _EXAMPLES_PER_SHARD = 100
 
@@ -517,7 +532,8 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
             "WARNING: held_out_fraction selected no document; raise it or "
             "give more documents."
         )
-    return lines + [f"WARNING: {line}" for line in _invalid_lines(manifest)]
+    told = [*_lost_letters(manifest), *_invalid_lines(manifest)]
+    return lines + [f"WARNING: {line}" for line in told]
 
 
 def _invalid_lines(manifest: dict[str, Any]) -> list[str]:
@@ -533,6 +549,14 @@ def _invalid_lines(manifest: dict[str, Any]) -> list[str]:
     # Builds of earlier versions did not count.
     read = counts.get("bytes", manifest["corpus"]["num_bytes"])
     return corpora.told_invalid(invalid, read)
+
+
+def _lost_letters(manifest: dict[str, Any]) -> list[str]:
+    jobs = manifest["jobs"].values()
+    scripts = sum_of_scripts(job.get("scripts", {}) for job in jobs)
+    settings = manifest["settings"]
+    casing = (settings["do_lower_case"], settings["strip_accents"])
+    return stripping_warnings(scripts, casing, _REMEDIES)
 
 
 # The flags of the two programs that build.

@@ -14,6 +14,7 @@ import hashlib
 import os
 import random
 import struct
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -24,7 +25,9 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.corpora import ReadingReport
-from electra_tf.text.tokenization import CLS, SEP, UNK, Tokenizer
+from electra_tf.text.casing import resolve_casing
+from electra_tf.text.stripping import ScriptCounter
+from electra_tf.text.tokenization import CLS, SEP, UNK, Tokenizer, is_bpe
 
 # Sentences (lists of token ids) become two-segment pre-training examples.
 
@@ -357,6 +360,10 @@ class ShardSet:
         return os.path.join(self._directory, self._hidden + name)
 
 
+_CASING_FLAGS = {
+    "do_lower_case": "--do_lower_case",
+    "strip_accents": "--do_strip_accents",
+}
 Draws = Annotated[str, one_of("stream", "document")]
 _Length = Annotated[int, at_least(MIN_SEQUENCE_LENGTH), at_most(2**14)]
 
@@ -373,8 +380,11 @@ class BuildOptions:
     # Tokens per example, [CLS] and [SEP] included.
     max_seq_length: _Length = 128
     num_processes: Annotated[Positive, at_most(4096)] = 1  # worker processes
-    do_lower_case: bool = True  # --no-lower-case keeps upper case
-    do_strip_accents: bool = True  # --no-strip-accents keeps them
+    # --no-lower-case keeps upper case. Default: as tokenizer_config.json
+    # beside the vocabulary states, otherwise true.
+    do_lower_case: bool | None = None
+    # --no-strip-accents keeps them. Default: likewise.
+    do_strip_accents: bool | None = None
 
     # ---- Extensions (every default keeps what the original does) ----
     seed: Seed = 0  # of all randomness
@@ -400,6 +410,23 @@ class BuildOptions:
     # Beam's own flags, after an =: --beam_options="--runner=DataflowRunner ..."
     beam_options: str = ""
 
+    def with_casing(self) -> "BuildOptions":
+        """Return options whose casing is given, or that of the vocabulary.
+
+        Raises:
+          UserError: a flag contradicts the file beside the vocabulary.
+        """
+        given = {
+            "do_lower_case": self.do_lower_case,
+            "strip_accents": self.do_strip_accents,
+        }
+        casing = resolve_casing(self.vocab_file, given, _CASING_FLAGS)
+        return dataclasses.replace(
+            self,
+            do_lower_case=casing["do_lower_case"],
+            do_strip_accents=casing["strip_accents"],
+        )
+
 
 class Job(NamedTuple):
     """The part of a build that one worker does in one go."""
@@ -408,11 +435,13 @@ class Job(NamedTuple):
     count: int  # number of jobs of the build
     sources: list[corpora.Source]  # what it reads
     attempt: str = ""  # in temporary names, where it may be tried at once twice
+    every: int = 1  # the letters of one line in so many are counted
 
 
 # What a finished job did: `counts` that sum up over jobs; `invalid`, by file
 # name [offset of the first undecodable byte, number]; `shards` and
-# `held_out_shards`, name, records and bytes of each.
+# `held_out_shards`, name, records and bytes of each; `scripts`, the letters of
+# some of the lines (electra_tf/text/stripping.py).
 JobReport = dict[str, Any]
 
 
@@ -457,6 +486,13 @@ class ExampleWriter:
         self.random = random.Random(options.seed + job.index)
         self.reading = ReadingReport(options.strict)
         self._options, self._tokenizer = options, tokenizer
+        self._every = job.every
+        self._letters = None
+        if not is_bpe(options.vocab_file):
+            casing = options.with_casing()
+            self._letters = ScriptCounter(
+                casing.do_lower_case, casing.do_strip_accents
+            )
         self._encoder = encoder_of(tokenizer.vocab, options.max_seq_length)
         names = ("lines", "lines_over_length", "unknown_tokens")
         self._counts = dict.fromkeys(names, 0)
@@ -515,10 +551,21 @@ class ExampleWriter:
         room = self._options.max_seq_length - 2
         counts["lines"] += len(lines)
         for line in lines:
+            if self._letters and self._is_counted(line):
+                self._letters.add(line)
             ids = self._tokenizer.encode(line)
             counts["lines_over_length"] += len(ids) > room
             counts["unknown_tokens"] += ids.count(unknown_id)
             self._write_examples(split, split.builder.add(ids))
+
+    def _is_counted(self, line: str) -> bool:
+        """Return whether a line is of the sample, by its text alone.
+
+        So the sample is the same however many processes share the corpus.
+        """
+        if self._every == 1:
+            return True
+        return not zlib.crc32(line.encode("utf-8", "ignore")) % self._every
 
     def _write_examples(self, split: _Split, finished: list) -> None:
         for first, second in finished:
@@ -544,6 +591,8 @@ class ExampleWriter:
             "invalid_bytes": sum(count for _, count in invalid.values()),
         }
         report = {"counts": counts, "invalid": invalid, "shards": shards}
+        if self._letters:
+            report["scripts"] = self._letters.scripts()
         return report | {"held_out_shards": held_out_shards}
 
 

@@ -292,6 +292,9 @@ def _manifest_warnings(config: Any, folder: str, manifest: dict) -> list[str]:
     count = sum(counts.get(name, 0) for name in names)
     for name in ("do_lower_case", "strip_accents"):
         wanted = getattr(config, name, settings[name])
+        lowered = getattr(config, "do_lower_case", True)
+        if name == "strip_accents" and not lowered:
+            continue  # No effect: accents stay wherever case does.
         if wanted != settings[name]:
             warnings.append(
                 f"{name} is {wanted}, but the {count:,} examples in {folder} "

@@ -23,6 +23,7 @@ from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization import optimizer
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text import tokenization
+from electra_tf.text.casing import resolve_casing
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
@@ -152,12 +153,10 @@ def resolve_start(config: FinetuningConfig) -> Start:
                     f"max_seq_length {config.max_seq_length}: the model was"
                     f" pre-trained at {length}; positions beyond are random"
                 )
-        for name in TOKENIZER_HPARAMS:
+        for name in filter(config.is_stated, TOKENIZER_HPARAMS):
             ours = getattr(config, name)
             theirs = weights.hparams.get(name, ours)
-            if not config.is_stated(name):
-                adopted[name] = theirs
-            elif theirs != ours:
+            if theirs != ours:
                 notes.append(
                     f"{name} = {ours}, as given, though the model was"
                     f" pre-trained with {theirs}"
@@ -173,6 +172,8 @@ def resolve_start(config: FinetuningConfig) -> Start:
         theirs = getattr(weights, "vocab_file", None)
         if own := theirs or formats.vocab_in(config.pretrained_model_dir):
             adopted["vocab_file"] = own
+    vocab_file = adopted.get("vocab_file", config.vocab_file)
+    adopted |= _casing(config, weights, vocab_file)
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}
     taken = [
@@ -182,6 +183,21 @@ def resolve_start(config: FinetuningConfig) -> Start:
         config = config.with_values("checkpoint", adopted)
     _check_vocabulary(config, weights)
     return Start(config, weights, (*taken, *notes))
+
+
+def _casing(
+    config: FinetuningConfig, weights: Weights | None, vocab_file: str
+) -> dict[str, bool]:
+    """Return the casing hparams that the model or its vocabulary fills in."""
+    given = {
+        name: getattr(config, name)
+        for name in filter(config.is_stated, TOKENIZER_HPARAMS)
+    }
+    if weights is None:
+        casing = resolve_casing(vocab_file, given)
+    else:
+        casing = formats.casing_of(weights, vocab_file, given)
+    return {name: v for name, v in casing.items() if name not in given}
 
 
 def digest_of_start(weights: Weights) -> str:

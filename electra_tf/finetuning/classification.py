@@ -32,6 +32,7 @@ _SHOWN_LABELS = 12
 class TextExample(Example):
     """A text or a pair of texts."""
 
+    text_fields = ("text_a", "text_b")
     text_a: str
     text_b: str | None = None  # the second text; None or "" for single texts
     # A class, a number, or a tuple of labels, by the task's type.

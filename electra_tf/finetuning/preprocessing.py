@@ -24,7 +24,12 @@ from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.record_checks import file_facts
 from electra_tf.finetuning.row_report import BadRow, RowReport
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.text.tokenization import vocab_hash
+from electra_tf.text.stripping import (
+    ScriptCounter,
+    Scripts,
+    stripping_warnings,
+)
+from electra_tf.text.tokenization import is_bpe, vocab_hash
 
 # Examples whose lengths, rounded up to this, are equal count as alike; batches
 # have such lengths where each length costs a compilation.
@@ -35,6 +40,14 @@ _PARSE_AT_ONCE = 4096
 _PROGRESS_EVERY = 20000
 # Raised whenever the same data and settings make other records.
 _FORMAT = 1
+# The letters of so much text show what its scripts lose.
+_CHARACTERS_COUNTED = 1 << 20
+_REMEDIES = {
+    "do_lower_case": "Start from a model that was pre-trained with"
+    " --do_lower_case=false.",
+    "strip_accents": "Start from a model that was pre-trained with"
+    " --strip_accents=false.",
+}
 # Hparams that decide what the records hold.
 _DECIDING = tuple(
     """
@@ -189,6 +202,7 @@ class Preprocessor:
         self._config = config
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
+        self._told: set[str] = set()  # warnings of letters that are printed
         # By task and split: how often each label is there.
         self._labels: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -256,6 +270,7 @@ class Preprocessor:
             for task in tasks:
                 task.row_report.absorb(**metadata["reports"][task.name])
         self._print_reports(metadata["reports"])
+        self._check_letters(metadata.get("scripts", {}))
         for name, counts in metadata.get("labels", {}).items():
             if split == "dev" and (name, split) not in self._labels:
                 self._check_labels(name, counts)
@@ -301,6 +316,7 @@ class Preprocessor:
         for example in examples:
             task = self._by_name[example.task_name]
             labels[task.name].update(task.labels_of(example))
+        scripts = self._scripts(examples) if order is not None else {}
         if order is not None:
             order.shuffle(examples)
         path = f"{prefix}.tfrecord"
@@ -334,7 +350,22 @@ class Preprocessor:
             "n_examples": count + padding,
             "reports": reports,
             "labels": labels,
+            "scripts": scripts,
         }
+
+    def _scripts(self, examples: list[Example]) -> Scripts:
+        """Count the letters of the first training examples."""
+        config, left = self._config, _CHARACTERS_COUNTED
+        if is_bpe(config.vocab_file):
+            return {}
+        letters = ScriptCounter(config.do_lower_case, config.strip_accents)
+        for example in examples:
+            for text in example.texts():
+                letters.add(text)
+                left -= len(text)
+            if left < 0:
+                break
+        return letters.scripts()
 
     def _featurized(
         self, examples: list[Example], is_training: bool
@@ -379,6 +410,16 @@ class Preprocessor:
         if all(own is not None for own in paths):
             facts["data"] = [files.sha256_of(p) for own in paths for p in own]
         return json.loads(json.dumps(facts))
+
+    def _check_letters(self, scripts: Scripts) -> None:
+        """Warn of letters that the model's casing changes; once each."""
+        casing = (self._config.do_lower_case, self._config.strip_accents)
+        for text in stripping_warnings(scripts, casing, _REMEDIES):
+            if self._config.strict:
+                raise UserError(f"{text} (Stopped by --strict.)")
+            if text not in self._told:
+                print(f"WARNING: {text}")
+            self._told.add(text)
 
     def _check_labels(self, name: str, dev: dict[str, int]) -> None:
         """Says which labels of dev no training example has, and how often."""

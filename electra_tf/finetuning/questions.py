@@ -38,6 +38,7 @@ class Passage:
 class QAExample(Example):
     """A question about a passage."""
 
+    text_fields = ("question_text", "doc_tokens")
     key: str  # the id that predictions are filed under
     question_text: str
     passage: Passage  # where the answer is looked for; questions may share it

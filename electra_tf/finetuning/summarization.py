@@ -27,6 +27,7 @@ from electra_tf.text.words import place_words, split_sentences
 class Document(Example):
     """A text to be summarized."""
 
+    text_fields = ("text",)
     text: str
     summary: str | None = None  # the reference, a sentence a line, if known
 

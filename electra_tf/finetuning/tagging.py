@@ -55,6 +55,7 @@ class Sentence:
 class TaggingExample(Example):
     """One tagged sentence."""
 
+    text_fields = ("words",)
     words: list[str]
     labels: list[int]  # the id of each word's label; empty without labels
 

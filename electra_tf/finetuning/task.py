@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from configure.errors import UserError
 from electra_tf import files
@@ -49,6 +49,14 @@ class Example:
     eid: int  # the example's number within its split; bad rows leave gaps
     task_name: str  # the task it belongs to
     line: int = 0  # its (first) line in the split's file; 0 where not known
+    # Fields that hold its text: a string, or a list of them.
+    text_fields: ClassVar[tuple[str, ...]] = ()
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts that become wordpieces."""
+        for name in self.text_fields:
+            value = getattr(self, name) or ()
+            yield from (value,) if isinstance(value, str) else value
 
 
 class Task(abc.ABC):

@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
@@ -29,6 +30,7 @@ from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.modeling.transformer import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
+from electra_tf.text.casing import resolve_casing
 from electra_tf.text.tokenization import (
     Tokenizer,
     check_vocab,
@@ -264,7 +266,12 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     if vocab := formats.vocab_in(home):
         settled["vocab_file"] = vocab
     layers = [("file", given), ("file", settled), ("argument", overrides)]
-    return FinetuningConfig.from_layers(*names, layers, "file")
+    config = FinetuningConfig.from_layers(*names, layers, "file")
+    if "vocab_file" in overrides:
+        casing = {name: getattr(config, name) for name in TOKENIZER_HPARAMS}
+        labels = {name: f"{name} of {path}" for name in casing}
+        resolve_casing(config.vocab_file, casing, labels)
+    return config
 
 
 def _moved(home: str, stored: dict[str, Any]) -> str:

@@ -261,6 +261,7 @@ def read_pretrained(
     hparams = merged(model_hparams(weights), _stated_hparams(run))
     hparams = merged(hparams, given)
     vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
+    hparams = formats.casing_of(weights, vocab, given) | hparams
     if weights.vocab_file:
         refuse_other_vocab(vocab, weights.vocab_file, weights.path)
     positions = weights.contents.sizes.max_position_embeddings

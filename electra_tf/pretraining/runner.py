@@ -55,6 +55,7 @@ from electra_tf.pretraining.model import (
     PretrainingModel,
     logged_losses,
 )
+from electra_tf.text.casing import with_vocab_casing
 from electra_tf.text.tokenization import (
     check_vocab,
     check_vocab_size,
@@ -92,6 +93,7 @@ def run(
             pair = {text, text.replace("text", "tfrecords")}
             skip |= pair if any(map(config.is_stated, pair)) else set()
         config = config.with_settings_of(before, skip)
+    config = with_vocab_casing(config)
     strategies.use_threads(config)  # Before TensorFlow starts.
     console = console or Console()
     _check_vocabulary(config)

@@ -32,6 +32,7 @@ from electra_tf.plan.counts import (
     pretraining_parameters,
     pretraining_step_flops,
 )
+from electra_tf.text.casing import with_vocab_casing
 
 _ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
 _KEYS = {
@@ -161,6 +162,7 @@ class Study:
             hparams = {**defaults, **hparams, "num_train_steps": steps}
             config = PretrainingConfig.create(*names, **hparams)
             cost = _cost(config, {})
+            config = with_vocab_casing(config)
             if not config.eval_every_n_steps:
                 raise UserError("eval_every_n_steps: 0 leaves no results")
         return dataclasses.replace(

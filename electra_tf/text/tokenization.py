@@ -449,9 +449,17 @@ class Tokenizer(abc.ABC):
 
 
 def open_tokenizer(
-    vocab_file: str, do_lower_case: bool = True, strip_accents: bool = True
+    vocab_file: str,
+    do_lower_case: bool | None = None,
+    strip_accents: bool | None = None,
 ) -> Tokenizer:
-    """The tokenizer of a vocab.txt, or of byte-level BPE's tokenizer.json."""
+    """The tokenizer of a vocab.txt, or of byte-level BPE's tokenizer.json.
+
+    None: as the file beside the vocabulary states, otherwise true.
+    """
+    do_lower_case, strip_accents = _casing(
+        vocab_file, do_lower_case, strip_accents
+    )
     if is_bpe(vocab_file):
         from electra_tf.text.bpe import BpeTokenizer  # As in `check_vocab`.
 
@@ -459,9 +467,26 @@ def open_tokenizer(
     return FullTokenizer(vocab_file, do_lower_case, strip_accents)
 
 
+def _casing(
+    vocab_file: str, do_lower_case: bool | None, strip_accents: bool | None
+) -> tuple[bool, bool]:
+    """Fill in what is not stated from the file beside a vocabulary."""
+    if do_lower_case is not None and strip_accents is not None:
+        return do_lower_case, strip_accents
+    from electra_tf.text.casing import read_casing  # It builds on this module.
+
+    stated = read_casing(vocab_file)
+    if do_lower_case is None:
+        do_lower_case = stated.get("do_lower_case", True)
+    if strip_accents is None:
+        strip_accents = stated.get("strip_accents", True)
+    return do_lower_case, strip_accents
+
+
 class FullTokenizer(Tokenizer):
     """Splits text into the wordpieces of a vocabulary.
 
+    Casing that is None is that of the file beside the vocabulary.
     Changing the attributes of a made tokenizer has no effect on words that it
     has met.
     """
@@ -469,12 +494,13 @@ class FullTokenizer(Tokenizer):
     def __init__(
         self,
         vocab_file: str,
-        do_lower_case: bool = True,
-        strip_accents: bool = True,
+        do_lower_case: bool | None = None,
+        strip_accents: bool | None = None,
     ):
+        casing = _casing(vocab_file, do_lower_case, strip_accents)
         self.vocab = load_vocab(vocab_file)
         self.inv_vocab = {number: token for token, number in self.vocab.items()}
-        self.basic_tokenizer = BasicTokenizer(do_lower_case, strip_accents)
+        self.basic_tokenizer = BasicTokenizer(*casing)
         self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
         # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from configure.errors import UserError
 from electra_tf.text import tokenization
+from electra_tf.text.stripping import ScriptCounter
 from electra_tf.text.tokenization import (
     JOINER,
     BasicTokenizer,
@@ -135,8 +136,12 @@ def count_words(
     lines: Iterable[str | bytes],
     do_lower_case: bool = True,
     strip_accents: bool = True,
+    letters: ScriptCounter | None = None,
 ) -> dict[str, int]:
-    """Counts the words of a text as the tokenizer splits them."""
+    """Counts the words of a text as the tokenizer splits them.
+
+    `letters` counts the letters of the text as it is.
+    """
     raw_counts: dict[str, int] = collections.Counter()
     for line in lines:
         raw_counts.update(split_raw_words(as_text(line)))
@@ -144,6 +149,8 @@ def count_words(
     tokenizer = BasicTokenizer(do_lower_case, strip_accents)
     counts: dict[str, int] = collections.defaultdict(int)
     for raw_word, count in raw_counts.items():
+        if letters is not None:
+            letters.add(raw_word, count)
         for word in tokenizer.split_word(raw_word):
             counts[word] += count
     return dict(counts)

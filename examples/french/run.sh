@@ -28,18 +28,18 @@ fi
 
 say "Vocabulary: cased, accents kept"
 [ -e "$OUT/vocab.txt" ] || electra build_vocab "$OUT/corpus" \
-  --output "$OUT/vocab.txt" --vocab_size 4000 --no-lower-case --no-strip-accents
+  --output "$OUT/vocab.txt" --vocab_size 4000 --no-lower-case
 
 say "Records"
 "$PYTHON" build_pretraining_dataset.py --corpus-dir "$OUT/corpus" \
   --vocab-file "$OUT/vocab.txt" --output-dir "$OUT/pretrain_tfrecords" \
   --max-seq-length 64 --num-shards 8 --held-out-fraction 0.05 \
-  --split-long-lines --no-lower-case --no-strip-accents
+  --split-long-lines
 
 say "Pre-training, stopped half-way and continued"
 cat > "$OUT/hparams.json" <<JSON
-{"vocab_size": $(wc -l < "$OUT/vocab.txt"), "do_lower_case": false,
- "strip_accents": false, "max_seq_length": 64, "embedding_size": 64,
+{"vocab_size": $(wc -l < "$OUT/vocab.txt"),
+ "max_seq_length": 64, "embedding_size": 64,
  "model_hparam_overrides": {"hidden_size": 128, "num_hidden_layers": 2,
    "num_attention_heads": 2, "intermediate_size": 512,
    "max_position_embeddings": 128},

@@ -131,6 +131,21 @@ def test_what_was_wrong_with_data_is_told_again(prepare, write_task, capsys):
     refused("strict_rows", prepare, strict_rows=True)
 
 
+def test_letters_that_the_casing_changes_are_reported_each_time(
+    prepare, write_task, capsys
+):
+    hindi = "".join(f"{i}\tकी में\tb\tentailment\n" for i in range(10))
+    write_task("rte", "train.tsv", rows(3) + hindi)
+    for _ in range(2):
+        prepare()
+        out = capsys.readouterr().out
+        assert "WARNING: Stripping accents changes 40.0% of the letters" in out
+        assert "was pre-trained with --strip_accents=false" in out
+    prepare(strip_accents=False)
+    assert "Stripping" not in capsys.readouterr().out
+    refused("of Devanagari .* by --strict", prepare, strict=True)
+
+
 @pytest.mark.parametrize("size", [3, 4, 8, 32])
 def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
     given = {"predict_batch_size": 8, "group_eval_by_length": False}

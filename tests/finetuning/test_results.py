@@ -225,6 +225,34 @@ def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
     assert found.config.do_lower_case is False
 
 
+def test_a_vocabulary_with_another_casing_than_its_model_is_refused(
+    pretrained, tmp_path
+):
+    elsewhere = tmp_path / "elsewhere" / "vocab.txt"
+    elsewhere.parent.mkdir()
+    shutil.copy(pretrained / "vocab.txt", elsewhere)
+    casing = elsewhere.with_name("tokenizer_config.json")
+    casing.write_text('{"do_lower_case": false}')
+    start = resolve_start(_create(tmp_path, vocab_file=str(elsewhere)))
+    assert start.config.do_lower_case is False
+    casing.write_text('{"do_lower_case": true}')
+    with pytest.raises(UserError, match="do_lower_case of .* is false, but"):
+        resolve_start(_create(tmp_path, vocab_file=str(elsewhere)))
+
+
+def test_without_a_statement_of_the_model_its_vocabulary_says_the_casing(
+    pretrained, tmp_path
+):
+    for name in ("config.json", "digests.json", "electra_config.json"):
+        (pretrained / name).unlink(missing_ok=True)
+    casing = pretrained / "tokenizer_config.json"
+    casing.write_text('{"do_lower_case": false}')
+    config = resolve_start(_create(tmp_path)).config
+    assert (config.do_lower_case, config.strip_accents) == (False, False)
+    with pytest.raises(UserError, match="hparam do_lower_case is true, but"):
+        resolve_start(_create(tmp_path, do_lower_case=True))
+
+
 def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, tiny_vocab):
     with pytest.raises(UserError, match="max_seq_length"):
         resolve_start(_create(tmp_path, max_seq_length=64))

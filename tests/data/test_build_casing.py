@@ -1,0 +1,81 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The casing of a build, and the letters that it costs."""
+
+import json
+
+import pytest
+
+from electra_tf.data import build as building
+from electra_tf.text.casing import CASING_FILE
+from electra_tf.text.stripping import sum_of_scripts
+from tests.conftest import refused
+
+HINDI = "".join(f"{i} किताब की दुकान में गया था\n" for i in range(300))
+
+
+@pytest.fixture
+def casing_file(tmp_path):
+    """Write the file beside the vocabulary."""
+    path = tmp_path / CASING_FILE
+
+    def write(**fields):
+        path.write_text(json.dumps(fields))
+        return str(path)
+
+    return write
+
+
+def switches(manifest):
+    settings = manifest["settings"]
+    return settings["do_lower_case"], settings["strip_accents"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, (True, True)),
+        ({"do_lower_case": False}, (False, False)),
+        ({"do_lower_case": True, "strip_accents": False}, (True, False)),
+    ],
+)
+def test_records_have_the_casing_of_their_vocabulary(
+    build, casing_file, fields, expected
+):
+    casing_file(**fields)
+    assert switches(build("out")) == expected
+
+
+def test_a_flag_that_contradicts_the_vocabulary_is_refused(build, casing_file):
+    path = casing_file(do_lower_case=False)
+    words = f"--do_lower_case is true, but {path} states do_lower_case false"
+    refused(words, build, "out", do_lower_case=True)
+
+
+@pytest.fixture
+def hindi(corpus_dir):
+    for path in corpus_dir.iterdir():
+        path.write_text(HINDI + path.read_text())
+
+
+def test_the_report_says_which_letters_are_lost(build, hindi):
+    build("out")
+    (warning,) = [line for line in build.said if "Devanagari" in line]
+    assert warning.startswith("WARNING: Stripping accents changes ")
+    assert "Pass --no-strip-accents to build_vocab" in warning
+    build("kept", do_strip_accents=False)
+    assert not [line for line in build.said if "Devanagari" in line]
+
+
+@pytest.mark.parametrize("at_most", [1 << 20, 20_000])
+def test_the_letters_do_not_depend_on_processes(
+    build, hindi, monkeypatch, at_most
+):
+    monkeypatch.setattr(building, "_BYTES_COUNTED", at_most)
+    found = []
+    for number in (1, 2):
+        made = build(f"out{number}", draws="document", num_processes=number)
+        jobs = made["jobs"].values()
+        found.append(sum_of_scripts(job["scripts"] for job in jobs))
+    assert found[0] == found[1]
+    assert found[0]["Devanagari"]["changed"] > 0
