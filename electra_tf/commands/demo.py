@@ -17,8 +17,8 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.data.build import build_records
+from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.example_writer import BuildOptions
 from electra_tf.text.vocab_builder import build_vocab
 
 _PRESET = "demo"

@@ -19,7 +19,8 @@ from typing import Any, NoReturn
 from configure.errors import UserError, missing_extra
 from electra_tf import files
 from electra_tf.data import build, example_writer
-from electra_tf.data.example_writer import BuildOptions, Job, JobReport
+from electra_tf.data.build_options import BuildOptions
+from electra_tf.data.example_writer import Job, JobReport
 
 try:
     import apache_beam as beam

@@ -31,12 +31,12 @@ from configure.errors import UserError, lines_in_errors, listed
 from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.archives import Limits
+from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Listing
 from electra_tf.data.example_writer import (
     HELD_OUT_PREFIX,
     TEMPORARY_PREFIX,
     TRAINING_PREFIX,
-    BuildOptions,
     Job,
     JobReport,
     run_job,

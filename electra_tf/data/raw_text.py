@@ -17,8 +17,8 @@ import numpy as np
 from configure.config import at_least, check_bounds
 from configure.errors import UserError, listed
 from electra_tf import files
+from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
 from electra_tf.data.example_writer import (
-    MIN_SEQUENCE_LENGTH,
     ExampleBuilder,
     Segments,
     document_draws,

@@ -10,8 +10,8 @@ import types
 import pytest
 
 from electra_tf.data.build import build_records
+from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.example_writer import BuildOptions
 from electra_tf.text.tokenization import SPECIAL_TOKENS
 
 WORDS = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(300)]

@@ -17,7 +17,7 @@ import pytest
 
 from electra_tf import files
 from electra_tf.data import build as building
-from electra_tf.data import example_writer
+from electra_tf.data import build_options, example_writer
 from tests.conftest import ROOT, read_json, refused
 
 
@@ -390,7 +390,7 @@ def test_bad_flags_of_beam_are_named(beam, build, flags, message):
     assert not (build.tmp_path / "out").exists()
     # What a job server may know passes.
     flags = "--runner=FlinkRunner --object_reuse=true"
-    options = example_writer.BuildOptions(None, "", "", beam_options=flags)
+    options = build_options.BuildOptions(None, "", "", beam_options=flags)
     beam.open_pipeline(options)
 
 

@@ -12,11 +12,11 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
+from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus, list_sources
 from electra_tf.data.example_writer import (
     FEATURE_NAMES,
     BrokenRecordError,
-    BuildOptions,
     ExampleBuilder,
     ExampleEncoder,
     ExampleWriter,

@@ -11,9 +11,9 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.build import build_records
+from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.example_writer import (
-    BuildOptions,
     decode_example,
     read_records,
 )

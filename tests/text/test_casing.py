@@ -10,7 +10,7 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.commands import build_vocab
 from electra_tf.data import corpora
-from electra_tf.data.example_writer import BuildOptions
+from electra_tf.data.build_options import BuildOptions
 from electra_tf.text import casing
 from electra_tf.text.tokenization import SPECIAL_TOKENS, FullTokenizer
 
