@@ -49,7 +49,7 @@ class EncodedQuestion:
 
 
 def keeps_script(match: str | None, question: ComparedQuestion) -> bool:
-    """Returns whether answers go to the official script as they are."""
+    """Return whether answers go to the official script as they are."""
     if match is None:
         return True
     if match == "characters" or any(map(_SPACELESS.search, question.answers)):
@@ -65,7 +65,7 @@ _is_english = functools.lru_cache(1024)(is_english)
 def answer_encoder(
     match: str | None, question: ComparedQuestion
 ) -> Callable[[str], str]:
-    """Returns a function from an answer to what the official scripts compare.
+    """Return a function from an answer to what the official scripts compare.
 
     Args:
       match: one of `MATCHES`; None for the official scripts' own words.
@@ -88,7 +88,7 @@ def encode_answers(
     questions: Sequence[ComparedQuestion],
     predictions: Mapping[str, str],
 ) -> tuple[Sequence[ComparedQuestion | EncodedQuestion], Mapping[str, str]]:
-    """Returns questions and predictions as the official scripts compare them.
+    """Return questions and predictions as the official scripts compare them.
 
     Args:
       predictions: answers by the questions' keys; some may be missing.

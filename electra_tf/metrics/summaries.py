@@ -52,7 +52,7 @@ class _AnyScript:
 
 @functools.cache
 def _scorers() -> dict[str, tuple[Any, Callable[[str], list[str]]]]:
-    """Returns rouge-score's scorer and tokenizer for each way of splitting."""
+    """Return rouge-score's scorer and tokenizer for each way of splitting."""
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
@@ -72,7 +72,7 @@ def _scorers() -> dict[str, tuple[Any, Callable[[str], list[str]]]]:
 
 
 def choose_splitting(reference: str) -> str:
-    """Returns how summaries are split that are compared with a reference.
+    """Return how summaries are split that are compared with a reference.
 
     rouge-score's tokenizer takes every letter outside of a-z for a space. So
     it is kept for English, where published numbers have "fiancée" as "fianc"
@@ -84,7 +84,7 @@ def choose_splitting(reference: str) -> str:
 
 @functools.lru_cache(2**16)
 def rouge(reference: str, summary: str) -> Mapping[str, float]:
-    """Returns a summary's F-measures, in percent; for ROUGE-Lsum by lines."""
+    """Return a summary's F-measures, in percent; for ROUGE-Lsum by lines."""
     scorer, _ = _scorers()[choose_splitting(reference)]
     scores = scorer.score(reference, summary)
     return {name: 100.0 * score.fmeasure for name, score in scores.items()}
@@ -94,7 +94,7 @@ def rouge(reference: str, summary: str) -> Mapping[str, float]:
 def find_oracle(
     sentences: tuple[str, ...], reference: str, most: int
 ) -> tuple[int, ...]:
-    """Chooses sentences one by one, each raising ROUGE-1 + ROUGE-2 most.
+    """Choose sentences one by one, each raising ROUGE-1 + ROUGE-2 most.
 
     At most so many, fewer where no other raises it; in their order. Bigrams
     do not reach from one sentence into the next.

@@ -158,7 +158,7 @@ class PassageIndex:
             self.searcher.index(terms, show_progress=False)
 
     def search(self, question: str, count: int) -> list[tuple[int, float]]:
-        """Places and scores of passages that share a term, best first."""
+        """Return places and scores of passages that share terms, best first."""
         terms = [
             term
             for term in self._split(question)
@@ -171,7 +171,7 @@ class PassageIndex:
         return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
 
     def _split(self, text: str) -> list[str]:
-        """Stop words stay: a question may have no others."""
+        """Return terms; stop words stay, as a question may have no others."""
         pairs = split_into_terms(text)
         if self._stemmer is None:
             return [term for term, _ in pairs]
@@ -403,7 +403,7 @@ def _score(
     known: questions.QAExample,
     answers: Sequence[Mapping[str, Any]],
 ) -> tuple[float, float]:
-    """Returns exact match and F1 of the first answer, in percent."""
+    """Return exact match and F1 of the first answer, in percent."""
     encode = answer_encoder(match, known)
     answer = encode(answers[0]["answer"]) if answers else ""
     if not known.answers:

@@ -56,7 +56,7 @@ _ENGLISH_SHARE = 1 / 30
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
-    """Compiles the pattern of a word; group 1 is a letter without spaces."""
+    """Compile the pattern of a word; group 1 is a letter without spaces."""
     every = map(chr, range(sys.maxunicode + 1))
     marks = "".join(c for c in every if unicodedata.category(c)[0] == "M")
     letter = r"[^\W_]"
@@ -68,7 +68,7 @@ def _pattern() -> re.Pattern[str]:
 
 
 def fold(text: str) -> str:
-    """Returns a text in small letters and NFC, without invisible characters.
+    """Return a text in small letters and NFC, without invisible characters.
 
     As `str.lower`, but that the Turkish capital dotted I becomes an i.
     """
@@ -79,7 +79,7 @@ def fold(text: str) -> str:
 
 
 def split_into_words(text: str) -> list[str]:
-    """Splits a text of any language into the words that measures compare.
+    """Split a text of any language into the words that measures compare.
 
     A word is a run of letters and digits with their marks (accents, vowel
     signs, viramas); digits stay together. In scripts without spaces (Chinese,
@@ -94,7 +94,7 @@ def split_into_words(text: str) -> list[str]:
 
 
 def split_into_characters(text: str) -> list[str]:
-    """Splits a text into its letters and digits, each with its marks."""
+    """Split a text into its letters and digits, each with its marks."""
     return [
         character
         for word in split_into_words(text)
@@ -103,11 +103,11 @@ def split_into_characters(text: str) -> list[str]:
 
 
 def split_into_terms(text: str) -> list[tuple[str, bool]]:
-    """Splits a text into the terms that a search compares.
+    """Split a text into the terms that a search compares.
 
-    Returns all words, and for scripts that do not show words (or, in Hangul,
+    Terms are all words, and for scripts that do not show words (or, in Hangul,
     words without their endings) each pair of neighbouring letters, since
-    single ones are in every text. With each term, whether it is a whole word,
+    single ones are in every text. Each comes with whether it is a whole word,
     which may be stemmed.
     """
     if text.isascii():
@@ -130,7 +130,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def is_english(text: str) -> bool:
-    """Returns whether a text is in English, by its most frequent words.
+    """Return whether a text is in English, by its most frequent words.
 
     Two words or more, and one of thirty, must be of some fifty that are
     frequent in English and are no words of other languages; and there must be

@@ -58,7 +58,7 @@ SENTENCE_BREAKS = (
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Finds the sentences of running text, by punctuation and lines.
+    """Find the sentences of running text, by punctuation and lines.
 
     A sentence ends at a line's end; at a point, question or exclamation mark
     before white space and anything but a small letter; and at the marks that

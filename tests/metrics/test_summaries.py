@@ -176,7 +176,7 @@ def test_real_english_has_the_packages_numbers(reference_dir, monkeypatch):
     for row in rows:
         text, reference = row["article"], row["highlights"]
         sentences = [text[a:b] for a, b in split_sentences(text)]
-        for chosen in (sentences, sentences[:3], sentences[3:6]):
+        for chosen in (sentences[:3], sentences[3:6]):
             summary = "\n".join(chosen)
             wanted = THEIRS.score(reference, summary).items()
             wanted = {name: 100.0 * s.fmeasure for name, s in wanted}
