@@ -187,6 +187,9 @@ class PretrainingConfig(TrainingConfig):
     # cuts and pairs it anew.
     pretrain_text: str = ""
     eval_text: str = ""  # held-out text to evaluate on instead of records
+    # A file of draw_exam: evaluations also score the discriminator on its
+    # replacements, which are the same for every run.
+    exam: str = ""
     deterministic_input: bool = True  # same seed, same order of examples
     # Weights to start from: a checkpoint of the original, of BERT or of ours,
     # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.
@@ -434,6 +437,12 @@ class PretrainingConfig(TrainingConfig):
                 f"max_predictions_per_seq {self.max_predictions_per_seq} is"
                 f" more than max_seq_length {self.max_seq_length}: the rest is"
                 " padding"
+            )
+        detects = self.has_discriminator and not self.electric_objective
+        if self.exam and not detects:
+            yield (
+                f"exam: no effect with objective {self.objective}, which"
+                " detects no replaced tokens"
             )
         # As in the original, something else makes these void.
         overrides = self.model_hparam_overrides

@@ -15,6 +15,7 @@ COMMANDS = {
     "build_vocab": "learn a WordPiece vocabulary from a corpus",
     "plan": "what a run will take: parameters, FLOPs, memory, time",
     "study": "arms x seeds: pre-trained, fine-tuned, compared, in pieces",
+    "draw_exam": "the same replaced tokens for every discriminator",
     "convert_checkpoint": "the original's, Hugging Face's, our own: any to any",
     "compare_checkpoints": "two models' weights and outputs, side by side",
     "run_glue": "fine-tune on every GLUE task whose data is there",

@@ -35,6 +35,10 @@ BASELINES = (
     ),
     ("disc_auc_real_tokens", "disc_auc_frequency_rank", "ranked by rarity"),
     ("token_accuracy", "token_copy_accuracy", "always the token shown"),
+    ("exam_generator_loss", "exam_generator_majority_loss", "majority"),
+    ("exam_unigram_loss", "exam_unigram_majority_loss", "majority"),
+    ("exam_generator_auc", "", ""),
+    ("exam_unigram_auc", "", ""),
 )
 PANELS = (
     Panel("Generator loss (nats a masked token)", "gen_loss", "masked_lm_loss"),
@@ -58,7 +62,13 @@ PANELS = (
         evaluation="token_accuracy",
         baselines=(("token_copy_accuracy", "the token shown"),),
     ),
+    Panel(
+        "AUC on the exam, a generator's replacements",
+        evaluation="exam_generator_auc",
+        chance=0.5,
+    ),
     Panel("Replaced tokens (share)", "replaced_share", "replaced_share"),
+    Panel("Replacements by token counts (share)", "unigram_share"),
     Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
     Panel("Learning rate", "learning_rate"),
     Panel("Real tokens per second", "tokens_per_second"),
@@ -325,7 +335,7 @@ class LossWatch:
         watched = config.objective == "electra" and config.collapse_window > 0
         if not watched or steps <= 0 or loss is None or share is None:
             return None
-        self._sums += steps * np.array([1.0, loss, _entropy(share)])
+        self._sums += steps * np.array([1.0, loss, binary_entropy(share)])
         steps, loss, guessing = self._sums
         if steps < config.collapse_window:
             return None
@@ -350,8 +360,8 @@ class LossWatch:
         )
 
 
-def _entropy(share: float) -> float:
-    """In nats, of a yes or no: the loss of always giving its share."""
+def binary_entropy(share: float) -> float:
+    """Returns the loss of always giving the share of a yes or no, in nats."""
     if not 0.0 < share < 1.0:
         return 0.0
     return -share * math.log(share) - (1.0 - share) * math.log1p(-share)

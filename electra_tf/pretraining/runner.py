@@ -42,6 +42,7 @@ from electra_tf.data.record_checks import (
     told_files,
 )
 from electra_tf.files import read_json, without_nan, write_atomically
+from electra_tf.pretraining import exam as exams
 from electra_tf.pretraining import metrics, schedules, unigram
 from electra_tf.pretraining.build import (
     NETWORKS,
@@ -49,6 +50,7 @@ from electra_tf.pretraining.build import (
     build_optimizer,
     build_train_loop,
 )
+from electra_tf.pretraining.exam import Exam
 from electra_tf.pretraining.loading import EXPORT, export_parts
 from electra_tf.pretraining.model import (
     UNIGRAM_SHARE,
@@ -105,6 +107,8 @@ def run(
     with strategies.lost_workers_told(strategy):
         if strategies.worker_of(strategy)[1] > 1:
             facts = file_facts(config, {n: getattr(config, n) for n in DATA})
+            if config.exam:
+                facts["exam"] = Exam.read(config.exam).digest
             if config.do_train:  # A checkpoint's position holds the paths.
                 read = data_facts(config.as_dict())
                 facts |= {f"path of {n}": read.get(n) for n in DATA_PATHS}
@@ -150,7 +154,11 @@ class PretrainingRun(Run):
         super().__init__(config, *others)
 
     def build_model(self) -> PretrainingModel:
-        return build_model(self.config)
+        model = build_model(self.config)
+        if self._exam:
+            positions = model.encoder_config.max_position_embeddings
+            self._exam.check(self.config.exam, model.vocab, positions)
+        return model
 
     def write_settings(self, directory: str) -> None:
         """Writes them, and the counts that replacements are drawn by."""
@@ -374,7 +382,18 @@ class PretrainingRun(Run):
         batches = build_dataset(config, config.eval_batch_size, training=False)
         loop = self._eval_loops[self._stage]
         counts = loop.run(batches, take, config.num_eval_steps)
-        return {**found.result(), **counts}
+        result = {**found.result(), **counts}
+        if self._exam and self._stage != schedules.GENERATOR:
+            size = config.eval_batch_size
+            result |= exams.sit_exam(self.model, self._exam, size)
+        return result
+
+    @functools.cached_property
+    def _exam(self) -> Exam | None:
+        """The exam, for objectives that detect replaced tokens."""
+        config = self.config
+        detects = config.has_discriminator and not config.electric_objective
+        return Exam.read(config.exam) if config.exam and detects else None
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
         stage = schedules.stage_at(self.config, step)

@@ -61,15 +61,23 @@ def run_token_counts(
             " model directory.",
             flush=True,
         )
-        batches = each_example_once(config, batch_size=1024)
-        counts = count_tokens(batches, vocab_size, None)
-        counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
+        counts = count_training_tokens(config, vocab, vocab_size)
     if np.count_nonzero(drawable(counts, vocab)) < 2:
         raise UserError(
             f"{_hparam(config)} draws by the counts of tokens, and there are"
             " fewer than two different ones in the training data; give more of"
             " pretrain_tfrecords or pretrain_text, or choose another generator."
         )
+    return counts
+
+
+def count_training_tokens(
+    config: Any, vocab: Mapping[str, int], vocab_size: int
+) -> np.ndarray:
+    """Counts the wordpieces of all training examples, once: int64 [V]."""
+    batches = each_example_once(config, batch_size=1024)
+    counts = count_tokens(batches, vocab_size, None)
+    counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
     return counts
 
 

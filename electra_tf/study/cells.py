@@ -37,7 +37,7 @@ from electra_tf.text.casing import with_vocab_casing
 _ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
 _KEYS = {
     **{"description": str, "data_dir": str, "output_dir": str},
-    **{"data": dict, "tasks": dict},
+    **{"data": dict, "exam": dict, "tasks": dict},
     **{"arms": dict, "grid": dict, "seeds": list, "against": str},
     **{"choose_learning_rate": dict, "figures": dict, **_ARM_KEYS},
 }
@@ -47,7 +47,7 @@ _CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
 # What a study says to each run by its seeds, tasks, start and data_dir.
 _OWN = frozenset(
     """
-    data_dir do_eval do_train finetune.init_checkpoint model_dir model_name
+    data_dir do_eval do_train exam finetune.init_checkpoint model_dir model_name
     overwrite preprocessed_data_dir results_json results_pkl results_txt
     run_name seed task_names
     """.split()
@@ -122,6 +122,11 @@ class Study:
                 Cell(f"data.{place}", _digest(data[:number]), {}, words)
                 for number, (place, words) in enumerate(data, 1)
             )
+            self._exams = tuple(
+                Cell(f"exam.{place}", _digest([data, words]), {}, words)
+                for place, words in said.get("exam", {}).items()
+            )
+            self.exam = next(iter(said.get("exam", {})), "")
             self.arms = list(self._read_arms())
             first = self.arms[0].line or self.arms[0].name
             self.against = said.get("against", first)
@@ -230,15 +235,24 @@ class Study:
         if arm.start:
             return None
         arm = next(a for a in self.arms if a.pretrain == arm.pretrain)
+        # Sitting it changes no weight: it is no part of what is made.
+        exam = {"exam": self.exam} if self.exam and _detects(arm) else {}
         return self._cell(
             f"{arm.name}/{seed}",
-            {"kind": "pretrain", "arm": arm.name, "seed": seed, **arm.cost}
-            | {"hparams": arm.own.get("pretrain", {})},
+            {
+                "kind": "pretrain",
+                "arm": arm.name,
+                "seed": seed,
+                **arm.cost,
+                "hparams": arm.own.get("pretrain", {}),
+                **exam,
+            },
             "run_pretraining.py",
             {**arm.pretrain, "seed": seed},
             made_of=self._said.get("data"),
-            needs=self._data,
+            needs=self._data + self._exams,
             reads=arm.config.pretrain_text or arm.config.pretrain_tfrecords,
+            places=exam,
         )
 
     def counted(self, arm: Arm, seed: int, task: str, lines: Lines) -> Cell:
@@ -320,6 +334,12 @@ class Study:
         return Cell(name, digest, facts, command, needs, folder, reads)
 
 
+def _detects(arm: Arm) -> bool:
+    """Whether an arm's evaluations can sit an exam of replaced tokens."""
+    config = arm.config
+    return config.has_discriminator and not config.electric_objective
+
+
 def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
     """Steps, tokens and operations of a run, by a budget of one of them."""
     parameters = pretraining_parameters(config).total
@@ -376,7 +396,13 @@ def _check_said(said: Hparams) -> None:
         _check_arm({"finetune": own}, f"tasks.{task}: ")
     for line, own in said.get("arms", {}).items():
         _check_arm(own, f"arms.{line}.")
-    lists = {name: said.get(name, {}) for name in ("data", "figures", "grid")}
+    texts = ("data", "exam", "figures")
+    lists = {name: said.get(name, {}) for name in (*texts, "grid")}
+    if len(lists["exam"]) > 1:
+        raise UserError(
+            f"exam: expected one file, got {', '.join(lists['exam'])}; leave"
+            " all but one out"
+        )
     if "choose_learning_rate" in said:
         if "values" not in choice:
             raise UserError("choose_learning_rate.values: missing")
@@ -389,7 +415,7 @@ def _check_said(said: Hparams) -> None:
                     f"{section}.{key}: expected a list, got {values!r}"
                 )
             for number, value in enumerate(values):
-                if section not in ("data", "figures"):
+                if section not in texts:
                     _check_arm(_nested(key, value), f"{section}.")
                 elif not isinstance(value, str):
                     raise UserError(

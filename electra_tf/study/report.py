@@ -17,11 +17,16 @@ from configure.errors import aligned
 from electra_tf import files
 from electra_tf.metrics import scorers
 from electra_tf.plan.counts import PETAFLOP_DAY
-from electra_tf.study.cells import Arm, Lines, Study
+from electra_tf.study.cells import Arm, Cell, Lines, Study
 from electra_tf.study.pictures import Panel, Point, draw
 
 # Of pre-training, unless the study names others.
-_FIGURES = ("masked_lm_accuracy_at_mask", "disc_auc_real_tokens")
+_FIGURES = (
+    "masked_lm_accuracy_at_mask",
+    "disc_auc_real_tokens",
+    "exam_generator_auc",
+    "exam_unigram_auc",
+)
 _COLUMNS = {
     **{"mean": ".4g", "std": ".2g", "n": "d", "difference": "+.3g"},
     **{"standard_error": ".2g", "standard_errors": "+.1f", "steps": ",d"},
@@ -32,8 +37,12 @@ _MAJORITY_FIGURES = {
     "disc_accuracy": "disc_majority_accuracy",
     "masked_lm_accuracy": "masked_lm_most_frequent_accuracy",
     "masked_lm_accuracy_at_mask": "masked_lm_most_frequent_accuracy",
+    "exam_generator_loss": "exam_generator_majority_loss",
+    "exam_unigram_loss": "exam_unigram_majority_loss",
 }
-_CHANCE = {"disc_auc": 0.5, "disc_auc_real_tokens": 0.5}
+_AUCS = ("disc_auc", "disc_auc_real_tokens")
+_EXAM_AUCS = ("exam_generator_auc", "exam_unigram_auc")
+_CHANCE = dict.fromkeys((*_AUCS, *_EXAM_AUCS), 0.5)
 _COLLAPSED = "*"
 Table = dict[str, Any]
 Values = dict[str, list[float]]  # arm -> a value each seed, or trial
@@ -286,9 +295,7 @@ def _curves(study: Study) -> Iterator[Panel]:
         points: dict[str, list[Point]] = {}
         levels: dict[str, list[float]] = {}
         for cell in cells:
-            path = os.path.join(cell.folder, f"{log}_log.jsonl")
-            text = files.read_text(path) if files.exists(path) else ""
-            rows = [json.loads(line) for line in text.splitlines()]
+            rows = _rows(cell, log)
             points[cell.name] = [
                 Point(row["step"], row[figure])
                 for row in rows
@@ -298,3 +305,52 @@ def _curves(study: Study) -> Iterator[Panel]:
                 _add_levels(levels, _pretraining_baselines(rows[-1]), figure)
         points = {name: of for name, of in points.items() if of}
         yield Panel(f"{figure} ({log}) over steps", points, levels)
+    yield from _detection_curves(study, cells)
+
+
+def _detection_curves(study: Study, cells: Sequence[Cell]) -> Iterator[Panel]:
+    """The discriminator's loss against its majority's; the share of counts.
+
+    A loss in multiples of that of always giving the share of replaced tokens:
+    below 1 a discriminator has learned something, whatever its generator.
+    """
+    from electra_tf.pretraining.metrics import binary_entropy
+
+    objectives = {
+        cell.digest: arm.config.objective
+        for arm, seed in itertools.product(study.arms, study.seeds)
+        if (cell := study.pretraining(arm, seed))
+    }
+    losses: dict[str, list[Point]] = {}
+    shares: dict[str, list[Point]] = {}
+    for cell in cells:
+        rows = _rows(cell, "train")
+        shares[cell.name] = [
+            Point(row["step"], row["unigram_share"])
+            for row in rows
+            if row.get("unigram_share") is not None
+        ]
+        if objectives[cell.digest] == "electra":  # Others' is of other tokens.
+            losses[cell.name] = [
+                Point(row["step"], row["disc_loss"] / majority)
+                for row in rows
+                if row.get("disc_loss") is not None
+                if (majority := binary_entropy(row["replaced_share"]))
+            ]
+    yield Panel(
+        "disc_loss / its majority's (train) over steps",
+        {name: of for name, of in losses.items() if of},
+        {"majority": [1.0]},
+    )
+    yield Panel(
+        "unigram_share (train) over steps",
+        {name: of for name, of in shares.items() if of},
+        {},
+    )
+
+
+def _rows(cell: Cell, log: str) -> list[dict[str, Any]]:
+    """Return the rows of a run's log, "train" or "eval"."""
+    path = os.path.join(cell.folder, f"{log}_log.jsonl")
+    text = files.read_text(path) if files.exists(path) else ""
+    return [json.loads(line) for line in text.splitlines()]

@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
@@ -88,7 +89,14 @@ class StudyRun:
         """Cells that are done stay so; what lies there now may be another."""
         told = functools.cache(told_files)
         for cell in self._study.cells(self.lines):
-            was = self.lines.get(cell.digest, {}).get("data")
+            line = self.lines.get(cell.digest, {})
+            if path := self._replaced_exam(cell, line):
+                print(
+                    f"warning: {cell.name} sat another exam than {path} holds"
+                    f" now; to compare it with runs of the new one, remove its"
+                    f" line from {self.results}, and {cell.folder}"
+                )
+            was = line.get("data")
             if not was or not files.matching(cell.reads, True)[0]:
                 continue
             if was != told(cell.reads):
@@ -98,6 +106,13 @@ class StudyRun:
                     f" again, remove its line from {self.results}, and"
                     f" {cell.folder}"
                 )
+
+    def _replaced_exam(self, cell: Cell, line: Mapping[str, Any]) -> str | None:
+        """Return the path of a finished cell's exam if it holds another."""
+        path, digest = cell.facts.get("exam"), line.get("exam_sha256")
+        if not (path and digest and files.exists(path)):
+            return None
+        return path if files.sha256_of(path) != digest else None
 
     def _link_tasks(self, folder: str) -> None:
         """Puts the tasks' data where runs in `folder` look for it."""
@@ -181,6 +196,7 @@ class StudyRun:
             **{"cell": cell.name, "digest": cell.digest, **cell.facts},
             **{"data": told_files(cell.reads), "results": _results(cell)},
             **_verdicts(cell),
+            **_exam_of(cell),
             **more,
             **{"processor": processor, "study": self._study.digest},
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
@@ -226,6 +242,12 @@ class StudyRun:
             lines = file.read().decode(errors="replace").splitlines()
         said = [text for text in lines if re.match(r"(error|\w+Error): ", text)]
         return (said or lines or [""])[-1][:300]
+
+
+def _exam_of(cell: Cell) -> dict[str, str]:
+    """Return the digest of the exam that a run's evaluations sat, if any."""
+    path = cell.facts.get("exam")
+    return {"exam_sha256": files.sha256_of(path)} if path else {}
 
 
 def _verdicts(cell: Cell) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,89 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Draws an exam: the same replaced tokens in held-out text for every run.
+
+A trained generator and token frequencies replace tokens at the same positions.
+Pre-training with --exam=FILE scores the discriminator on them at each
+evaluation, so that runs with different generators can be compared.
+"""
+
+import argparse
+import os
+from collections.abc import Sequence
+
+from configure import flags
+from electra_tf.prediction import writer
+
+
+def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
+    """Reads the command line."""
+    parser = flags.FlagParser("draw_exam", __doc__)
+    parser.add_argument("output", metavar="FILE.npz", help="file to write")
+    flags.add_flags(
+        parser,
+        "the text",
+        (
+            *("pretrain_tfrecords", flags.REQUIRED, "PATTERNS"),
+            "training records, whose tokens are counted",
+        ),
+        (
+            *("eval_tfrecords", None, "PATTERNS"),
+            "held-out records; default: eval_data.tfrecord* next to them",
+        ),
+        ("max_seq_length", 128, "N", "wordpieces per example, as in these"),
+        ("examples", 1000, "N", "rows, the first of the held-out records"),
+    )
+    flags.add_flags(
+        parser,
+        "the replacements",
+        (
+            *("generator", "reference", "DIR"),
+            "a pre-trained model whose generator draws; the exam has its"
+            " vocabulary",
+        ),
+        ("vocab_file", None, "FILE", "where no vocabulary lies beside it"),
+        ("mask_prob", 0.15, "P", "share of the tokens that are chosen"),
+        ("seed", 1, "N", "of every draw"),
+        ("overwrite", False, "", "replace the file if it exists"),
+    )
+    return parser.parse_args(list(argv[1:]))
+
+
+def main(args: argparse.Namespace) -> None:
+    """Draws the exam, writes it and prints its digest."""
+    writer.check_free(args.output, bool(args.overwrite))
+    # TensorFlow only from here on.
+    from configure.errors import UserError
+    from configure.pretraining import PretrainingConfig
+    from electra_tf.data.record_checks import check_records
+    from electra_tf.pretraining.exam import SOURCES, draw_exam
+    from electra_tf.pretraining.loading import load_pretrained
+
+    if args.examples < 1:
+        raise UserError(f"--examples={args.examples}: expected 1 or more")
+    loaded = load_pretrained(args.generator, args.vocab_file)
+    records = {"pretrain_tfrecords": args.pretrain_tfrecords}
+    if args.eval_tfrecords:
+        records["eval_tfrecords"] = args.eval_tfrecords
+    config = PretrainingConfig.create(
+        "exam",
+        os.path.dirname(args.output) or ".",
+        **records,
+        vocab_file=loaded.config.vocab_file,
+        vocab_size=loaded.config.vocab_size,
+        do_lower_case=loaded.config.do_lower_case,
+        strip_accents=loaded.config.strip_accents,
+        max_seq_length=args.max_seq_length,
+        mask_prob=args.mask_prob,
+        seed=args.seed,
+    )
+    for training in (True, False):
+        check_records(config, training)
+    exam = draw_exam(loaded, config, args.examples, args.seed)
+    exam.write(args.output)
+    real = exam.arrays["input_mask"].sum()
+    print(f"Exam written to {args.output}\n  digest     {exam.digest}")
+    print(f"  tokens     {real:,} in {args.examples:,} rows")
+    for source in SOURCES:
+        share = exam.arrays[f"{source}_labels"].sum() / real
+        print(f"  {source:<10} {share:.2%} of the tokens replaced")

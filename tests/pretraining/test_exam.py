@@ -1,0 +1,190 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Exams: one file for all runs, drawn by seed; what does not fit is refused."""
+
+import numpy as np
+import pytest
+from scipy.special import log_expit
+
+from configure.pretraining import PretrainingConfig
+from electra_tf.commands import draw_exam as command
+from electra_tf.pretraining import runner
+from electra_tf.pretraining.exam import SOURCES, Exam, sit_exam
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training.summaries import read_rows
+from tests.conftest import refused
+
+
+@pytest.fixture(scope="module")
+def draw(data_dir, pretrained_folder, tmp_path_factory):
+    """Runs the command; returns the file."""
+
+    def run(*flags, generator=None):
+        output = tmp_path_factory.mktemp("exam") / "exam.npz"
+        records = f"{data_dir}/pretrain_tfrecords/pretrain_data.tfrecord*"
+        argv = [
+            "draw_exam",
+            str(output),
+            f"--pretrain_tfrecords={records}",
+            f"--generator={generator or pretrained_folder()}",
+            "--max_seq_length=16",
+            "--examples=10",
+            *flags,
+        ]
+        command.main(command.parse_flags(argv))
+        return output
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def exam_file(draw):
+    return draw()
+
+
+def test_equal_seeds_draw_equal_files(draw, exam_file):
+    assert draw().read_bytes() == exam_file.read_bytes()
+    other = Exam.read(str(draw("--seed=2")))
+    assert other.digest != Exam.read(str(exam_file)).digest
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_labels_mark_what_was_replaced(exam_file, source):
+    exam = Exam.read(str(exam_file))
+    ids = exam.arrays["input_ids"]
+    changed = exam.arrays[f"{source}_ids"] != ids
+    np.testing.assert_array_equal(exam.arrays[f"{source}_labels"], changed)
+    assert 0 < changed.sum() < exam.arrays["input_mask"].sum() / 3
+    assert not changed[exam.arrays["input_mask"] == 0].any()
+    assert not changed[np.isin(ids, [101, 102])].any()
+
+
+def test_both_sources_replace_at_the_same_positions(exam_file):
+    exam = Exam.read(str(exam_file))
+    # Here and there a source draws the original.
+    places = [exam.arrays[f"{source}_labels"] for source in SOURCES]
+    assert (places[0] & places[1]).sum() > 0.5 * max(p.sum() for p in places)
+
+
+def test_scores_equal_their_formulas(exam_file, tiny_config, roughen):
+    exam = Exam.read(str(exam_file))
+    model = PretrainingModel(tiny_config())
+    roughen(model.variables)
+    found = sit_exam(model, exam, batch_size=4)
+    assert found == pytest.approx(sit_exam(model, exam, 10), rel=1e-5)
+    for source in SOURCES:
+        encoded = model.discriminator(
+            exam.arrays[f"{source}_ids"],
+            exam.arrays["input_mask"],
+            exam.arrays["segment_ids"],
+        )
+        logits = np.float64(model.discriminator_head(encoded.sequence_output))
+        real = exam.arrays["input_mask"] > 0
+        labels = exam.arrays[f"{source}_labels"][real] == 1
+        scores = logits[real]
+        losses = -np.where(labels, log_expit(scores), log_expit(-scores))
+        share = labels.mean()
+        wins = scores[labels][:, None] - scores[~labels]
+        expected = {
+            "auc": np.mean((wins > 0) + 0.5 * (wins == 0)),
+            "loss": losses.mean(),
+            "majority_loss": -share * np.log(share)
+            - (1 - share) * np.log(1 - share),
+        }
+        for name, value in expected.items():
+            figure = found[f"exam_{source}_{name}"]
+            assert figure == pytest.approx(value, rel=1e-4), name
+
+
+@pytest.mark.slow
+def test_evaluations_sit_the_exam_and_train_as_without_it(
+    data_dir, exam_file, tiny_pretraining, tmp_path
+):
+    def run(name, **hparams):
+        settings = {
+            **tiny_pretraining,
+            "num_train_steps": 4,
+            "eval_every_n_steps": 2,
+            "model_dir": str(tmp_path / name),
+            "results_txt": str(tmp_path / name / "r.txt"),
+            "results_pkl": str(tmp_path / name / "r.pkl"),
+            "results_json": str(tmp_path / name / "r.json"),
+            **hparams,
+        }
+        config = PretrainingConfig.create("m", str(data_dir), **settings)
+        result = runner.run(config)
+        return result, read_rows(str(tmp_path / name / "eval_log.jsonl"))
+
+    _, plain = run("plain")
+    result, rows = run("sat", exam=str(exam_file))
+    assert [row["step"] for row in rows] == [2, 4]
+    for before, row in zip(plain, rows, strict=True):
+        own = {n for n in row if n.startswith("exam_")}
+        assert len(own) == 6
+        assert {n: v for n, v in row.items() if n not in own} == before
+    evaluation = {"do_train": False, "do_eval": True}
+    again, _ = run("plain", exam=str(exam_file), **evaluation)
+    for name in ("exam_generator_auc", "exam_unigram_loss"):
+        assert again[name] == rows[-1][name] == result[name]
+
+
+def test_an_exam_of_another_vocabulary_or_length_is_refused(
+    exam_file, tiny_config
+):
+    exam = Exam.read(str(exam_file))
+    vocab = dict(PretrainingModel(tiny_config()).vocab)
+    exam.check("e.npz", vocab, 16)
+    refused("16 wordpieces, .* table 8", exam.check, "e.npz", vocab, 8)
+    fewer = {t: i for t, i in vocab.items() if i < 199}
+    refused("200 tokens, .* of 199", exam.check, "e.npz", fewer, 16)
+    first, second = list(vocab)[150:152]
+    swapped = {**vocab, first: vocab[second], second: vocab[first]}
+    words = f"token {vocab[first] + 1} of the vocabulary is"
+    refused(words, exam.check, "e.npz", swapped, 16)
+
+
+def changed_labels(content):
+    import io
+
+    with np.load(io.BytesIO(content)) as found:
+        values = dict(found)
+    values["generator_labels"] = 1 - values["generator_labels"]
+    packed = io.BytesIO()
+    np.savez(packed, **values)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda content: content[:-40], "expected a file of draw_exam"),
+        (lambda content: b"{}", "expected a file of draw_exam"),
+        (changed_labels, "it was changed or is corrupt"),
+    ],
+    ids=["cut", "other", "changed"],
+)
+def test_a_damaged_exam_is_refused(exam_file, tmp_path, change, words):
+    path = tmp_path / "exam.npz"
+    path.write_bytes(change(exam_file.read_bytes()))
+    refused(words, Exam.read, str(path))
+
+
+def test_more_rows_than_are_held_out_are_refused(draw):
+    refused(
+        "11 asked for, .* have 10; pass --examples=10", draw, "--examples=11"
+    )
+
+
+def test_an_exam_needs_a_generator_and_rows(draw, pretrained_folder):
+    fixed = pretrained_folder(uniform_generator=True)
+    refused("has no generator", draw, generator=fixed)
+    refused("--examples=0: expected 1 or more", draw, "--examples=0")
+
+
+def test_without_detection_an_exam_is_of_no_effect(tiny_config):
+    for objective, warned in (("mlm", True), ("electra", False)):
+        config = tiny_config(objective=objective, exam="exam.npz")
+        texts = [
+            text for text in config.warnings() if "exam: no effect" in text
+        ]
+        assert bool(texts) == warned
