@@ -476,3 +476,73 @@ def test_a_line_keeps_collapsed_trials_and_baselines(tmp_path):
         "collapsed": {"2": "every prediction is 'a'"},
         "baselines": {"chance": {"f1": 1.0}},
     }
+
+
+EXAM = {"exam.npz": ["-m", "electra_tf", "draw_exam", "exam.npz"]}
+
+
+def test_an_exam_is_sat_by_arms_that_detect_and_changes_no_digest(
+    said, write_study
+):
+    plain = Study(write_study(said)).cells({})
+    cells = Study(write_study({**said, "exam": EXAM})).cells({})
+    assert [c.digest for c in cells] == [c.digest for c in plain]
+    sat = {c.name: "exam.npz" in c.command[-1] for c in cells}
+    own = {
+        name: name.startswith("electra") for name in sat if "sst" not in name
+    }
+    assert {name: sat[name] for name in own} == own
+    for cell in cells:
+        if cell.facts["kind"] == "pretrain":
+            assert [need.name for need in cell.needs] == ["exam.exam.npz"]
+            assert cell.facts.get("exam") == (
+                "exam.npz" if own[cell.name] else None
+            )
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (
+            "exam",
+            {**EXAM, "b.npz": ["-m"]},
+            "exam: expected one file, got exam",
+        ),
+        ("exam", {"exam.npz": "-m"}, "exam.exam.npz: expected a list"),
+        ("exam", {"exam.npz": [1]}, r"exam.exam.npz\[0\]: expected text"),
+        (
+            "pretrain",
+            {"exam": "exam.npz"},
+            "pretrain.exam: is set by the study",
+        ),
+    ],
+)
+def test_a_bad_exam_is_refused_by_field(said, write_study, place, value, words):
+    refused(words, Study, write_study({**said, place: value}))
+
+
+def test_curves_show_detection_against_its_majority(finished, axes_of):
+    study, lines = finished()
+    (cell,) = (c for c in study.cells(lines) if c.name == "electra/1")
+    folder = pathlib.Path(cell.folder)
+    folder.mkdir(parents=True)
+    rows = [
+        {"step": 2, "disc_loss": 0.3250829734, "replaced_share": 0.1},
+        {"step": 4, "disc_loss": 0.25, "replaced_share": 0.0},
+    ]
+    shares = (1.0, 0.5)
+    text = "".join(
+        json.dumps({**row, "loss": 9.0, "unigram_share": share}) + "\n"
+        for row, share in zip(rows, shares, strict=True)
+    )
+    (folder / "train_log.jsonl").write_text(text)
+    found = {
+        axes.get_title(): axes.lines[0].get_xydata().tolist()
+        for axes in axes_of(report.write, study, lines, {})
+        if axes.lines
+    }
+    # No token was replaced in the second: nothing to be compared with.
+    ratio = found["disc_loss / its majority's (train) over steps"]
+    assert ratio == [[2, pytest.approx(1.0)]]
+    share = found["unigram_share (train) over steps"]
+    assert share == [[2, 1.0], [4, 0.5]]
