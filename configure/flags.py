@@ -396,7 +396,8 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
     except OSError as e:
         if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
             raise
-        _fail(f"{e.filename}: {e.strerror}", status)
+        notes = getattr(e, "__notes__", ())
+        _fail("\n".join([f"{e.filename}: {e.strerror}", *notes]), status)
 
 
 def type_name(declared: Any) -> str:

@@ -80,7 +80,7 @@ class Dialect:
     def cells(self, text: str) -> list[str]:
         """Return a line's cells; none for a blank line."""
         if self.is_conll_u and text.count("\t") == _CONLL_U_COLUMNS - 1:
-            return text.split("\t")
+            return [cell.strip(" ") for cell in text.split("\t")]
         return _CELL.findall(text)
 
     def wordless(
@@ -230,4 +230,7 @@ class ConllReader:
             return line.text, f"at least {self._fewest} columns"
         if dialect.is_numbered and not _NUMBER.fullmatch(cells[0]):
             return line.text, "the word's number in the first column"
+        for name, column in self._columns.items():
+            if not cells[column]:
+                return line.text, f"a text in column {column}, the {name}"
         return None

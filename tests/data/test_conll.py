@@ -190,6 +190,7 @@ def test_tags_are_those_of_the_words(read):
         ("#b\nc X\n\nd X\n\n", None, [1]),
         (CONLL_U + "x\ty\tz\tw\n\n", U, [20]),  # No number of a word.
         (CONLL_U + "1\ty\n\n", U, [20]),
+        (CONLL_U + _row(1, " ", "X") + "\n", U, [20]),
         (b"a X\n\xff X\n\nb X\n\n", None, [2]),
         ("a X\n\u3000\nb X\n\n", None, [2]),  # No blank line.
     ],
