@@ -281,8 +281,8 @@ class TaggingTask(Task):
             if not labels and labelled:
                 paths = ", ".join(map(self._path, labelled))
                 raise UserError(
-                    f"task {self.name}: no usable labels in {paths} (bad rows:"
-                    f" {len(self.row_report.rows)}); check format and columns"
+                    f"task {self.name}: no usable labels in {paths}"
+                    f" ({self._lost_rows()}); check format and columns"
                 )
             if not labels:
                 return None

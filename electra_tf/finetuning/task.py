@@ -309,9 +309,14 @@ class Task(abc.ABC):
         if not examples:
             raise UserError(
                 f"task {self.name}: no usable {what} in its {split} split"
-                f" ({self._place(split)}; bad rows:"
-                f" {len(self.row_report.rows)})"
+                f" ({self._place(split)}; {self._lost_rows()})"
             )
+
+    def _lost_rows(self) -> str:
+        """Return the counts of bad rows and of other lost parts."""
+        report = self.row_report
+        losses = [f"{what}: {n}" for what, n in report.losses.items() if n]
+        return ", ".join([f"bad rows: {len(report.rows)}", *losses])
 
     def _path(self, split: str) -> str:
         return self.spec.split(split, self.directory).path

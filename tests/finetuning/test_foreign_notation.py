@@ -79,6 +79,13 @@ def test_germeval_has_no_words_of_its_comments(describe):
     assert task.row_report.losses[f"train: {conll.COMMENTS}"] == 2
 
 
+def test_files_of_comments_alone_are_refused_with_their_count(describe):
+    text = "# a = b\n\n# c = d\n"
+    task = describe(TAGGING, {"train.txt": text, "dev.txt": text})
+    message = r"no usable labels .*train: comment lines: 2"
+    refused(message, task.get_examples, "train")
+
+
 def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
     path = tmp_path / "a.conllu"
     path.write_text(CONLL_U)
