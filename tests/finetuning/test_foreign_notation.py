@@ -82,7 +82,7 @@ def test_germeval_has_no_words_of_its_comments(describe):
 def test_files_of_comments_alone_are_refused_with_their_count(describe):
     text = "# a = b\n\n# c = d\n"
     task = describe(TAGGING, {"train.txt": text, "dev.txt": text})
-    message = r"no usable labels .*train: comment lines: 2"
+    message = r"no usable sentence .*train: comment lines: 2"
     refused(message, task.get_examples, "train")
 
 
