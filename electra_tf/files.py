@@ -400,8 +400,8 @@ DIGESTS = "digests.json"
 # no checksum. TensorFlow checks those of its checkpoints at every read;
 # settings are for people to change.
 _DIGESTED = re.compile(
-    r"vocab\.txt|tokenizer\.json|token_counts\.json|.*\.safetensors"
-    r"|saved_model\.pb"
+    r"vocab\.txt|tokenizer\.json|tokenizer_config\.json|token_counts\.json"
+    r"|.*\.safetensors|saved_model\.pb"
 )
 
 
@@ -414,7 +414,8 @@ def write_digests(folder: str) -> None:
     """Writes those of a model's folder; the last step of completing it."""
     names = list(filter(_DIGESTED.fullmatch, list_directory(folder)))
     if "vocab.txt" in names and "tokenizer.json" in names:
-        names.remove("tokenizer.json")  # It is for other programs then.
+        # They are transformers' then, for people to change.
+        names = [n for n in names if not n.startswith("tokenizer")]
     digests = {name: digest_of(os.path.join(folder, name)) for name in names}
     path = os.path.join(folder, DIGESTS)
     write_atomically(path, json.dumps(digests, indent=2) + "\n")

@@ -41,6 +41,7 @@ from electra_tf.checkpoints.weights import Weights, selected
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.casing import read_casing, resolve_casing
 from electra_tf.text.tokenization import is_bpe
+from electra_tf.text.tokenizer_settings import copy_settings
 
 ELECTRA_CONFIG = "electra_config.json"
 # A vocabulary's name in a model's folder; the second is byte-level BPE's.
@@ -248,6 +249,7 @@ def complete_folder(
     own = os.path.join(directory, vocab_name(vocab_file or ""))
     if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
         files.write_atomically(own, files.read_bytes(vocab_file))
+        copy_settings(vocab_file, directory)
     files.write_digests(directory)
 
 

@@ -18,15 +18,7 @@ from electra_tf import files
 from electra_tf.checkpoints.contents import Contents, TaskHead
 from electra_tf.checkpoints.sizes import default_heads
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.bpe import stored_vocab
-from electra_tf.text.tokenization import (
-    CLS,
-    MASK,
-    PAD,
-    SEP,
-    SPECIAL_TOKENS,
-    UNK,
-)
+from electra_tf.text.tokenizer_settings import MARK
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -35,9 +27,6 @@ TORCH_INDEX = "pytorch_model.bin.index.json"
 WEIGHT_FILES = (SINGLE, INDEX, TORCH, TORCH_INDEX)
 CONFIG = "config.json"
 VOCAB = "vocab.txt"
-TOKENIZER = "tokenizer.json"
-TOKENIZER_CONFIG = "tokenizer_config.json"
-SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 
 # Networks and their tensors.
 
@@ -238,8 +227,6 @@ def moved_bias(
 
 # config.json as the original's hparams, and the other way.
 
-# What we add to it: facts that its own keys cannot say.
-MARK = "electra_tf"
 SIZES = tuple(
     """
     vocab_size embedding_size hidden_size num_hidden_layers num_attention_heads
@@ -419,181 +406,4 @@ def make_config(
         "tie_word_embeddings": True,
         **(naming if labels else {}),
         MARK: mark,
-    }
-
-
-# Tokenizer files: our settings in transformers' words.
-
-_NAMES = {
-    "unk_token": UNK,
-    "sep_token": SEP,
-    "pad_token": PAD,
-    "cls_token": CLS,
-    "mask_token": MASK,
-}
-# Classes that split as BERT does, and those that only read tokenizer.json.
-_TOKENIZERS = (
-    *("", "BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer"),
-    *("PreTrainedTokenizer", "TokenizersBackend"),
-)
-# Longer words become [UNK]. transformers' own default is 100.
-_LONGEST_WORD = 200
-
-
-def read_tokenizer(folder: str, words: bool = False) -> dict[str, bool]:
-    """A tokenizer's hparams, where stated; refuses what is not so here.
-
-    `words`: it is a tagger's, whose words are split without these hparams.
-    """
-    path, hparams, config = os.path.join(folder, TOKENIZER_CONFIG), {}, {}
-    whole = os.path.join(folder, TOKENIZER)
-    model, stated = "", None
-    if os.path.isfile(whole):
-        content = files.read_json(whole)
-        stated = content.get("normalizer")
-        model = (content.get("model") or {}).get("type") or ""
-        names = {
-            "lowercase": "do_lower_case",
-            "strip_accents": "strip_accents",
-            "handle_chinese_chars": "tokenize_chinese_chars",
-        }
-        config = {n: (stated or {}).get(there) for there, n in names.items()}
-        config = {n: value for n, value in config.items() if value is not None}
-    if os.path.isfile(path):
-        config |= files.read_json(path)
-    if config:
-        hparams["do_lower_case"] = bool(config.get("do_lower_case", True))
-    # Null means: as lower-casing says.
-    strips = config.get("strip_accents")
-    if hparams.get("do_lower_case") and strips is False:
-        hparams["strip_accents"] = False
-    problem = None
-    if strips and config.get("do_lower_case") is False:
-        problem = (
-            "strip_accents is true without do_lower_case; here accents stay"
-            " where case does"
-        )
-    if config.get("tokenize_chinese_chars") is False:
-        problem = (
-            "tokenize_chinese_chars is false; here Chinese characters are"
-            " always words"
-        )
-    problem = None if words else problem
-    kind = str(config.get("tokenizer_class") or "")
-    others = {
-        "tokenizer_class": kind.removesuffix("Fast") not in _TOKENIZERS,
-        "word_tokenizer_type": config.get("word_tokenizer_type", "basic")
-        not in (None, "basic"),
-        "do_basic_tokenize": config.get("do_basic_tokenize") is False,
-    }
-    theirs = (stated or {}).get("type")
-    if model and theirs != "BertNormalizer" and "do_lower_case" not in config:
-        problem = f"{TOKENIZER}: normalizer.type is {theirs!r}"
-    if model not in ("", "WordPiece"):
-        problem = f"{TOKENIZER}: model.type is {model!r}"
-    elif wrong := [name for name, is_so in others.items() if is_so]:
-        problem = f"{wrong[0]} is {config[wrong[0]]!r}"
-    if problem:
-        raise UserError(
-            f"{folder}: {problem}. Correct {TOKENIZER_CONFIG}, or leave"
-            " the tokenizer's files out to read the weights alone."
-        )
-    return hparams
-
-
-def tokenizer_vocab(path: str) -> str:
-    """The vocabulary that a tokenizer.json holds, one token a line."""
-    content = files.read_json(path)
-    model, normalizer = content.get("model") or {}, content.get("normalizer")
-    prefix = "continuing_subword_prefix"
-    for name, found, expected in (
-        ("model.type", model.get("type"), "WordPiece"),
-        (f"model.{prefix}", model.get(prefix, "##"), "##"),
-        ("normalizer.type", (normalizer or {}).get("type"), "BertNormalizer"),
-    ):
-        if found != expected:
-            raise UserError(
-                f"{path}: {name} is {found!r}; expected {expected!r}, which"
-                f" ELECTRA's tokenizer has. Put the model's {VOCAB} beside it."
-            )
-    return "".join(f"{token}\n" for token in stored_vocab(content, path, {}))
-
-
-def tokenizer_files(
-    vocab: Mapping[str, int],
-    hparams: Mapping[str, Any],
-    positions: int,
-    words_alone: bool = False,
-) -> dict[str, dict[str, Any]]:
-    """Makes the JSON files; `words_alone`: as the original splits what it tags.
-
-    That is lower-cased whatever the hparams, Chinese characters not apart.
-    """
-    hparams = {} if words_alone else hparams
-    lower = bool(hparams.get("do_lower_case", True))
-    strip = lower and bool(hparams.get("strip_accents", True))
-    config = {
-        "tokenizer_class": "ElectraTokenizer",
-        "do_lower_case": lower,
-        "strip_accents": strip,
-        "tokenize_chinese_chars": not words_alone,
-        "model_max_length": positions,
-        **_NAMES,
-    }
-
-    def piece(kind: str, name: str, segment: int) -> dict[str, Any]:
-        return {kind: {"id": name, "type_id": segment}}
-
-    # [CLS] A [SEP], and [CLS] A [SEP] B [SEP].
-    first = [
-        piece("SpecialToken", CLS, 0),
-        piece("Sequence", "A", 0),
-        piece("SpecialToken", SEP, 0),
-    ]
-    second = [piece("Sequence", "B", 1), piece("SpecialToken", SEP, 1)]
-    # The `tokenizers` library's description of BERT's way to split text.
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {
-                "id": vocab[token],
-                "content": token,
-                **dict.fromkeys(("single_word", "lstrip", "rstrip"), False),
-                "normalized": False,
-                "special": True,
-            }
-            for token in sorted(SPECIAL_TOKENS, key=vocab.__getitem__)
-        ],
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": not words_alone,
-            "strip_accents": strip,
-            "lowercase": lower,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": first,
-            "pair": first + second,
-            "special_tokens": {
-                name: {"id": name, "ids": [vocab[name]], "tokens": [name]}
-                for name in (CLS, SEP)
-            },
-        },
-        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
-        "model": {
-            "type": "WordPiece",
-            "unk_token": UNK,
-            "continuing_subword_prefix": "##",
-            "max_input_chars_per_word": _LONGEST_WORD,
-            "vocab": dict(vocab),
-        },
-    }
-    return {
-        TOKENIZER_CONFIG: config,
-        SPECIAL_TOKENS_MAP: dict(_NAMES),
-        TOKENIZER: tokenizer,
     }

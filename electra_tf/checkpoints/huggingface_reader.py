@@ -31,6 +31,16 @@ from electra_tf.checkpoints.weights import (
     Weights,
     with_one_segment,
 )
+from electra_tf.text.huggingface_tokenizer import (
+    TOKENIZER,
+    read_tokenizer,
+    vocabulary_text,
+)
+from electra_tf.text.tokenizer_settings import (
+    TOKENIZER_CONFIG,
+    TokenizerSettings,
+    settings_text,
+)
 
 # Tensors of a folder, whatever file they are in.
 
@@ -404,9 +414,10 @@ class _HuggingFaceWeights(Weights):
         super().__init__(path, "huggingface", specs, dropped)
         self.hparams = layout.hparams_of(self.contents, folders[0].config)
         for folder in reversed(folders):
-            words = folder.network.architecture == layout.TAGGING
-            self.hparams |= layout.read_tokenizer(folder.path, words)
-            self.vocab_file = _find_vocab(folder.path) or self.vocab_file
+            settings = read_tokenizer(folder.path)
+            self.hparams |= settings.hparams
+            vocab_file = _find_vocab(folder.path, settings)
+            self.vocab_file = vocab_file or self.vocab_file
         self.heads = folders[0].heads()
         self.max_length = folders[0].max_length()
 
@@ -416,20 +427,24 @@ class _HuggingFaceWeights(Weights):
 
 
 # Vocabularies of folders without vocab.txt, until the process ends.
-_VOCABULARIES: dict[str, tempfile.TemporaryDirectory] = {}
+_VOCABULARIES: dict[tuple[str, str | None], tempfile.TemporaryDirectory] = {}
 
 
-def _find_vocab(folder: str) -> str | None:
-    """A folder's vocab.txt, or a file of what its tokenizer.json holds."""
+def _find_vocab(folder: str, settings: TokenizerSettings) -> str | None:
+    """Return a folder's vocab.txt, or a file of what tokenizer.json holds."""
     plain = os.path.join(folder, layout.VOCAB)
-    whole = os.path.join(folder, layout.TOKENIZER)
+    whole = os.path.join(folder, TOKENIZER)
     if os.path.isfile(plain) or not os.path.isfile(whole):
         return plain if os.path.isfile(plain) else None
-    text = layout.tokenizer_vocab(whole)
-    if text not in _VOCABULARIES:
-        _VOCABULARIES[text] = tempfile.TemporaryDirectory("-electra-vocab")
-    path = os.path.join(_VOCABULARIES[text].name, layout.VOCAB)
+    text, stated = vocabulary_text(whole), settings_text(settings)
+    if (text, stated) not in _VOCABULARIES:
+        temporary = tempfile.TemporaryDirectory("-electra-vocab")
+        _VOCABULARIES[text, stated] = temporary
+    place = _VOCABULARIES[text, stated].name
+    path = os.path.join(place, layout.VOCAB)
     files.write_atomically(path, text)
+    if stated:
+        files.write_atomically(os.path.join(place, TOKENIZER_CONFIG), stated)
     return path
 
 

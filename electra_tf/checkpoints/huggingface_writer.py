@@ -24,6 +24,7 @@ from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TOWERS
 from electra_tf.checkpoints.formats import ELECTRA_CONFIG
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
+from electra_tf.checkpoints.huggingface_tokenizer_files import tokenizer_files
 from electra_tf.checkpoints.weights import (
     STEP_NAME,
     MemoryWeights,
@@ -34,7 +35,18 @@ from electra_tf.checkpoints.weights import (
     select_part,
     with_one_segment,
 )
-from electra_tf.text.tokenization import PAD, check_vocab, require_wordpiece
+from electra_tf.text.huggingface_tokenizer import (
+    ADDED_TOKENS,
+    SPECIAL_TOKENS_MAP,
+    TOKENIZER,
+)
+from electra_tf.text.tokenization import (
+    PAD,
+    check_vocab,
+    load_wordpieces,
+    require_wordpiece,
+)
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, read_settings
 
 _MOST_LINES = 12
 # All that a folder may hold of an earlier model. The config is the last to be
@@ -42,9 +54,10 @@ _MOST_LINES = 12
 _FILES = (
     *layout.WEIGHT_FILES,
     layout.VOCAB,
-    layout.TOKENIZER_CONFIG,
-    layout.SPECIAL_TOKENS_MAP,
-    layout.TOKENIZER,
+    TOKENIZER_CONFIG,
+    SPECIAL_TOKENS_MAP,
+    ADDED_TOKENS,
+    TOKENIZER,
     ELECTRA_CONFIG,
     files.DIGESTS,
     CONFIG,
@@ -181,9 +194,12 @@ def write_huggingface(
                     lengths = [job.sizes["max_position_embeddings"]]
                     lengths += [head.max_length] if head else []
                     lengths += [weights.max_length]
-                    length = min(filter(None, lengths))
-                    texts |= layout.tokenizer_files(
-                        vocab, hparams, length, words_alone
+                    texts |= tokenizer_files(
+                        load_wordpieces(vocab_file),
+                        hparams,
+                        min(filter(None, lengths)),
+                        words_alone,
+                        read_settings(vocab_file),
                     )
                 _write(job, weights, made, texts, half_precision)
                 if vocab:

@@ -35,6 +35,11 @@ from electra_tf.checkpoints.weights import (
     with_task_named,
 )
 from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
+from electra_tf.text.tokenizer_settings import (
+    TOKENIZER_CONFIG,
+    read_settings,
+    settings_text,
+)
 
 FORMATS = ("tf1", "native", "huggingface")
 _REPORT = "conversion.json"
@@ -157,6 +162,9 @@ def main(args: argparse.Namespace) -> None:
     }
     if vocab_file is not None:
         beside[formats.vocab_name(vocab_file)] = files.read_bytes(vocab_file)
+        settings = settings_text(read_settings(vocab_file))
+        if settings and not is_folder:
+            beside[TOKENIZER_CONFIG] = settings.encode()
     folder = path if is_folder else os.path.dirname(path) or "."
     if is_folder:  # Its own writer puts the vocabulary there.
         beside.pop("vocab.txt", None)

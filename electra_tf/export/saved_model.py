@@ -22,6 +22,11 @@ from electra_tf.files import read_bytes, write_atomically, write_digests
 from electra_tf.finetuning import model
 from electra_tf.modeling.layers import inference
 from electra_tf.prediction.loading import FinetunedModel
+from electra_tf.text.tokenizer_settings import (
+    TOKENIZER_CONFIG,
+    read_settings,
+    settings_text,
+)
 
 EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
@@ -90,6 +95,9 @@ def export(
             + "\n",
             "vocab.txt": read_bytes(module.loaded.config.vocab_file),
         }
+        settings = read_settings(module.loaded.config.vocab_file)
+        if text := settings_text(settings):
+            extras[TOKENIZER_CONFIG] = text
         if labels := config["labels"]:
             extras["labels.txt"] = "".join(f"{label}\n" for label in labels)
         for name, content in extras.items():

@@ -33,6 +33,13 @@ def read_vocab(path: str) -> dict[str, int]:
             f" {listed(found[1:])}; expected 'BPE' and ByteLevel. Of a"
             " WordPiece vocabulary give the vocab.txt"
         )
+    if dropout := model.get("dropout"):
+        raise UserError(
+            f"{path}: model.dropout is {dropout!r}, so that a text gets other"
+            " ids each time it is encoded; expected null. Set it to null:"
+            " BPE-dropout is for training a tokenizer's model, and no setting"
+            " of this project."
+        )
     return stored_vocab(content, path, _OTHER_NAMES)
 
 

@@ -12,15 +12,18 @@ where no other is said.
 """
 
 import abc
+import hashlib
 import itertools
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeVar
 
 from configure.errors import UserError, listed
 from electra_tf import files
+from electra_tf.text.memo import MEMO_ENTRIES, MEMO_WORD_LENGTH, Memo
+from electra_tf.text.tokenizer_settings import LIBRARY, read_settings
 
 # The classes of characters that tokenization tells apart.
 
@@ -125,20 +128,29 @@ SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS
 
 
-def load_vocab(path: str) -> dict[str, int]:
-    """Reads a vocabulary as the original does, whatever is in it."""
+def load_wordpieces(path: str) -> dict[str, int]:
+    """Return the tokens that words are cut into, with their ids."""
     require_wordpiece(path, "text in exports and inspection")
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
 
+def load_vocab(path: str) -> dict[str, int]:
+    """Read a vocabulary as the original does, whatever is in it.
+
+    Added tokens, of which the files beside it tell, come last.
+    """
+    return read_settings(path).with_tokens(load_wordpieces(path))
+
+
 def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
-    """Reads a vocabulary and refuses one that cannot serve so large a model."""
+    """Read a vocabulary and refuse one that cannot serve so large a model."""
     if is_bpe(path):
         from electra_tf.text.bpe import read_vocab  # It builds on this module.
 
         vocab = read_vocab(path)
     else:
         vocab = check_tokens(path, _read_tokens(path))
+        vocab = read_settings(path).with_tokens(vocab)
     if vocab_size is not None and len(vocab) > vocab_size:
         raise UserError(
             f"{path} holds {len(vocab)} tokens but the model has {vocab_size};"
@@ -211,8 +223,14 @@ def is_bpe(vocab_file: str | os.PathLike) -> bool:
 
 
 def vocab_hash(path: str) -> str:
-    """The SHA-256 of the file's bytes, as `sha256sum` prints it."""
-    return _read(path, files.sha256_of)
+    """Return the SHA-256 of the file's bytes, as `sha256sum` prints it.
+
+    Settings beside it that are not the original's change it.
+    """
+    digest = _read(path, files.sha256_of)
+    if settings := read_settings(path).digest:
+        return hashlib.sha256(f"{digest} {settings}".encode()).hexdigest()
+    return digest
 
 
 def refuse_other_vocab(path: str, known: str, owner: str) -> None:
@@ -232,6 +250,14 @@ def refuse_other_vocab(path: str, known: str, owner: str) -> None:
                 f" {known}, the vocabulary of {owner}. Use that one as"
                 " vocab_file; where other tokens took the place of unused ones"
                 " on purpose, replace it"
+            )
+    ours, theirs = (read_settings(p).beyond_casing for p in (path, known))
+    for name in sorted({**ours, **theirs}):
+        if ours.get(name) != theirs.get(name):
+            raise UserError(
+                f"{path}: the tokenizer's setting {name} differs from that of"
+                f" {known}, the vocabulary of {owner}. Use that one as"
+                " vocab_file, or copy the files beside it, too."
             )
 
 
@@ -330,6 +356,14 @@ class BasicTokenizer:
     def tokenize(self, text: str | bytes) -> list[str]:
         return _chain(map(self.split_word, split_raw_words(as_text(text))))
 
+    def raw_words(self, text: str) -> list[str]:
+        """Split a text into words that can be looked at one by one."""
+        # "End" and "end" are one word then. Elsewhere lower-casing has to wait
+        # until the text is clean.
+        if self.do_lower_case and text.isascii():
+            text = text.lower()
+        return split_raw_words(text)
+
     def split_word(self, word: str) -> list[str]:
         """Does to one word of `split_raw_words` all that remains to be done."""
         if not word.isascii():
@@ -401,12 +435,6 @@ class WordpieceTokenizer:
             start, prefix, longest = end, JOINER, self._longest_next
         return pieces
 
-
-# Entries per memo. A full one takes some 25 MB; a process which only encodes
-# fills one of them. Twice as many were hardly faster on 36 MB of prose.
-MEMO_ENTRIES = 2**17
-# Longer words are rare and mostly unique: they would only fill the memo.
-MEMO_WORD_LENGTH = 64
 
 _Value = TypeVar("_Value")
 
@@ -486,9 +514,9 @@ def _casing(
 class FullTokenizer(Tokenizer):
     """Splits text into the wordpieces of a vocabulary.
 
-    Casing that is None is that of the file beside the vocabulary.
-    Changing the attributes of a made tokenizer has no effect on words that it
-    has met.
+    Casing that is None is that of the file beside the vocabulary, and other
+    settings there are followed (see `tokenizer_settings`). Changing the
+    attributes of a made tokenizer has no effect on words that it has met.
     """
 
     def __init__(
@@ -498,10 +526,27 @@ class FullTokenizer(Tokenizer):
         strip_accents: bool | None = None,
     ):
         casing = _casing(vocab_file, do_lower_case, strip_accents)
-        self.vocab = load_vocab(vocab_file)
+        self.settings = settings = read_settings(vocab_file)
+        wordpieces = load_wordpieces(vocab_file)
+        self.vocab = settings.with_tokens(wordpieces)
         self.inv_vocab = {number: token for token, number in self.vocab.items()}
-        self.basic_tokenizer = BasicTokenizer(*casing)
-        self.wordpiece_tokenizer = WordpieceTokenizer(self.vocab)
+        self.wordpiece_tokenizer = WordpieceTokenizer(
+            wordpieces, max_input_chars_per_word=settings.max_word_length
+        )
+        self._cut_at_tokens: Callable[[str], Iterable[str | int]] | None = None
+        if settings.characters == LIBRARY:
+            # It builds on this module.
+            from electra_tf.text import library_tokenizer as library
+
+            strip = settings.strips(*casing)
+            self.basic_tokenizer = library.LibraryBasicTokenizer(
+                settings, casing[0], strip
+            )
+            self._cut_at_tokens = library.AddedTokenSplitter(
+                settings, self.basic_tokenizer, self.vocab
+            ).split
+        else:
+            self.basic_tokenizer = BasicTokenizer(*casing)
         # Two levels: "end/" and "end…" are different raw words that share the
         # work of splitting "end" into pieces.
         self._pieces_of_token = Memo(self.wordpiece_tokenizer.split_word)
@@ -510,33 +555,38 @@ class FullTokenizer(Tokenizer):
         self._pieces_of_word = Memo(self._split_word)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        words = self._raw_words(text)
+        """Split a text into tokens."""
+        if self._cut_at_tokens:
+            return self.convert_ids_to_tokens(self.encode(text))
+        words = self.basic_tokenizer.raw_words(as_text(text))
         return _chain(map(self._pieces_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
-        words = self._raw_words(text)
-        return _chain(map(self._ids_of_word.__getitem__, words))
+        text, ids_of = as_text(text), self._ids_of_word.__getitem__
+        if not self._cut_at_tokens:
+            return _chain(map(ids_of, self.basic_tokenizer.raw_words(text)))
+        ids: list[int] = []
+        for part in self._cut_at_tokens(text):
+            if isinstance(part, int):
+                ids.append(part)
+            else:
+                words = self.basic_tokenizer.raw_words(part)
+                ids += _chain(map(ids_of, words))
+        return ids
 
     def _whole_words(self) -> list[str]:
         """Plain words of the vocabulary: each stays as it is."""
         lower = self.basic_tokenizer.do_lower_case
+        longest = min(MEMO_WORD_LENGTH, self.settings.max_word_length)
         words = [
             word
-            for word in self.vocab
+            for word in self.wordpiece_tokenizer.vocab
             if word.isascii()
             and word.isalnum()
-            and len(word) <= MEMO_WORD_LENGTH
+            and len(word) <= longest
             and not (lower and word != word.lower())
         ]
         return words[: MEMO_ENTRIES // 2]  # There must be room for others.
-
-    def _raw_words(self, text: str | bytes) -> list[str]:
-        text = as_text(text)
-        # "End" and "end" are one word then. Elsewhere lower-casing has to wait
-        # until the text is clean (see `BasicTokenizer`).
-        if self.basic_tokenizer.do_lower_case and text.isascii():
-            text = text.lower()
-        return split_raw_words(text)
 
     def _split_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
@@ -546,32 +596,6 @@ class FullTokenizer(Tokenizer):
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
         return tuple(self.convert_tokens_to_ids(self._split_word(word)))
-
-
-class Memo(dict):
-    """Remembers what a function returned for each word, within bounds."""
-
-    def __init__(
-        self,
-        compute: Callable[[str], Iterable],
-        known: Mapping[str, Iterable] | None = None,
-    ):
-        super().__init__(known or {})
-        self.compute = compute
-
-    def __missing__(self, word: str) -> Iterable:
-        value = self.compute(word)
-        if len(word) <= MEMO_WORD_LENGTH:
-            # Forgetting everything at once costs nothing on each hit, and the
-            # frequent words are back within a few lines.
-            if len(self) >= MEMO_ENTRIES:
-                self.clear()
-            self[word] = value
-        return value
-
-    def __reduce__(self) -> tuple:
-        # A copy sent to another process starts empty.
-        return Memo, (self.compute,)
 
 
 def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:

@@ -9,7 +9,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from electra_tf.text import tokenization
-from electra_tf.text.tokenization import FullTokenizer, Memo
+from electra_tf.text.memo import Memo
+from electra_tf.text.tokenization import FullTokenizer
 
 # What a character does to the words around it.
 INSIDE, SPACE, ALONE = range(3)

@@ -19,15 +19,16 @@ from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from configure.errors import UserError
-from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.huggingface_layout import Network
+from electra_tf.checkpoints.huggingface_tokenizer_files import tokenizer_files
 from electra_tf.checkpoints.huggingface_writer import (
     write_huggingface,
     write_safetensors,
 )
 from electra_tf.checkpoints.weights import MemoryWeights, TensorSpec
+from electra_tf.text.huggingface_tokenizer import read_tokenizer
 from electra_tf.text.tokenization import load_vocab
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
 from tests.conftest import refused
@@ -413,12 +414,12 @@ def test_a_model_passes_through_little_memory(out):
 @pytest.mark.parametrize("strip", [True, False])
 def test_settings_come_back(lower, strip, tmp_path, tiny_vocab):
     hparams = {"do_lower_case": lower, "strip_accents": strip}
-    files = layout.tokenizer_files(load_vocab(tiny_vocab), hparams, 64)
+    files = tokenizer_files(load_vocab(tiny_vocab), hparams, 64)
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content))
-    stated = layout.read_tokenizer(str(tmp_path))
+    stated = read_tokenizer(str(tmp_path)).hparams
     (tmp_path / "tokenizer_config.json").unlink()
-    assert layout.read_tokenizer(str(tmp_path)) == stated
+    assert read_tokenizer(str(tmp_path)).hparams == stated
     assert stated["do_lower_case"] is lower
     # Only a lower-casing tokenizer strips accents.
     assert stated.get("strip_accents", True) is (strip or not lower)
@@ -437,7 +438,7 @@ def test_settings_come_back(lower, strip, tmp_path, tiny_vocab):
 
 def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
     vocab, expected = load_vocab(tiny_vocab), pathlib.Path(tiny_vocab)
-    files = layout.tokenizer_files(vocab, {"do_lower_case": False}, 64)
+    files = tokenizer_files(vocab, {"do_lower_case": False}, 64)
     (one / "tokenizer.json").write_text(json.dumps(files["tokenizer.json"]))
     read = one.weights()
     assert pathlib.Path(read.vocab_file).read_bytes() == expected.read_bytes()
@@ -447,31 +448,9 @@ def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
 
 
 SPLIT = "tokenizer_config.json"
-HELD = "tokenizer.json"
-
-
-@pytest.mark.parametrize(
-    ("file", "change", "said"),
-    [
-        (SPLIT, {"do_lower_case": False, "strip_accents": True}, "accents is"),
-        (SPLIT, {"tokenize_chinese_chars": False}, "chinese_chars is false"),
-        (SPLIT, {"tokenizer_class": "BertJapaneseTokenizer"}, "is 'BertJapane"),
-        (HELD, {"model": {"type": "BPE"}}, "model.type is 'BPE'"),
-        (HELD, {"normalizer": None}, "normalizer.type is None"),
-        (HELD, {"added_tokens": [{"content": "x", "id": 999}]}, "have gaps"),
-    ],
-)
-def test_other_tokenizers_are_refused(file, change, said, one, tiny_vocab):
-    made = layout.tokenizer_files(load_vocab(tiny_vocab), {}, 64)[HELD]
-    content = change if file == SPLIT else made | change
-    (one / file).write_text(json.dumps(content))
-    assert said in one.refused()
-    if "chars" in said or "accents" in said:
-        # A tagger's words are split in a way of their own.
-        assert layout.read_tokenizer(str(one), words=True)
 
 
 def test_tokenizers_of_the_same_words_are_read(one):
     for usual in ("BertTokenizerFast", "ElectraTokenizer", None):
         (one / SPLIT).write_text(json.dumps({"tokenizer_class": usual}))
-        assert layout.read_tokenizer(str(one))
+        assert read_tokenizer(str(one)).hparams

@@ -6,6 +6,7 @@
 import json
 import pathlib
 import pickle
+import re
 import sys
 import unicodedata
 
@@ -13,7 +14,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from electra_tf.text import tokenization
+from electra_tf.text import memo, tokenization
 from electra_tf.text.bpe import BpeTokenizer
 from electra_tf.text.tokenization import SPECIAL_TOKENS as SPECIALS
 from electra_tf.text.tokenization import (
@@ -175,13 +176,13 @@ def test_ids_and_tokens_are_inverse_and_others_are_named(tiny_vocab):
 
 def memos(tokenizer):
     values = vars(tokenizer).values()
-    found = [v for v in values if isinstance(v, tokenization.Memo)]
+    found = [v for v in values if isinstance(v, memo.Memo)]
     assert len(found) == 3
     return found
 
 
 def test_memo_stays_within_its_bound(tiny_vocab, monkeypatch):
-    monkeypatch.setattr(tokenization, "MEMO_ENTRIES", 16)
+    monkeypatch.setattr(memo, "MEMO_ENTRIES", 16)
     bounded = FullTokenizer(tiny_vocab)
     for number in range(500):
         text = f"w{number} the of,{number % 3} {'a' * number}"
@@ -191,7 +192,7 @@ def test_memo_stays_within_its_bound(tiny_vocab, monkeypatch):
         assert bounded.encode(text) == ids[:-1]
         assert all(len(memo) <= 16 for memo in memos(bounded))
         kept = {word for memo in memos(bounded) for word in memo}
-        assert max(map(len, kept)) <= tokenization.MEMO_WORD_LENGTH
+        assert max(map(len, kept)) <= memo.MEMO_WORD_LENGTH
 
 
 def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
@@ -286,6 +287,8 @@ def pair(path):
 def test_ids_are_the_library_s(pair, text):
     ours, theirs = pair
     text = text.encode("utf-8", "ignore").decode()
+    # Special tokens that are spelt out stay text here.
+    hypothesis.assume(not re.search("</?s>|<(pad|unk|mask)>", text))
     ids = ours.encode(text)
     assert ids == theirs.encode(text, add_special_tokens=False).ids
     assert ours.encode(text.encode()) == ids and theirs.decode(ids) == text
@@ -343,6 +346,7 @@ def vocab(content):
             "lacks 1 of the 256 bytes .*initial_alphabet",
         ),
         (lambda c: c["model"].update(merges=[["x", "none"]]), "tokenizers sa"),
+        (lambda c: c["model"].update(dropout=0.1), "model.dropout is 0.1"),
     ],
 )
 def test_a_file_that_cannot_serve_is_refused(path, tmp_path, change, complaint):

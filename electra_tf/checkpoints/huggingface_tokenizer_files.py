@@ -1,0 +1,149 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The tokenizer files of a Hugging Face folder, made from ours.
+
+Source: transformers 5 `BertTokenizer` and tokenizers 0.23.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from electra_tf.text.huggingface_tokenizer import (
+    SPECIAL_NAMES,
+    SPECIAL_TOKENS_MAP,
+    TEMPLATES,
+    TOKENIZER,
+)
+from electra_tf.text.tokenization import CLS, SEP, SPECIAL_TOKENS, UNK
+from electra_tf.text.tokenizer_settings import (
+    LIBRARY,
+    TOKENIZER_CONFIG,
+    AddedToken,
+    TokenizerSettings,
+)
+
+# Those that `BertTokenizer` builds for itself, whatever tokenizer.json says.
+_FIXED = {"clean_text": True, "max_word_length": 100}
+
+
+def tokenizer_files(
+    vocab: Mapping[str, int],
+    hparams: Mapping[str, Any],
+    positions: int,
+    words_alone: bool = False,
+    settings: TokenizerSettings | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Return the JSON files of a tokenizer, by their names.
+
+    Args:
+      vocab: the wordpieces, without added tokens that it lacks.
+      hparams: casing.
+      positions: the model's longest sequence, in tokens.
+      words_alone: describe how the original splits the words that it tags:
+        lower-cased whatever the hparams, Chinese characters not apart.
+      settings: those of the vocabulary; default: the original's.
+    """
+    settings = settings or TokenizerSettings()
+    hparams = {} if words_alone else hparams
+    lower = bool(hparams.get("do_lower_case", True))
+    strip = settings.strips(lower, bool(hparams.get("strip_accents", True)))
+    chinese = settings.tokenize_chinese_chars and not words_alone
+    config: dict[str, Any] = {
+        "tokenizer_class": _tokenizer_class(settings),
+        "do_lower_case": lower,
+        "strip_accents": strip,
+        "tokenize_chinese_chars": chinese,
+        "model_max_length": positions,
+        **SPECIAL_NAMES,
+    }
+    tokens = settings.added_tokens or tuple(
+        AddedToken(token, vocab[token], special=True)
+        for token in sorted(SPECIAL_TOKENS, key=vocab.__getitem__)
+    )
+    special_map: dict[str, Any] = dict(SPECIAL_NAMES)
+    if settings.never_split:
+        config["never_split"] = list(settings.never_split)
+    if any(token.content not in SPECIAL_TOKENS for token in tokens):
+        config["added_tokens_decoder"] = {
+            str(token.id): _without_id(token) for token in tokens
+        }
+    if extra := [
+        token.content
+        for token in tokens
+        if token.special and token.content not in SPECIAL_TOKENS
+    ]:
+        config["additional_special_tokens"] = extra
+        special_map["additional_special_tokens"] = extra
+    normalizer = {
+        "type": "BertNormalizer",
+        "clean_text": settings.clean_text,
+        "handle_chinese_chars": chinese,
+        "strip_accents": strip,
+        "lowercase": lower,
+    }
+    tokenizer = _tokenizer(vocab, tokens, normalizer, settings.max_word_length)
+    return {
+        TOKENIZER_CONFIG: config,
+        SPECIAL_TOKENS_MAP: special_map,
+        TOKENIZER: tokenizer,
+    }
+
+
+def _tokenizer_class(settings: TokenizerSettings) -> str:
+    """Return a class of transformers that follows the settings.
+
+    ELECTRA's own builds a tokenizer with fixed settings; the other one takes
+    tokenizer.json as it is.
+    """
+    fixed = all(getattr(settings, n) == v for n, v in _FIXED.items())
+    if settings.characters != LIBRARY or fixed:
+        return "ElectraTokenizer"
+    return "PreTrainedTokenizerFast"
+
+
+def _without_id(token: AddedToken) -> dict[str, Any]:
+    fields = token.as_json()
+    del fields["id"]
+    return fields
+
+
+def _tokenizer(
+    vocab: Mapping[str, int],
+    tokens: tuple[AddedToken, ...],
+    normalizer: Mapping[str, Any],
+    max_word_length: int,
+) -> dict[str, Any]:
+    """Describe a tokenizer as the library `tokenizers` does."""
+    templates = {
+        name: [_piece(token, segment) for token, segment in parts]
+        for name, parts in TEMPLATES.items()
+    }
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [token.as_json() for token in tokens],
+        "normalizer": normalizer,
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            **templates,
+            "special_tokens": {
+                name: {"id": name, "ids": [vocab[name]], "tokens": [name]}
+                for name in (CLS, SEP)
+            },
+        },
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        "model": {
+            "type": "WordPiece",
+            "unk_token": UNK,
+            "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": max_word_length,
+            "vocab": dict(vocab),
+        },
+    }
+
+
+def _piece(token: str, segment: int) -> dict[str, Any]:
+    kind = "SpecialToken" if token in (CLS, SEP) else "Sequence"
+    return {kind: {"id": token, "type_id": segment}}
