@@ -19,6 +19,16 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.text import tokenization
+from electra_tf.text import tokenizers_characters as library
+from electra_tf.text.graph_added_tokens import (
+    BARRIER,
+    AddedTokens,
+    Matches,
+    TokenMatcher,
+    is_ideograph,
+    marks_of,
+)
+from electra_tf.text.tokenizer_settings import LIBRARY, TokenizerSettings
 
 # What tokenization does to each code point: a row of flags, and in the low bits
 # the code point that it becomes.
@@ -32,6 +42,9 @@ CASE_IGNORABLE = 1 << 26  # does not count when looking for one
 MOVABLE = 1 << 27  # a mark that stays; canonical ordering may move it
 SIGMA = 1 << 28  # the capital; its small form depends on its neighbours
 SEVERAL = 1 << 29  # characters; the low bits number the row in `Table.several`
+# Part of an added token: the low bits are twice its id, plus one for all but
+# its first character.
+ADDED = 1 << 30
 
 # From a small sigma to the one that ends words.
 TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
@@ -57,13 +70,24 @@ class Table:
     movable_classes: np.ndarray  # int32 [M], their combining classes
 
 
+_ORIGINAL = TokenizerSettings()
+
+
 @functools.lru_cache(maxsize=4)
 def build_table(
-    do_lower_case: bool, strip_accents: bool, ideographs_apart: bool = True
+    do_lower_case: bool,
+    strip_accents: bool,
+    ideographs_apart: bool = True,
+    settings: TokenizerSettings = _ORIGINAL,
 ) -> Table:
-    """Works out the rows of all code points."""
-    strip = do_lower_case and strip_accents
-    builder = _Builder(do_lower_case, strip, ideographs_apart)
+    """Work out the rows of all code points."""
+    strip = settings.strips(do_lower_case, strip_accents)
+    apart = ideographs_apart and settings.tokenize_chinese_chars
+    builder = _Builder(do_lower_case, strip, apart)
+    if settings.characters == LIBRARY:
+        builder = _LibraryBuilder(
+            do_lower_case, strip, apart, settings.clean_text
+        )
     chars = map(chr, range(_N_CODE_POINTS))
     rows = np.fromiter(map(builder.row, chars), np.int32, _N_CODE_POINTS)
     blocks, places = np.unique(
@@ -72,7 +96,7 @@ def build_table(
     classes = [
         (number, kind)
         for number in range(_N_CODE_POINTS)
-        if (kind := unicodedata.combining(chr(number)))
+        if (kind := builder.combining_class(chr(number)))
     ]
     movable, movable_classes = np.array(classes, np.int32).T
     return Table(
@@ -127,6 +151,10 @@ class _Builder:
             row |= MOVABLE
         return row
 
+    def combining_class(self, char: str) -> int:
+        """Return the canonical combining class of a character."""
+        return unicodedata.combining(char)
+
     def _visible(self, parts: list[int]) -> list[int]:
         """Leaves out accents, unless a mark could have to move past them."""
         if any(part & MOVABLE for part in parts):
@@ -136,7 +164,7 @@ class _Builder:
             return visible
         # Only accents: one of class 0, which no mark moves past, if any.
         return [
-            min(parts, key=lambda p: unicodedata.combining(chr(p & CHARACTER)))
+            min(parts, key=lambda p: self.combining_class(chr(p & CHARACTER)))
         ]
 
     def _flags(self, char: str) -> int:
@@ -152,6 +180,54 @@ class _Builder:
         if _ends_in_final_sigma("A" + char + "Σ"):
             return flags | CASE_IGNORABLE
         return flags
+
+
+class _LibraryBuilder(_Builder):
+    """Rows of code points as the library `tokenizers` sees them."""
+
+    def __init__(
+        self, lower: bool, strip: bool, ideographs_apart: bool, clean: bool
+    ):
+        super().__init__(lower, strip, ideographs_apart)
+        self._clean = clean
+
+    def row(self, char: str) -> int:
+        """Return the row of a character."""
+        is_surrogate = 0xD800 <= ord(char) <= 0xDFFF
+        if is_surrogate or (self._clean and library.is_removed(char)):
+            return REMOVED
+        if library.is_whitespace(char):
+            return SPACE
+        parts = []
+        for part in library.decompose(char) if self._strip else char:
+            if self._strip and library.is_accent(part):
+                parts.append(ord(part) | ACCENT)
+                continue
+            text = library.lower(part) if self._lower else part
+            parts += map(self._part, text)
+        parts = self._visible(parts)
+        apart = self._ideographs_apart and library.is_ideograph(char)
+        flags = ALONE if apart else 0
+        if len(parts) == 1:
+            return parts[0] | flags
+        flags |= SEVERAL | (len(self.several_splits) - 1)
+        for part in parts:
+            flags |= part & MOVABLE
+        self.several += parts
+        self.several_splits.append(len(self.several))
+        return flags
+
+    def _part(self, char: str) -> int:
+        row = ord(char)
+        if library.is_punctuation(char):
+            row |= ALONE
+        if self._strip and library.combining_class(char):
+            row |= MOVABLE
+        return row
+
+    def combining_class(self, char: str) -> int:
+        """Return the class that the library knows."""
+        return library.combining_class(char)
 
 
 def _ends_in_final_sigma(text: str) -> bool:
@@ -189,6 +265,8 @@ class Words(NamedTuple):
     string_splits: tf.Tensor  # int32 [B + 1], where each string's words begin
     characters: tf.Tensor  # int32 [N], code points of all words
     sources: tf.Tensor  # int32 [N], from which decoded character each comes
+    # int32 [W], the id of the added token that a word is; -1: none.
+    added: tf.Tensor
 
 
 class WordSpans(NamedTuple):
@@ -208,11 +286,19 @@ class GraphNormalizer(tf.Module):
         do_lower_case: bool = True,
         strip_accents: bool = True,
         ideographs_apart: bool = True,
+        settings: TokenizerSettings = _ORIGINAL,
+        tokens: AddedTokens | None = None,
     ):
+        """Take casing and settings, the added tokens of which are `tokens`."""
         super().__init__()
-        table = build_table(
-            bool(do_lower_case), bool(strip_accents), ideographs_apart
+        casing = (bool(do_lower_case), bool(strip_accents))
+        without_tokens = dataclasses.replace(
+            settings, added_tokens=(), never_split=()
         )
+        table = build_table(*casing, ideographs_apart, without_tokens)
+        self._marker = None
+        if tokens:
+            self._marker = _Marker(tokens, settings)
         self._pages = tf.constant(table.pages)
         self._rows = tf.constant(table.rows)
         self._several = tf.constant(table.several)
@@ -231,19 +317,37 @@ class GraphNormalizer(tf.Module):
         page = tf.bitwise.right_shift(codes, PAGE_BITS)
         place = tf.bitwise.bitwise_and(codes, (1 << PAGE_BITS) - 1)
         rows = tf.gather(self._rows, tf.gather(self._pages, page) + place)
-        starts = tf.cast(starts, tf.int32)
+        starts, splits = tf.cast(starts, tf.int32), tf.cast(splits, tf.int32)
+        if self._marker:
+            rows = self._marker.mark_text(codes, rows, splits)
         reach = functools.partial(_reach_over_accents, rows)
-        ends = _if_any(rows, ACCENT, reach, starts + utf8_lengths(codes))
-        return Decoded(codes, rows, starts, ends, tf.cast(splits, tf.int32))
+        own_ends = starts + utf8_lengths(codes)
+        ends = _if_any(rows, ACCENT, reach, own_ends)
+        if self._marker:
+            ends = tf.where(_has(rows, ADDED), own_ends, ends)
+        return Decoded(codes, rows, starts, ends, splits)
 
     def split(self, decoded: Decoded) -> Words:
         """Splits characters into words."""
         plain = Characters(decoded.rows, tf.range(tf.size(decoded.rows)))
         rows, sources = _if_any(decoded.rows, RARE, self._normalize, plain)
+        if self._marker:
+            rows = self._marker.mark_normalized(rows, sources, decoded)
         kept = where(~_has(rows, SPACE))
         starts = where(tf.gather(_begins_word(rows), kept))
-        codes = tf.bitwise.bitwise_and(tf.gather(rows, kept), CHARACTER)
-        return _words(codes, tf.gather(sources, kept), starts, decoded)
+        rows, sources = tf.gather(rows, kept), tf.gather(sources, kept)
+        codes = tf.bitwise.bitwise_and(rows, CHARACTER)
+        if not self._marker:
+            return _words(codes, sources, starts, decoded)
+        # Their low bits are no characters; the text's are as long in bytes.
+        added = _has(rows, ADDED)
+        codes = tf.where(added, tf.gather(decoded.codes, sources), codes)
+        words = _words(codes, sources, starts, decoded)
+        first = tf.gather(rows, starts)
+        ids = tf.bitwise.right_shift(
+            tf.bitwise.bitwise_and(first, CHARACTER), 1
+        )
+        return words._replace(added=tf.where(_has(first, ADDED), ids, -1))
 
     def _normalize(self, chars: Characters) -> Characters:
         rows = _if_any(chars.rows, SIGMA, _lower_sigmas, chars.rows)
@@ -294,6 +398,91 @@ class GraphNormalizer(tf.Module):
         return tf.where(found, tf.gather(self._movable_classes, places), 0)
 
 
+class _Marker(tf.Module):
+    """Makes the characters of added tokens one word."""
+
+    def __init__(self, tokens: AddedTokens, settings: TokenizerSettings):
+        super().__init__()
+        self._raw = TokenMatcher(tokens.raw) if tokens.raw else None
+        self._words = TokenMatcher(tokens.words) if tokens.words else None
+        self._normalized = None
+        if tokens.normalized:
+            self._normalized = TokenMatcher(tokens.normalized)
+        self._spaces_are_plain = settings.clean_text
+        self._ideographs_apart = settings.tokenize_chinese_chars
+
+    def mark_text(
+        self, codes: tf.Tensor, rows: tf.Tensor, splits: tf.Tensor
+    ) -> tf.Tensor:
+        """Mark tokens of the text as it is, and words that are not split."""
+        if self._raw:
+            ends = (splits[1:] - 1)[:, tf.newaxis]
+            barred = tf.fill(tf.shape(splits[1:]), BARRIER)
+            inside = tf.tensor_scatter_nd_update(codes, ends, barred)
+            rows = _mark(rows, self._raw.find(inside))
+        if self._words:
+            kept = where(~_has(rows, REMOVED))
+            rows = self._mark_words(
+                rows, kept, tf.gather(codes, kept), self._words
+            )
+        return rows
+
+    def mark_normalized(
+        self, rows: tf.Tensor, sources: tf.Tensor, decoded: Decoded
+    ) -> tf.Tensor:
+        """Mark tokens and words in the normalized text."""
+        places = tf.range(tf.size(rows))
+        if self._words:
+            codes = tf.bitwise.bitwise_and(rows, CHARACTER)
+            rows = self._mark_words(rows, places, codes, self._words)
+        if not self._normalized:
+            return rows
+        codes = tf.bitwise.bitwise_and(rows, CHARACTER)
+        given = tf.gather(decoded.codes, sources)
+        space = ord(" ") if self._spaces_are_plain else given
+        codes = tf.where(_has(rows, SPACE), space, codes)
+        ends = tf.scatter_nd(
+            (decoded.splits[1:] - 1)[:, tf.newaxis],
+            tf.ones_like(decoded.splits[1:]),
+            tf.shape(decoded.codes),
+        )
+        barred = (tf.gather(ends, sources) > 0) | _has(rows, ADDED)
+        codes = tf.where(barred, BARRIER, codes)
+        return _mark(rows, self._normalized.find(codes))
+
+    def _mark_words(
+        self,
+        rows: tf.Tensor,
+        places: tf.Tensor,
+        codes: tf.Tensor,
+        matcher: TokenMatcher,
+    ) -> tf.Tensor:
+        """Mark whole words among characters at some places of the rows."""
+        own = tf.gather(rows, places)
+        apart = _has(own, SPACE | ADDED)
+        if self._ideographs_apart:
+            apart |= is_ideograph(codes)
+        codes = tf.where(_has(own, SPACE | ADDED), BARRIER, codes)
+        may_start = tf.concat([[True], apart[:-1]], 0)
+        may_end = tf.concat([apart[1:], [True]], 0)
+        if self._ideographs_apart:
+            may_start |= apart
+            may_end |= apart
+        found = matcher.find(codes, may_start, may_end)
+        return _mark(rows, found, places)
+
+
+def _mark(
+    rows: tf.Tensor, found: Matches, places: tf.Tensor | None = None
+) -> tf.Tensor:
+    """Put the rows of added tokens in the place of their characters'."""
+    marks = marks_of(found)
+    at = marks.places if places is None else tf.gather(places, marks.places)
+    later = tf.cast(~marks.first, tf.int32)
+    values = 2 * marks.ids + later + (ADDED | ALONE)
+    return tf.tensor_scatter_nd_update(rows, at[:, tf.newaxis], values)
+
+
 class GraphWordSplitter(tf.Module):
     """Finds the words that `words.split_words` finds."""
 
@@ -328,7 +517,8 @@ class GraphWordSplitter(tf.Module):
 def _begins_word(rows: tf.Tensor) -> tf.Tensor:
     """Where a word would begin, if a character of one stands there."""
     apart = _has(rows, ALONE | SPACE)
-    return apart | tf.concat([[True], apart], axis=0)[:-1]
+    begins = apart | tf.concat([[True], apart], axis=0)[:-1]
+    return begins & ~(_has(rows, ADDED) & _has(rows, 1))
 
 
 def _words(
@@ -340,7 +530,8 @@ def _words(
         input_values=codes, input_splits=splits, output_encoding="UTF-8"
     )
     string_splits = tf.searchsorted(tf.gather(sources, starts), decoded.splits)
-    return Words(values, splits, string_splits, codes, sources)
+    none = tf.fill(tf.shape(starts), -1)
+    return Words(values, splits, string_splits, codes, sources, none)
 
 
 def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:

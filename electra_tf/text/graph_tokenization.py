@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tokenizer as a graph: strings in, ids out, inside a SavedModel."""
 
+import dataclasses
 import functools
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -13,25 +14,32 @@ import tensorflow_text as tf_text
 from configure.errors import UserError
 from electra_tf.text import graph_normalization as flag
 from electra_tf.text import tokenization
+from electra_tf.text import tokenizers_characters as library
+from electra_tf.text.graph_added_tokens import AddedTokens
 from electra_tf.text.graph_normalization import (
     Decoded,
     GraphNormalizer,
+    Table,
     Words,
     build_table,
     ragged,
     utf8_lengths,
     where,
 )
-from electra_tf.text.tokenization import JOINER, MAX_WORD_LENGTH, UNK
+from electra_tf.text.tokenization import JOINER, UNK
+from electra_tf.text.tokenizer_settings import (
+    LIBRARY,
+    TokenizerSettings,
+    read_settings,
+)
 
 # Words to wordpieces, as `WordpieceTokenizer` does in Python.
 
-# tensorflow-text counts bytes; no word of `MAX_WORD_LENGTH` has more.
-_MAX_BYTES = 4 * MAX_WORD_LENGTH
+_ORIGINAL = TokenizerSettings()
 # tensorflow-text's limit for one piece, without the joiner.
 _MAX_PIECE_BYTES = 256
-# A private character: cleaning removes it, so that it is in no word of a text.
-_UNKNOWN = "\ue000"
+# White space for Python and the library: it is in no word of a text.
+_UNKNOWN = "\u2028"
 
 
 class Pieces(NamedTuple):
@@ -53,13 +61,18 @@ class GraphWordpiece(tf.Module):
     begin with the joiner) do not show.
     """
 
-    def __init__(self, vocab: Mapping[str, int]):
+    def __init__(
+        self,
+        vocab: Mapping[str, int],
+        settings: TokenizerSettings = _ORIGINAL,
+    ):
         super().__init__()
-        tokens = _matchable(vocab)
+        self._longest = settings.max_word_length
+        tokens = _matchable(vocab, settings)
         ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
         self._ids = tf.constant(ids, tf.int32)
-        self._of_words = _make_tokenizer(tokens, no_pretokenization=True)
-        self._of_text = _make_tokenizer(tokens, no_pretokenization=False)
+        self._of_words = self._make_tokenizer(tokens, no_pretokenization=True)
+        self._of_text = self._make_tokenizer(tokens, no_pretokenization=False)
 
     def split_words(self, words: tf.Tensor, lengths: tf.Tensor) -> Pieces:
         """The pieces of each word; one, the word, where it is unknown.
@@ -68,7 +81,7 @@ class GraphWordpiece(tf.Module):
         without white space, not empty; those of several characters hold no
         punctuation. `lengths`: int [W], their numbers of characters.
         """
-        too_long = lengths > MAX_WORD_LENGTH
+        too_long = lengths > self._longest
         words = tf.cond(
             tf.reduce_any(too_long),
             lambda: tf.where(too_long, _UNKNOWN, words),
@@ -77,7 +90,7 @@ class GraphWordpiece(tf.Module):
         return self._split(self._of_words, words)
 
     def split_plain_text(self, texts: tf.Tensor) -> Pieces:
-        """Splits normalized UTF-8 [B], no word over `MAX_WORD_LENGTH`."""
+        """Splits normalized UTF-8 [B] without words that are too long."""
         return self._split(self._of_text, texts)
 
     def _split(
@@ -91,37 +104,47 @@ class GraphWordpiece(tf.Module):
             tf.cast(ends.values, tf.int32),
         )
 
+    def _make_tokenizer(
+        self, tokens: list[str], no_pretokenization: bool
+    ) -> tf_text.FastWordpieceTokenizer:
+        # It wants at least one token besides the unknown one: give it one that
+        # cannot match either, with the same id.
+        return tf_text.FastWordpieceTokenizer(
+            [_UNKNOWN, *tokens, 2 * _UNKNOWN],
+            suffix_indicator=JOINER,
+            # It counts bytes; no word has more.
+            max_bytes_per_word=4 * self._longest,
+            token_out_type=tf.int32,
+            unknown_token=_UNKNOWN,
+            no_pretokenization=no_pretokenization,
+        )
 
-def _make_tokenizer(
-    tokens: list[str], no_pretokenization: bool
-) -> tf_text.FastWordpieceTokenizer:
-    # It wants at least one token besides the unknown one: give it one that
-    # cannot match either, with the same id.
-    return tf_text.FastWordpieceTokenizer(
-        [_UNKNOWN, *tokens, 2 * _UNKNOWN],
-        suffix_indicator=JOINER,
-        max_bytes_per_word=_MAX_BYTES,
-        token_out_type=tf.int32,
-        unknown_token=_UNKNOWN,
-        no_pretokenization=no_pretokenization,
-    )
 
-
-def _matchable(vocab: Collection[str]) -> list[str]:
+def _matchable(
+    vocab: Collection[str], settings: TokenizerSettings
+) -> list[str]:
     """Tokens that greedy longest match can ever give.
 
     Only these are handed over: tensorflow-text would refuse some of the
     others, and match some where a plain search does not.
     """
     letters = set().union(*vocab)
-    foreign = {c for c in letters if c.isspace() or tokenization.is_removed(c)}
+    classes = tokenization if settings.characters != LIBRARY else library
+    foreign = {
+        c
+        for c in letters
+        if classes.is_whitespace(c)
+        or (settings.clean_text and classes.is_removed(c))
+        or (settings.characters != LIBRARY and c.isspace())
+    }
     # Punctuation is always a word by itself.
-    unjoined = foreign.union(filter(tokenization.is_punctuation, letters))
+    unjoined = foreign.union(filter(classes.is_punctuation, letters))
     tokens = []
     for token in vocab:
         piece = token.removeprefix(JOINER)
         barred = unjoined if len(token) > 1 else foreign
-        if 0 < len(piece) <= MAX_WORD_LENGTH and barred.isdisjoint(piece):
+        fits = 0 < len(piece) <= settings.max_word_length
+        if fits and barred.isdisjoint(piece):
             tokens.append(token)
             size = len(piece.encode())
             if size > _MAX_PIECE_BYTES:
@@ -141,10 +164,7 @@ def _matchable(vocab: Collection[str]) -> list[str]:
 _ASKED = 0x20000
 # Text with a part that may be one long word. Text without white space is common
 # in some scripts, so their most usual punctuation and ideographs end it, too.
-_LONG = (
-    r"(?s:.*[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
-    f"{{{MAX_WORD_LENGTH + 1}}}.*)"
-)
+_NO_BREAK = r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
 
 
 class PlainTextTokenizer(tf.Module):
@@ -155,19 +175,33 @@ class PlainTextTokenizer(tf.Module):
         wordpiece: GraphWordpiece,
         do_lower_case: bool,
         strip_accents: bool,
+        settings: TokenizerSettings = _ORIGINAL,
+        tokens: AddedTokens | None = None,
     ):
         super().__init__()
         self._normalizer = _Normalizer(do_lower_case, strip_accents)
         self._wordpiece = wordpiece
-        plain = plain_characters(do_lower_case, do_lower_case and strip_accents)
+        casing = (do_lower_case, do_lower_case and strip_accents)
+        settings = dataclasses.replace(
+            settings, added_tokens=(), never_split=()
+        )
+        plain = plain_characters(*casing, settings)
+        if tokens:  # Whatever a token may begin with is not plain.
+            raw, folded = map(sorted, tokens.first_characters())
+            becomes = _characters_of(
+                plain, build_table(*casing, True, settings)
+            )
+            plain = plain[~np.isin(plain, raw) & ~np.isin(becomes, folded)]
         self._plain = f"[{_ranges(plain)}]*"
+        self._longest = settings.max_word_length
+        self._long = f"(?s:.*{_NO_BREAK}{{{self._longest + 1}}}.*)"
 
     def accepts(self, strings: tf.Tensor) -> tf.Tensor:
         """Which strings (of any bytes) `split` may be given: bool [B]."""
         plain = tf.strings.regex_full_match(strings, self._plain)
         return tf.cond(
-            tf.reduce_any(tf.strings.length(strings) > MAX_WORD_LENGTH),
-            lambda: plain & ~tf.strings.regex_full_match(strings, _LONG),
+            tf.reduce_any(tf.strings.length(strings) > self._longest),
+            lambda: plain & ~tf.strings.regex_full_match(strings, self._long),
             lambda: plain,
         )
 
@@ -207,13 +241,23 @@ class _Normalizer(tf.Module):
         return self._normalizer.normalize(strings), None
 
 
+def _characters_of(codes: np.ndarray, table: Table) -> np.ndarray:
+    """Return the character that each of some code points becomes, int64 [N]."""
+    page, place = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
+    return table.rows[table.pages[page] + place] & flag.CHARACTER
+
+
 @functools.lru_cache(maxsize=4)
-def plain_characters(do_lower_case: bool, strip_accents: bool) -> np.ndarray:
+def plain_characters(
+    do_lower_case: bool,
+    strip_accents: bool,
+    settings: TokenizerSettings = _ORIGINAL,
+) -> np.ndarray:
     """Sorted int64 [N]: code points that tensorflow-text treats as Python does.
 
     And of which each becomes one character.
     """
-    table = build_table(do_lower_case, strip_accents)
+    table = build_table(do_lower_case, strip_accents, True, settings)
     codes = np.arange(1, _ASKED)
     page, place = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
     rows = table.rows[table.pages[page] + place]
@@ -271,21 +315,39 @@ class GraphTokenizer(tf.Module):
         vocab: str | Mapping[str, int],
         do_lower_case: bool = True,
         strip_accents: bool = True,
+        settings: TokenizerSettings | None = None,
     ):
+        """Load a vocabulary.
+
+        Args:
+          vocab: a file, or the wordpieces and their ids.
+          settings: what else its tokenizer does; default: what the files
+            beside the vocabulary say, else the original's.
+        """
         super().__init__(name="graph_tokenizer")
         if isinstance(vocab, str):
-            path, vocab = vocab, tokenization.load_vocab(vocab)
+            path, vocab = vocab, tokenization.load_wordpieces(vocab)
             tokenization.refuse_missing_specials(path, vocab)
+            settings = settings or read_settings(path)
+        settings, wordpieces = settings or _ORIGINAL, vocab
+        vocab = settings.with_tokens(dict(wordpieces))
         self.cls_id = vocab[tokenization.CLS]
         self.sep_id = vocab[tokenization.SEP]
         self.pad_id = vocab[tokenization.PAD]
         self.unk_id = vocab[tokenization.UNK]
         self.mask_id = vocab[tokenization.MASK]
         self.vocab_size = max(vocab.values()) + 1
-        self._normalizer = GraphNormalizer(do_lower_case, strip_accents)
-        self._wordpiece = GraphWordpiece(vocab)
+        casing = (bool(do_lower_case), bool(strip_accents))
+        tokens = None
+        if settings.added_tokens or settings.never_split:
+            strip = settings.strips(*casing)
+            tokens = AddedTokens(settings, casing[0], strip, vocab)
+        self.normalizer = GraphNormalizer(
+            *casing, settings=settings, tokens=tokens
+        )
+        self._wordpiece = GraphWordpiece(wordpieces, settings)
         self._plain = PlainTextTokenizer(
-            self._wordpiece, do_lower_case, strip_accents
+            self._wordpiece, *casing, settings, tokens
         )
         tokens = [tokenization.UNK] * self.vocab_size
         for token, number in vocab.items():
@@ -337,10 +399,17 @@ class GraphTokenizer(tf.Module):
         return tf.cond(tf.reduce_all(plain), lambda: pieces, with_others)
 
     def _split_any(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        decoded = self._normalizer.decode(strings)
-        words = self._normalizer.split(decoded)
+        decoded = self.normalizer.decode(strings)
+        words = self.normalizer.split(decoded)
         lengths = words.splits[1:] - words.splits[:-1]
-        pieces = self._wordpiece.split_words(words.values, lengths)
+        is_added = words.added >= 0
+        values = tf.where(is_added, _UNKNOWN, words.values)
+        pieces = self._wordpiece.split_words(values, lengths)
+        # An unknown word is one piece.
+        places = tf.gather(pieces.splits[:-1], where(is_added))[:, tf.newaxis]
+        added = tf.boolean_mask(words.added, is_added)
+        ids = tf.tensor_scatter_nd_update(pieces.ids, places, added)
+        pieces = pieces._replace(ids=ids)
         starts = ends = pieces.ids[:0]
         if with_offsets:
             starts, ends = _spans(decoded, words, pieces)

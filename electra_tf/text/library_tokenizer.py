@@ -35,7 +35,7 @@ class LibraryBasicTokenizer:
         self.do_lower_case = do_lower_case
         self.strip_accents = strip
         self._clean_text = settings.clean_text
-        self._ideographs_apart = settings.tokenize_chinese_chars
+        self.ideographs_apart = settings.tokenize_chinese_chars
         self._cleaned: dict[str, str] = {}
 
     def tokenize(self, text: str) -> list[str]:
@@ -102,7 +102,7 @@ class LibraryBasicTokenizer:
                 return ""
             if characters.is_whitespace(char):
                 return " "
-        if self._ideographs_apart and characters.is_ideograph(char):
+        if self.ideographs_apart and characters.is_ideograph(char):
             return f" {char} "
         return char
 

@@ -251,7 +251,7 @@ def refuse_other_vocab(path: str, known: str, owner: str) -> None:
                 " vocab_file; where other tokens took the place of unused ones"
                 " on purpose, replace it"
             )
-    ours, theirs = (read_settings(p).beyond_casing for p in (path, known))
+    ours, theirs = (read_settings(p).distinctive for p in (path, known))
     for name in sorted({**ours, **theirs}):
         if ours.get(name) != theirs.get(name):
             raise UserError(

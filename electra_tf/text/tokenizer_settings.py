@@ -21,6 +21,7 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
 MARK = "electra_tf"
 ORIGINAL = "original"  # classes of characters of google-research/electra
 LIBRARY = "tokenizers"  # those of Hugging Face's library
+_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +83,22 @@ class TokenizerSettings:
         if self.strips_cased:
             settings["strips_cased"] = True
         return {n: v for n, v in settings.items() if v != plain.get(n)}
+
+    @property
+    def distinctive(self) -> dict[str, Any]:
+        """The settings without those that any folder of transformers has.
+
+        A model may be read with a plain copy of its vocabulary: then special
+        tokens in texts are text, and characters have the original's classes.
+        """
+        usual = ("characters", "max_word_length", "added_tokens")
+        settings = {
+            name: value
+            for name, value in self.beyond_casing.items()
+            if name not in usual
+        }
+        tokens = [t for t in self.added_tokens if t.content not in _SPECIAL]
+        return settings | ({"added_tokens": tokens} if tokens else {})
 
     @property
     def digest(self) -> str:

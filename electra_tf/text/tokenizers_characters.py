@@ -130,7 +130,7 @@ _SPACES = _codes(
     _ranges("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
 )
 # Ideographs. U+2B820 to U+2B91F are missing in the library, too.
-_IDEOGRAPHS = _ranges(
+IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
@@ -179,7 +179,7 @@ def is_punctuation(char: str) -> bool:
 def is_ideograph(char: str) -> bool:
     """Return whether `handle_chinese_chars` puts spaces around a character."""
     code = ord(char)
-    return any(first <= code <= last for first, last in _IDEOGRAPHS)
+    return any(first <= code <= last for first, last in IDEOGRAPHS)
 
 
 def is_accent(char: str) -> bool:
