@@ -23,7 +23,8 @@ from electra_tf.text.graph_normalization import (
     ragged,
 )
 from electra_tf.text.graph_tokenization import GraphTokenizer, GraphWordpiece
-from electra_tf.text.tokenization import load_vocab
+from electra_tf.text.tokenization import load_wordpieces
+from electra_tf.text.tokenizer_settings import read_settings
 
 WINDOWS_AT_ONCE = 32
 
@@ -142,7 +143,9 @@ class LowercaseWordEncoder(tf.Module):
     def __init__(self, vocab_file: str) -> None:
         super().__init__()
         self._normalizer = GraphNormalizer(ideographs_apart=False)
-        self._wordpiece = GraphWordpiece(load_vocab(vocab_file))
+        self._wordpiece = GraphWordpiece(
+            load_wordpieces(vocab_file), read_settings(vocab_file)
+        )
 
     def encode(self, words: tf.Tensor) -> tf.RaggedTensor:
         """From strings [N] to ids [N, (T)]; what is not UTF-8 is left out."""
