@@ -15,6 +15,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import TaskHead
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 _KINDS = {problem: kind for kind, problem in layout.PROBLEMS.items()}
 # Classes whose head some task of this project has.
@@ -165,7 +166,7 @@ def read_max_length(folder: str, positions: int) -> int:
     transformers writes a huge number (1e30) where nothing limits it; the
     model's `positions` always do.
     """
-    path = os.path.join(folder, layout.TOKENIZER_CONFIG)
+    path = os.path.join(folder, TOKENIZER_CONFIG)
     name = "model_max_length"
     stated = files.read_json(path).get(name) if os.path.isfile(path) else None
     if stated is None:

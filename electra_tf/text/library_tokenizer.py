@@ -15,11 +15,8 @@ from electra_tf.text import tokenizers_characters as characters
 from electra_tf.text.tokenization import split_raw_words
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-_SPACES = re.compile(
-    "["
-    + "".join(filter(characters.is_whitespace, map(chr, range(0x3001))))
-    + "]+"
-)
+_SPACES = "".join(filter(characters.is_whitespace, map(chr, range(0x3001))))
+_WORDS = re.compile(f"[^{_SPACES}]+")
 
 
 class LibraryBasicTokenizer:
@@ -47,11 +44,7 @@ class LibraryBasicTokenizer:
         """Split a text at white space and around the commonest marks."""
         if self._clean_text:
             return split_raw_words(text)
-        return self.whitespace_words(text)
-
-    def whitespace_words(self, text: str) -> list[str]:
-        """Split a text at white space alone."""
-        return [word for word in _SPACES.split(text) if word]
+        return _WORDS.findall(text)
 
     def split_word(self, word: str) -> list[str]:
         """Normalize a word of `raw_words` and cut it at punctuation."""
@@ -117,20 +110,25 @@ class AddedTokenSplitter:
         vocab: Mapping[str, int],
     ):
         self._basic = basic_tokenizer
-        self._raw = {
+        self.raw = {
             token.content: token.id
             for token in settings.added_tokens
             if not token.normalized
         }
-        self._normalized = normalized_tokens(settings, basic_tokenizer)
-        self._words = {word: vocab[word] for word in settings.never_split}
-        self._raw_pattern = _alternatives(self._raw)
-        self._normalized_pattern = _alternatives(self._normalized)
+        self.normalized = normalized_tokens(settings, basic_tokenizer)
+        self.words = {word: vocab[word] for word in settings.never_split}
+        self.raw_pattern = _alternatives(self.raw)
+        self.normalized_pattern = _alternatives(self.normalized)
+        # Texts that can be split one by one.
+        spaces = "".join(filter(basic_tokenizer.clean, _SPACES))
+        texts = "".join((*self.raw, *self.normalized))
+        has_spaces = any(map(characters.is_whitespace, texts))
+        self.alone = re.compile("(?s).+" if has_spaces else f"[^{spaces}]+")
 
     def split(self, text: str) -> Iterator[str | int]:
         """Yield ids of tokens and the texts between them, in order."""
-        parts = _cut(text, self._raw_pattern, self._raw)
-        if not self._normalized and not self._words:
+        parts = _cut(text, self.raw_pattern, self.raw)
+        if not self.normalized and not self.words:
             yield from parts
             return
         for part in parts:
@@ -141,31 +139,35 @@ class AddedTokenSplitter:
 
     def _split_rest(self, text: str) -> Iterator[str | int]:
         for part in self._cut_words(text):
-            if isinstance(part, int) or not self._normalized:
+            if isinstance(part, int) or not self.normalized:
                 yield part
             else:
                 text = self._basic.normalize(part)
-                yield from _cut(
-                    text, self._normalized_pattern, self._normalized
-                )
+                yield from _cut(text, self.normalized_pattern, self.normalized)
 
     def _cut_words(self, text: str) -> Iterator[str | int]:
         """Yield ids of words that are never split, and what is between."""
-        if not self._words:
+        if not self.words:
             yield text
             return
-        between: list[str] = []
-        for word in self._basic.whitespace_words(self._basic.clean(text)):
-            number = self._words.get(word)
-            if number is None:
-                number = self._words.get(self._basic.fold(word))
-            if number is None:
-                between.append(word)
-                continue
-            yield " ".join(between)
+        text, start = self._basic.clean(text), 0
+        for first, last, number in self.find_words(text):
+            yield text[start:first]
             yield number
-            between.clear()
-        yield " ".join(between)
+            start = last
+        yield text[start:]
+
+    def find_words(self, text: str) -> Iterator[tuple[int, int, int]]:
+        """Yield start, end and id of cleaned text's words that stay whole."""
+        if not self.words:
+            return
+        for match in _WORDS.finditer(text):
+            word = match.group()
+            number = self.words.get(word)
+            if number is None:
+                number = self.words.get(self._basic.fold(word))
+            if number is not None:
+                yield match.start(), match.end(), number
 
 
 def normalized_tokens(

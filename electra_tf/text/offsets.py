@@ -4,13 +4,16 @@
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from electra_tf.text import tokenizers_characters as library
+from electra_tf.text.library_tokenizer import LibraryBasicTokenizer
+from electra_tf.text.memo import Memo
 from electra_tf.text.tokenization import (
     JOINER,
     BasicTokenizer,
     FullTokenizer,
-    Memo,
     is_accent,
     is_cjk,
     is_punctuation,
@@ -48,17 +51,22 @@ class OffsetTokenizer:
     """
 
     def __init__(self, tokenizer: FullTokenizer):
+        self._tokenizer = tokenizer
         self._basic: BasicTokenizer = tokenizer.basic_tokenizer
         self._wordpiece = tokenizer.wordpiece_tokenizer
         self._drops_accents = bool(
             self._basic.do_lower_case and self._basic.strip_accents
         )
-        self._pieces_of_word = Memo(self._split)
+        split, self._word = self._split, _WORD
+        if tokenizer.splitter:
+            split = self._split_like_library
+            self._word = tokenizer.splitter.alone
+        self._pieces_of_word = Memo(split)
 
     def tokenize(self, text: str) -> list[Piece]:
         """Returns the wordpieces of a text in order."""
         pieces = []
-        for match in _WORD.finditer(text):
+        for match in self._word.finditer(text):
             first = match.start()
             for token, start, end in self._pieces_of_word[match.group()]:
                 pieces.append(Piece(token, first + start, first + end))
@@ -71,6 +79,60 @@ class OffsetTokenizer:
             for word in _words(self._normalize(text, part)):
                 pieces += self._split_word(word, ends)
         return tuple(pieces)
+
+    def _split_like_library(self, text: str) -> tuple[Piece, ...]:
+        splitter, pieces = self._tokenizer.splitter, []
+        ends = library_ends(text, self._tokenizer)
+        start = 0
+        for first, last, token in _matches(splitter.raw_pattern, text):
+            pieces += self._split_between(text, range(start, first), ends)
+            pieces.append(Piece(token, first, last))
+            start = last
+        pieces += self._split_between(text, range(start, len(text)), ends)
+        return tuple(pieces)
+
+    def _split_between(
+        self, text: str, places: range, ends: list[int]
+    ) -> list[Piece]:
+        """Splits what stands between tokens of the raw text."""
+        basic, splitter = self._basic, self._tokenizer.splitter
+        cleaned = [
+            _Character(value, place)
+            for place in places
+            for value in basic.clean(text[place])
+        ]
+        pieces: list[Piece] = []
+        start, cleaned_text = 0, "".join(char.value for char in cleaned)
+        for first, last, number in splitter.find_words(cleaned_text):
+            pieces += self._split_normalized(cleaned[start:first], ends)
+            token = self._tokenizer.inv_vocab[number]
+            pieces.append(_piece(token, cleaned[first:last], ends))
+            start = last
+        return pieces + self._split_normalized(cleaned[start:], ends)
+
+    def _split_normalized(
+        self, chars: list[_Character], ends: list[int]
+    ) -> list[Piece]:
+        """Finds tokens of normalized text; splits what is between."""
+        chars = _fold(chars, self._basic)
+        splitter, pieces, start = self._tokenizer.splitter, [], 0
+        text = "".join(char.value for char in chars)
+        for first, last, token in _matches(splitter.normalized_pattern, text):
+            pieces += self._split_words(chars[start:first], ends)
+            own = [c for c in chars[first:last] if c.value != " "]
+            name = self._tokenizer.inv_vocab[splitter.normalized[token]]
+            pieces.append(_piece(name, own, ends))
+            start = last
+        return pieces + self._split_words(chars[start:], ends)
+
+    def _split_words(
+        self, chars: list[_Character], ends: list[int]
+    ) -> list[Piece]:
+        pieces: list[Piece] = []
+        for word in _whitespace_words(chars):
+            for part in _words(word, library.is_punctuation):
+                pieces += self._split_word(part, ends)
+        return pieces
 
     def _split_word(
         self, word: list[_Character], ends: list[int]
@@ -145,7 +207,10 @@ def _parts(text: str) -> list[list[int]]:
     return parts
 
 
-def _words(chars: list[_Character]) -> list[list[_Character]]:
+def _words(
+    chars: list[_Character],
+    is_punctuation: Callable[[str], bool] = is_punctuation,
+) -> list[list[_Character]]:
     """Sets punctuation marks apart."""
     words: list[list[_Character]] = []
     inside = False  # whether the last word may go on
@@ -158,12 +223,84 @@ def _words(chars: list[_Character]) -> list[list[_Character]]:
     return words
 
 
-def _in_canonical_order(chars: list[_Character]) -> list[_Character]:
+def _in_canonical_order(
+    chars: list[_Character],
+    combining_class: Callable[[str], int] = unicodedata.combining,
+) -> list[_Character]:
     """Orders the marks after each base character as NFD does."""
     keys, base = [], 0
     for char in chars:
-        kind = unicodedata.combining(char.value)
+        kind = combining_class(char.value)
         base += not kind
         keys.append((base, kind))
     order = sorted(range(len(chars)), key=keys.__getitem__)
     return [chars[place] for place in order]
+
+
+# As the library splits text.
+
+
+def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
+    """Returns the end of each character with the accents dropped after."""
+    basic, ends = tokenizer.basic_tokenizer, list(range(1, len(text) + 1))
+    if not basic.strip_accents or text.isascii():
+        return ends
+    barred = set()  # places in tokens of the raw text, which end as they are
+    for first, last, _ in _matches(tokenizer.splitter.raw_pattern, text):
+        barred.update(range(first, last))
+    base = None
+    for place, char in enumerate(text):
+        if place in barred:
+            base = None
+        elif basic.clean(char) and not basic.fold(char):
+            if base is not None:
+                ends[base] = place + 1
+        elif basic.clean(char):
+            base = place
+    return ends
+
+
+def _matches(
+    pattern: re.Pattern | None, text: str
+) -> Iterator[tuple[int, int, str]]:
+    for match in pattern.finditer(text) if pattern else ():
+        yield match.start(), match.end(), match.group()
+
+
+def _whitespace_words(chars: list[_Character]) -> Iterator[list[_Character]]:
+    """Yields what is between white space."""
+    word: list[_Character] = []
+    for char in chars:
+        if not library.is_whitespace(char.value):
+            word.append(char)
+        elif word:
+            yield word
+            word = []
+    if word:
+        yield word
+
+
+def _fold(
+    chars: list[_Character], basic: LibraryBasicTokenizer
+) -> list[_Character]:
+    """Drops accents and lower-cases, as far as the tokenizer does."""
+    if basic.strip_accents:
+        chars = [
+            _Character(value, char.source)
+            for char in chars
+            for value in library.decompose(char.value)
+        ]
+        chars = _in_canonical_order(chars, library.combining_class)
+        chars = [char for char in chars if not library.is_accent(char.value)]
+    if not basic.do_lower_case:
+        return chars
+    return [
+        _Character(value, char.source)
+        for char in chars
+        for value in library.lower(char.value)
+    ]
+
+
+def _piece(token: str, chars: list[_Character], ends: list[int]) -> Piece:
+    sources = [char.source for char in chars]
+    return Piece(token, min(sources), max(ends[source] for source in sources))

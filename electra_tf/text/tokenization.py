@@ -11,6 +11,8 @@ Source: google-research/electra, model/tokenization.py, under the same names
 where no other is said.
 """
 
+from __future__ import annotations
+
 import abc
 import hashlib
 import itertools
@@ -18,12 +20,15 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.text.memo import MEMO_ENTRIES, MEMO_WORD_LENGTH, Memo
 from electra_tf.text.tokenizer_settings import LIBRARY, read_settings
+
+if TYPE_CHECKING:
+    from electra_tf.text.library_tokenizer import AddedTokenSplitter
 
 # The classes of characters that tokenization tells apart.
 
@@ -533,7 +538,8 @@ class FullTokenizer(Tokenizer):
         self.wordpiece_tokenizer = WordpieceTokenizer(
             wordpieces, max_input_chars_per_word=settings.max_word_length
         )
-        self._cut_at_tokens: Callable[[str], Iterable[str | int]] | None = None
+        # Cuts texts at added tokens; None: there are none.
+        self.splitter: AddedTokenSplitter | None = None
         if settings.characters == LIBRARY:
             # It builds on this module.
             from electra_tf.text import library_tokenizer as library
@@ -542,9 +548,9 @@ class FullTokenizer(Tokenizer):
             self.basic_tokenizer = library.LibraryBasicTokenizer(
                 settings, casing[0], strip
             )
-            self._cut_at_tokens = library.AddedTokenSplitter(
+            self.splitter = library.AddedTokenSplitter(
                 settings, self.basic_tokenizer, self.vocab
-            ).split
+            )
         else:
             self.basic_tokenizer = BasicTokenizer(*casing)
         # Two levels: "end/" and "end…" are different raw words that share the
@@ -556,17 +562,17 @@ class FullTokenizer(Tokenizer):
 
     def tokenize(self, text: str | bytes) -> list[str]:
         """Split a text into tokens."""
-        if self._cut_at_tokens:
+        if self.splitter:
             return self.convert_ids_to_tokens(self.encode(text))
         words = self.basic_tokenizer.raw_words(as_text(text))
         return _chain(map(self._pieces_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
         text, ids_of = as_text(text), self._ids_of_word.__getitem__
-        if not self._cut_at_tokens:
+        if not self.splitter:
             return _chain(map(ids_of, self.basic_tokenizer.raw_words(text)))
         ids: list[int] = []
-        for part in self._cut_at_tokens(text):
+        for part in self.splitter.split(text):
             if isinstance(part, int):
                 ids.append(part)
             else:
