@@ -36,10 +36,10 @@ from electra_tf.text.tokenizer_settings import (
 # Words to wordpieces, as `WordpieceTokenizer` does in Python.
 
 _ORIGINAL = TokenizerSettings()
+# A private character: cleaning removes it, and no plain text has it.
+_UNKNOWN = "\ue000"
 # tensorflow-text's limit for one piece, without the joiner.
 _MAX_PIECE_BYTES = 256
-# White space for Python and the library: it is in no word of a text.
-_UNKNOWN = "\u2028"
 
 
 class Pieces(NamedTuple):
@@ -68,6 +68,8 @@ class GraphWordpiece(tf.Module):
     ):
         super().__init__()
         self._longest = settings.max_word_length
+        # Without cleaning a word may have a private character.
+        self.unknown = _UNKNOWN if settings.clean_text else " "
         tokens = _matchable(vocab, settings)
         ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
         self._ids = tf.constant(ids, tf.int32)
@@ -84,7 +86,7 @@ class GraphWordpiece(tf.Module):
         too_long = lengths > self._longest
         words = tf.cond(
             tf.reduce_any(too_long),
-            lambda: tf.where(too_long, _UNKNOWN, words),
+            lambda: tf.where(too_long, self.unknown, words),
             lambda: words,
         )
         return self._split(self._of_words, words)
@@ -107,15 +109,16 @@ class GraphWordpiece(tf.Module):
     def _make_tokenizer(
         self, tokens: list[str], no_pretokenization: bool
     ) -> tf_text.FastWordpieceTokenizer:
+        unknown = self.unknown if no_pretokenization else _UNKNOWN
         # It wants at least one token besides the unknown one: give it one that
         # cannot match either, with the same id.
         return tf_text.FastWordpieceTokenizer(
-            [_UNKNOWN, *tokens, 2 * _UNKNOWN],
+            [unknown, *tokens, 2 * unknown],
             suffix_indicator=JOINER,
             # It counts bytes; no word has more.
             max_bytes_per_word=4 * self._longest,
             token_out_type=tf.int32,
-            unknown_token=_UNKNOWN,
+            unknown_token=unknown,
             no_pretokenization=no_pretokenization,
         )
 
@@ -258,7 +261,7 @@ def plain_characters(
     And of which each becomes one character.
     """
     table = build_table(do_lower_case, strip_accents, True, settings)
-    codes = np.arange(1, _ASKED)
+    codes = np.setdiff1d(np.arange(1, _ASKED), [ord(_UNKNOWN)])
     page, place = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
     rows = table.rows[table.pages[page] + place]
     # Each becomes one character by itself, so that tensorflow-text's offsets,
@@ -403,7 +406,7 @@ class GraphTokenizer(tf.Module):
         words = self.normalizer.split(decoded)
         lengths = words.splits[1:] - words.splits[:-1]
         is_added = words.added >= 0
-        values = tf.where(is_added, _UNKNOWN, words.values)
+        values = tf.where(is_added, self._wordpiece.unknown, words.values)
         pieces = self._wordpiece.split_words(values, lengths)
         # An unknown word is one piece.
         places = tf.gather(pieces.splits[:-1], where(is_added))[:, tf.newaxis]
