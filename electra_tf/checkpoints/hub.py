@@ -15,6 +15,12 @@ from collections.abc import Sequence
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
+from electra_tf.text.huggingface_tokens import (
+    ADDED_TOKENS,
+    SPECIAL_TOKENS_MAP,
+    TOKENIZER,
+)
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 PREFIX = "hf:"
 _MODEL = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^@\s]+))?", re.ASCII)
@@ -22,10 +28,10 @@ _MODEL = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^@\s]+))?", re.ASCII)
 _DESCRIPTIONS = (
     layout.CONFIG,
     layout.VOCAB,
-    layout.TOKENIZER,
-    layout.TOKENIZER_CONFIG,
-    layout.SPECIAL_TOKENS_MAP,
-    "added_tokens.json",
+    TOKENIZER,
+    TOKENIZER_CONFIG,
+    SPECIAL_TOKENS_MAP,
+    ADDED_TOKENS,
     "electra_config.json",
     files.DIGESTS,
 )
