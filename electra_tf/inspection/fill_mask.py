@@ -14,7 +14,8 @@ from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.files import shortened
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining.loading import PretrainedModel
-from electra_tf.text.tokenization import JOINER, MASK
+from electra_tf.text.tokenization import MASK
+from electra_tf.text.wordpiece import JOINER
 
 
 @dataclasses.dataclass(frozen=True)

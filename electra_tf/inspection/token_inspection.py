@@ -30,7 +30,7 @@ from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.masking import MaskingRule, mask_inputs
-from electra_tf.text.tokenization import JOINER
+from electra_tf.text.wordpiece import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
 # What a two-tower generator sees in a token's place when it predicts it.

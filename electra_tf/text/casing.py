@@ -16,6 +16,7 @@ from configure.config import TOKENIZER_HPARAMS, Config
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.text.tokenization import is_bpe
+from electra_tf.text.tokenizer_settings import MARK, ORIGINAL
 
 CASING_FILE = "tokenizer_config.json"
 HPARAM_LABELS = {name: f"hparam {name}" for name in TOKENIZER_HPARAMS}
@@ -35,7 +36,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
 
     Raises:
       UserError: a field is no boolean, or accents are stripped without
-        lower-casing, which no tokenizer of this project does.
+        lower-casing, which the original's tokenizer does not do.
     """
     path = casing_path(vocab_file)
     if not vocab_file or is_bpe(vocab_file) or not files.exists(path):
@@ -52,7 +53,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
         return {}
     lower = stated["do_lower_case"] is not False
     strip = stated["strip_accents"]
-    if strip and not lower:
+    if strip and not lower and MARK in config:
         raise UserError(
             f"{path}: strip_accents is true, but do_lower_case is false;"
             " accents are stripped only from lower-cased text. Set"
@@ -73,7 +74,8 @@ def write_casing(
     Other fields of a file that is there already stay as they are.
     """
     path = casing_path(vocab_file)
-    config: dict[str, Any] = {"tokenizer_class": "ElectraTokenizer"}
+    # Without the mark other settings would be transformers' defaults.
+    config: dict[str, Any] = {MARK: {"version": 1, "characters": ORIGINAL}}
     if files.exists(path):
         config = files.read_json(path)
     config |= _casing(do_lower_case, do_lower_case and strip_accents)

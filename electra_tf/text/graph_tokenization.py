@@ -26,12 +26,13 @@ from electra_tf.text.graph_normalization import (
     utf8_lengths,
     where,
 )
-from electra_tf.text.tokenization import JOINER, UNK
+from electra_tf.text.tokenization import UNK
 from electra_tf.text.tokenizer_settings import (
     LIBRARY,
     TokenizerSettings,
     read_settings,
 )
+from electra_tf.text.wordpiece import JOINER
 
 # Words to wordpieces, as `WordpieceTokenizer` does in Python.
 

@@ -11,7 +11,6 @@ from electra_tf.text import tokenizers_characters as library
 from electra_tf.text.library_tokenizer import LibraryBasicTokenizer
 from electra_tf.text.memo import Memo
 from electra_tf.text.tokenization import (
-    JOINER,
     BasicTokenizer,
     FullTokenizer,
     is_accent,
@@ -20,6 +19,7 @@ from electra_tf.text.tokenization import (
     is_removed,
     is_whitespace,
 )
+from electra_tf.text.wordpiece import JOINER
 
 # No wordpiece has characters on both sides of these.
 _WORD = re.compile(r"[^ \t\r\n]+")

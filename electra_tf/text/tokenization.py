@@ -20,12 +20,13 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.text.memo import MEMO_ENTRIES, MEMO_WORD_LENGTH, Memo
 from electra_tf.text.tokenizer_settings import LIBRARY, read_settings
+from electra_tf.text.wordpiece import WordpieceTokenizer, as_text, chain
 
 if TYPE_CHECKING:
     from electra_tf.text.library_tokenizer import AddedTokenSplitter
@@ -322,15 +323,6 @@ _MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
 _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
 
-def as_text(text: str | bytes) -> str:
-    """Text as `str`, without what is no UTF-8. Source: `convert_to_unicode`."""
-    if isinstance(text, str):
-        return text
-    if isinstance(text, bytes):
-        return text.decode("utf-8", "ignore")
-    raise ValueError(f"Text must be str or bytes, not {type(text).__name__}.")
-
-
 def split_raw_words(text: str) -> list[str]:
     """Splits text at white space and around the commonest marks.
 
@@ -359,7 +351,7 @@ class BasicTokenizer:
         self._splitting = splitting_table(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        return _chain(map(self.split_word, split_raw_words(as_text(text))))
+        return chain(map(self.split_word, split_raw_words(as_text(text))))
 
     def raw_words(self, text: str) -> list[str]:
         """Split a text into words that can be looked at one by one."""
@@ -390,58 +382,6 @@ class BasicTokenizer:
                 part = unicodedata.normalize("NFD", part)
             tokens += part.translate(self._splitting).split()
         return tokens
-
-
-# Words to pieces: greedy longest match against the vocabulary.
-
-JOINER = "##"
-# Longer words are unknown.
-MAX_WORD_LENGTH = 200
-
-
-class WordpieceTokenizer:
-    """Splits words into the longest pieces the vocabulary holds."""
-
-    def __init__(
-        self,
-        vocab: Collection[str],
-        unk_token: str = "[UNK]",
-        max_input_chars_per_word: int = MAX_WORD_LENGTH,
-    ):
-        self.vocab = vocab
-        self.unk_token = unk_token
-        self.max_input_chars_per_word = max_input_chars_per_word
-        # No match can be longer than the longest piece, so the search for one
-        # need not begin at the word's end.
-        self._longest_first = max(map(len, vocab), default=0)
-        continuing = (len(piece) for piece in vocab if piece[:2] == JOINER)
-        self._longest_next = max(continuing, default=0) - len(JOINER)
-
-    def tokenize(self, text: str | bytes) -> list[str]:
-        return _chain(map(self.split_word, as_text(text).split()))
-
-    def split_word(self, word: str) -> list[str]:
-        vocab = self.vocab
-        length = len(word)
-        if length > self.max_input_chars_per_word:
-            return [self.unk_token]
-        if word in vocab:
-            return [word]
-        pieces = []
-        start, prefix, longest = 0, "", self._longest_first
-        while start < length:
-            for end in range(min(length, start + longest), start, -1):
-                piece = prefix + word[start:end]
-                if piece in vocab:
-                    break
-            else:
-                return [self.unk_token]
-            pieces.append(piece)
-            start, prefix, longest = end, JOINER, self._longest_next
-        return pieces
-
-
-_Value = TypeVar("_Value")
 
 
 class Tokenizer(abc.ABC):
@@ -565,19 +505,19 @@ class FullTokenizer(Tokenizer):
         if self.splitter:
             return self.convert_ids_to_tokens(self.encode(text))
         words = self.basic_tokenizer.raw_words(as_text(text))
-        return _chain(map(self._pieces_of_word.__getitem__, words))
+        return chain(map(self._pieces_of_word.__getitem__, words))
 
     def encode(self, text: str | bytes) -> list[int]:
         text, ids_of = as_text(text), self._ids_of_word.__getitem__
         if not self.splitter:
-            return _chain(map(ids_of, self.basic_tokenizer.raw_words(text)))
+            return chain(map(ids_of, self.basic_tokenizer.raw_words(text)))
         ids: list[int] = []
         for part in self.splitter.split(text):
             if isinstance(part, int):
                 ids.append(part)
             else:
                 words = self.basic_tokenizer.raw_words(part)
-                ids += _chain(map(ids_of, words))
+                ids += chain(map(ids_of, words))
         return ids
 
     def _whole_words(self) -> list[str]:
@@ -598,11 +538,7 @@ class FullTokenizer(Tokenizer):
         tokens = self.basic_tokenizer.split_word(word)
         if len(tokens) == 1:  # the usual case; the memo of words remembers it
             return tuple(self.wordpiece_tokenizer.split_word(tokens[0]))
-        return tuple(_chain(map(self._pieces_of_token.__getitem__, tokens)))
+        return tuple(chain(map(self._pieces_of_token.__getitem__, tokens)))
 
     def _encode_word(self, word: str) -> tuple[int, ...]:
         return tuple(self.convert_tokens_to_ids(self._split_word(word)))
-
-
-def _chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:
-    return list(itertools.chain.from_iterable(parts))

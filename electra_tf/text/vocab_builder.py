@@ -18,12 +18,12 @@ from configure.errors import UserError
 from electra_tf.text import tokenization
 from electra_tf.text.stripping import ScriptCounter
 from electra_tf.text.tokenization import (
-    JOINER,
     BasicTokenizer,
     WordpieceTokenizer,
     as_text,
     split_raw_words,
 )
+from electra_tf.text.wordpiece import JOINER, MAX_WORD_LENGTH
 
 # Learning wordpieces by merging the most frequent neighbours.
 
@@ -189,7 +189,7 @@ def build_vocab(
         word: count
         for word, count in counts.items()
         # Longer ones become [UNK], so they have nothing to teach.
-        if 0 < len(word) <= tokenization.MAX_WORD_LENGTH
+        if 0 < len(word) <= MAX_WORD_LENGTH
     }
     if not counts:
         raise UserError(

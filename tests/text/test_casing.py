@@ -54,7 +54,11 @@ def test_the_file_beside_a_vocabulary_states_both_switches(
         ({"do_lower_case": "false"}, "do_lower_case is 'false'; expected true"),
         ({"strip_accents": 0}, "strip_accents is 0; expected true or false"),
         (
-            {"do_lower_case": False, "strip_accents": True},
+            {
+                "electra_tf": {"characters": "original"},
+                "do_lower_case": False,
+                "strip_accents": True,
+            },
             "strip_accents is true, but do_lower_case is false",
         ),
     ],

@@ -1,0 +1,73 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Words to pieces: greedy longest match against a vocabulary.
+
+Source: google-research/electra, model/tokenization.py, under the same names
+where no other is said.
+"""
+
+import itertools
+from collections.abc import Collection, Iterable
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+
+JOINER = "##"
+# Longer words are unknown.
+MAX_WORD_LENGTH = 200
+
+
+class WordpieceTokenizer:
+    """Splits words into the longest pieces the vocabulary holds."""
+
+    def __init__(
+        self,
+        vocab: Collection[str],
+        unk_token: str = "[UNK]",
+        max_input_chars_per_word: int = MAX_WORD_LENGTH,
+    ):
+        self.vocab = vocab
+        self.unk_token = unk_token
+        self.max_input_chars_per_word = max_input_chars_per_word
+        # No match can be longer than the longest piece, so the search for one
+        # need not begin at the word's end.
+        self._longest_first = max(map(len, vocab), default=0)
+        continuing = (len(piece) for piece in vocab if piece[:2] == JOINER)
+        self._longest_next = max(continuing, default=0) - len(JOINER)
+
+    def tokenize(self, text: str | bytes) -> list[str]:
+        return chain(map(self.split_word, as_text(text).split()))
+
+    def split_word(self, word: str) -> list[str]:
+        vocab = self.vocab
+        length = len(word)
+        if length > self.max_input_chars_per_word:
+            return [self.unk_token]
+        if word in vocab:
+            return [word]
+        pieces = []
+        start, prefix, longest = 0, "", self._longest_first
+        while start < length:
+            for end in range(min(length, start + longest), start, -1):
+                piece = prefix + word[start:end]
+                if piece in vocab:
+                    break
+            else:
+                return [self.unk_token]
+            pieces.append(piece)
+            start, prefix, longest = end, JOINER, self._longest_next
+        return pieces
+
+
+def as_text(text: str | bytes) -> str:
+    """Text as `str`, without what is no UTF-8. Source: `convert_to_unicode`."""
+    if isinstance(text, str):
+        return text
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "ignore")
+    raise ValueError(f"Text must be str or bytes, not {type(text).__name__}.")
+
+
+def chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:
+    """Return the elements of all parts in one list."""
+    return list(itertools.chain.from_iterable(parts))
