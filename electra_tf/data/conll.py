@@ -103,6 +103,13 @@ class Dialect:
         return COMMENTS if is_comment else None
 
 
+def _is_doubtful(text: str) -> bool:
+    """Whether a line may be a comment, so that it shows no dialect."""
+    text = text.strip(_BLANKS)
+    patterns = (_KEY_AND_VALUE, _MAY_BE_COMMENT)
+    return text == "#" or any(pattern.match(text) for pattern in patterns)
+
+
 def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
     """Infer the dialect from a file's first lines.
 
@@ -114,10 +121,13 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
     for line in lines:
         text = line.text or ""
         cells = _CELL.findall(text)
-        if not cells or cells[0].startswith(("#", DOCUMENT_START)):
-            last = last if cells else 0
+        if not cells:
+            last = 0
+        if not cells or cells[0] == DOCUMENT_START or _is_doubtful(text):
             continue
         widths.add(len(cells))
+        if cells[0].startswith("#"):
+            continue
         n_conll_u += text.count("\t") == _CONLL_U_COLUMNS - 1
         if cells[0] == str(last + 1):
             n_numbered, last = n_numbered + 1, last + 1

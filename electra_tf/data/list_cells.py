@@ -40,9 +40,22 @@ def read_list(text: str) -> list[Any] | None:
         value = _python_literal(text)
     if isinstance(value, list | tuple | set | frozenset):
         return list(value)
-    if text[0] == "[":
+    if text[0] == "[" and _is_one_pair(text):
         raise UnreadableListError(text)
     return None
+
+
+def _is_one_pair(text: str) -> bool:
+    """Whether the last bracket closes the first, not as in `[x],[y]`."""
+    depth = 0
+    for place, character in enumerate(text, 1):
+        if character == "[":
+            depth += 1
+        elif character == "]":
+            depth -= 1
+        if depth == 0:
+            return place == len(text)
+    return False
 
 
 def _python_literal(text: str) -> Any:

@@ -483,7 +483,10 @@ class RegressionTask(TextTask):
 
 # A whole number, whatever its notation.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
-_NO_LIST = "one label, not a list of them (type multilabel reads lists)"
+_NO_LIST = (
+    "one label, not a list of them (type multilabel reads lists; labels in the"
+    " task's description may be of any form)"
+)
 
 
 def _shown_label(cell: Any) -> str:

@@ -33,7 +33,7 @@ def test_lists_of_python_and_json_are_read(cell, values):
 
 @pytest.mark.parametrize(
     "cell",
-    ["", "[", "x, y", "(x)", "('x')", "{}", "{'a': 1}", "[x", "5", "['x',"],
+    ["", "[", "x, y", "(x)", "('x')", "{}", "{'a': 1}", "[x", "5", "[x],[y]"],
 )
 def test_other_texts_are_no_lists(cell):
     assert read_list(cell) is None

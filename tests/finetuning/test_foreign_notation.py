@@ -144,6 +144,14 @@ def test_quotes_of_tsv_are_text_and_half_a_row_is_reported(describe):
         examples_of(describe, TEXT, "tsv", PANDAS_TSV, strict_rows=True)
 
 
+def test_predict_answers_no_half_of_a_quoted_row(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text(PANDAS_TSV)
+    reads = list(Source(str(path), columns={"text": ["text"]}))
+    assert [r.line for r in reads if r.values is None] == [3, 4]
+    assert [r.line for r in reads if r.values is not None] == [2, 5]
+
+
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
