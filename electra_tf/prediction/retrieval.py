@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from configure.errors import UserError, listed, missing_extra
 from electra_tf import files
-from electra_tf.data import tables
+from electra_tf.data import tables, values
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.row_report import RowReport
@@ -80,11 +80,18 @@ def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
         for line, row in tables.read_objects(path):
             texts = [row[n] for n in _TEXT_KEYS if isinstance(row.get(n), str)]
             if not texts:
+                found = f"the keys {listed(row)}"
+                for key in _TEXT_KEYS:
+                    if row.get(key) is not None:
+                        found = f"{key} is {values.described(row[key])}"
                 raise UserError(
-                    f"{path}:{line}: found the keys {listed(row)}; expected a"
-                    f" text under {' or '.join(_TEXT_KEYS)}"
+                    f"{path}:{line}: found {found}; expected a text under"
+                    f" {' or '.join(_TEXT_KEYS)}"
                 )
-            yield SourcePassage(name, line, str(row.get("id", "")), texts[0])
+            key = "" if row.get("id") is None else row["id"]
+            yield SourcePassage(
+                name, line, values.as_id(key) or str(key), texts[0]
+            )
 
 
 def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:

@@ -159,6 +159,7 @@ def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
     [
         ("a.txt", b"fine\nb\0d", r"a.txt:2: found a byte 0"),
         ("a.jsonl", b'{"text": "a"}\n{', r"a.jsonl:2: .* one JSON object"),
+        ("a.jsonl", b'{"text": 4.5}', r"text is the number 4.5; .*a text und"),
         ("a.json", b'{"data": [{"paragraphs": [{}]}]}', "a.json: data.0.: .*e"),
         ("a.json.gz", b"\x1f\x8b", r"a.json.gz: packed; .*gunzip"),
         ("kept.index", b"text", r"lies among the texts"),
