@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wordpieces with the characters of the text that they come from."""
 
+import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -62,6 +63,7 @@ class OffsetTokenizer:
             split = self._split_like_library
             self._word = tokenizer.splitter.alone
         self._pieces_of_word = Memo(split)
+        self._pieces_of_part = Memo(self._split_part)
 
     def tokenize(self, text: str) -> list[Piece]:
         """Returns the wordpieces of a text in order."""
@@ -75,9 +77,18 @@ class OffsetTokenizer:
     def _split(self, text: str) -> tuple[Piece, ...]:
         ends = self._ends(text)
         pieces: list[Piece] = []
-        for part in _parts(text):
-            for word in _words(self._normalize(text, part)):
-                pieces += self._split_word(word, ends)
+        for places in _parts(text):
+            part = "".join([text[place] for place in places])
+            for token, first, last in self._pieces_of_part[part]:
+                pieces.append(Piece(token, places[first], ends[places[last]]))
+        return tuple(pieces)
+
+    def _split_part(self, part: str) -> tuple[Piece, ...]:
+        """Returns wordpieces with their first and last characters' places."""
+        places = list(range(len(part)))
+        pieces: list[Piece] = []
+        for word in _words(self._normalize(part)):
+            pieces += self._split_word(word, places)
         return tuple(pieces)
 
     def _split_like_library(self, text: str) -> tuple[Piece, ...]:
@@ -154,21 +165,21 @@ class OffsetTokenizer:
     def _ends(self, text: str) -> list[int]:
         """Returns the end of each character with the accents dropped after."""
         ends = list(range(1, len(text) + 1))
-        if not self._drops_accents or text.isascii():
+        if not self._drops_accents or not any(map(_is_dropped, text)):
             return ends
         base = None  # the last character that is neither removed nor dropped
         for place, char in enumerate(text):
-            if is_removed(char):
+            if _kind(char) == _REMOVED:
                 continue
-            if not all(map(is_accent, self._decompose(char.lower()))):
+            if not _is_dropped(char):
                 base = place
             elif base is not None:
                 ends[base] = place + 1
         return ends
 
-    def _normalize(self, text: str, part: list[int]) -> list[_Character]:
-        """Lower-cases a part (places in the text) and drops accents."""
-        chars = [_Character(text[place], place) for place in part]
+    def _normalize(self, part: str) -> list[_Character]:
+        """Lower-cases a part of a text and drops accents."""
+        chars = list(map(_Character, part, range(len(part))))
         if not self._basic.do_lower_case:
             return chars
         # A sigma's small form depends on its neighbours, so the part is
@@ -181,29 +192,49 @@ class OffsetTokenizer:
         chars = [
             _Character(value, char.source)
             for char in chars
-            for value in self._decompose(char.value)
+            for value in _decompose(char.value)
         ]
         kept = _in_canonical_order(chars)
         return [char for char in kept if not is_accent(char.value)]
 
-    @staticmethod
-    def _decompose(text: str) -> str:
-        return unicodedata.normalize("NFD", text)
+
+def _decompose(text: str) -> str:
+    return unicodedata.normalize("NFD", text)
+
+
+# What cleaning makes of a character.
+_REMOVED, _SPACE, _APART, _INSIDE = range(4)
+
+
+@functools.lru_cache(2**16)
+def _kind(char: str) -> int:
+    if is_removed(char):
+        return _REMOVED
+    # `str.split` knows two separators more than cleaning does.
+    if is_whitespace(char) or char.isspace():
+        return _SPACE
+    return _APART if is_cjk(char) else _INSIDE
+
+
+@functools.lru_cache(2**16)
+def _is_dropped(char: str) -> bool:
+    """Whether a character is an accent that lower-casing text loses."""
+    if is_removed(char):
+        return False
+    return all(map(is_accent, _decompose(char.lower())))
 
 
 def _parts(text: str) -> list[list[int]]:
     """Splits at white space and ideographs: places of what cleaning keeps."""
     parts: list[list[int]] = [[]]
     for place, char in enumerate(text):
-        if is_removed(char):
-            continue
-        # `str.split` knows two separators more than cleaning does.
-        if is_whitespace(char) or char.isspace():
-            parts.append([])
-        elif is_cjk(char):
-            parts += [[place], []]
-        else:
+        kind = _kind(char)
+        if kind == _INSIDE:
             parts[-1].append(place)
+        elif kind == _APART:
+            parts += [[place], []]
+        elif kind == _SPACE:
+            parts.append([])
     return parts
 
 
