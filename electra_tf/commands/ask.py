@@ -50,7 +50,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("model", flags.REQUIRED, "DIR", "a trial's folder (squad_model_1)"),
         ("task", None, "NAME", "which task, where the model learned several"),
         ("index", None, "FILE", "default: FOLDER.index"),
-        ("language", "english", "NAME", "of the stemmer; none: no stemming"),
+        (
+            "language",
+            "english",
+            "NAME",
+            "whose stems words get; of another script, those of its largest"
+            " language; none: no stemming",
+        ),
         ("passages", 5, "N", "are read for a question"),
         ("weight", float, "X", "retrieval's, 0 to 1; default: fitted, or 0.5"),
         shared_flags.BATCH_SIZE,

@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import tempfile
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,16 @@ NO_WORD = "no word of the question is in the index"
 _LETTER = rf"(?!\d)(?=[{SPACELESS_LETTERS}])[^\W_]"
 _WORD = re.compile(rf"\S(?:(?!{_LETTER})\S)*\s*")
 _WORDS_OF_A_PASSAGE = re.compile(rf"(?:{_WORD.pattern}){{1,{PASSAGE_WORDS}}}")
+# Whose stems words get of a script that --language is not written in.
+_LANGUAGES = {
+    "ARABIC": "arabic",
+    "ARMENIAN": "armenian",
+    "CYRILLIC": "russian",
+    "DEVANAGARI": "hindi",
+    "GREEK": "greek",
+    "TAMIL": "tamil",
+}
+_SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
 _TEXT_KEYS = ("text", "context", "passage")  # of a line of JSON
 # What an index raises that cannot be used; without bm25s making one says so.
 _UNUSABLE = (zipfile.BadZipFile, KeyError, ValueError, EOFError, ImportError)
@@ -157,8 +168,12 @@ class PassageIndex:
                 f"--language={language}: expected one of {', '.join(known)}"
             )
         self.passages = passages
-        is_stemmed = language != "none"
-        self._stemmer = Stemmer.Stemmer(language) if is_stemmed else None
+        self._stemmers = {
+            name: Stemmer.Stemmer(name)
+            for name in (language, *_LANGUAGES.values())
+            if language != "none"
+        }
+        self._language = language
         self.searcher = searcher or bm25s.BM25()
         if searcher is None:
             terms = [self._split(one.passage) for one in passages]
@@ -180,11 +195,23 @@ class PassageIndex:
     def _split(self, text: str) -> list[str]:
         """Return terms; stop words stay, as a question may have no others."""
         pairs = split_into_terms(text)
-        if self._stemmer is None:
+        if not self._stemmers:
             return [term for term, _ in pairs]
-        words = [term for term, is_word in pairs if is_word]
-        stems = iter(self._stemmer.stemWords(words))
-        return [next(stems) if is_word else term for term, is_word in pairs]
+        return [self._stem(term) if whole else term for term, whole in pairs]
+
+    def _stem(self, word: str) -> str:
+        language = self._language
+        if not word.isascii():
+            language = _stemming_language(word[0], language)
+        return self._stemmers[language].stemWord(word)
+
+
+@functools.lru_cache(2**12)
+def _stemming_language(letter: str, language: str) -> str:
+    """Return whose stems words get that begin with a letter."""
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    of_script = _SAME_SCRIPT.get(language) == script
+    return language if of_script else _LANGUAGES.get(script, language)
 
 
 def open_index(
@@ -206,7 +233,7 @@ def open_index(
         files.check_readable(text)
     digests = {name: files.digest_of(own) for name, own in texts.items()}
     about = {
-        "version": 2,
+        "version": 3,
         "words": VERSION,
         "language": language,
         "files": digests,
