@@ -7,8 +7,15 @@ import importlib
 import sys
 from typing import NoReturn
 
+import electra_tf
 from configure import flags
 
+# The original's programs, in the order of their use.
+PROGRAMS = {
+    "build_pretraining_dataset.py": "pre-training records from raw text",
+    "run_pretraining.py": "pre-train a model, or evaluate one",
+    "run_finetuning.py": "fine-tune a model on tasks, evaluate, predict",
+}
 # Modules of `electra_tf.commands`; a dash may stand for the underscore.
 COMMANDS = {
     "demo": "pre-train a tiny ELECTRA on prose that Python itself carries",
@@ -32,13 +39,28 @@ COMMANDS = {
 }
 
 
+def _help() -> str:
+    """Return the page that names every program and command."""
+    width = max(map(len, PROGRAMS))
+    lines = ["usage: python -m electra_tf COMMAND ...  (COMMAND --help)", ""]
+    lines.append("Pre-training and fine-tuning are programs (PROGRAM --help):")
+    lines += [f"  {name:<{width}} {text}" for name, text in PROGRAMS.items()]
+    lines += ["", "Commands:"]
+    lines += [f"  {name:<{width}} {text}" for name, text in COMMANDS.items()]
+    lines += ["", "help COMMAND   its help", "--version      the version"]
+    return "\n".join(lines)
+
+
 def main() -> NoReturn:
     """Runs the command that the first argument names."""
+    if sys.argv[1:2] == ["help"]:  # `help COMMAND` is `COMMAND --help`.
+        sys.argv[1:] = [*sys.argv[2:3], "--help"]
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if name in ("-h", "--help"):
-        print("usage: python -m electra_tf COMMAND ...  (COMMAND --help)\n")
-        for command, text in COMMANDS.items():
-            print(f"  {command:<20} {text}")
+        print(_help())
+        sys.exit(0)
+    if name == "--version":
+        print(f"electra_tf {electra_tf.__version__}")
         sys.exit(0)
     module = name.replace("-", "_")
     if module not in COMMANDS:

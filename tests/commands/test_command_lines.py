@@ -7,8 +7,10 @@ import pathlib
 
 import pytest
 
+import electra_tf
 from electra_tf import commands
-from electra_tf.__main__ import COMMANDS
+from electra_tf.__main__ import COMMANDS, PROGRAMS
+from tests.conftest import ROOT
 
 
 def command(name):
@@ -23,6 +25,27 @@ def test_the_help_page_names_each_command_there_is(run_python):
         assert callable(module.main) and callable(module.parse_flags), name
     page = run_python("-m", "electra_tf", "--help")
     assert all(f"  {name} " in page.stdout for name in COMMANDS)
+
+
+def test_the_help_page_begins_with_pre_training_and_fine_tuning(run_python):
+    page = run_python("-m", "electra_tf").stdout
+    places = [page.index(f"  {name} ") for name in PROGRAMS]
+    assert "run_pretraining.py" in PROGRAMS and "run_finetuning.py" in PROGRAMS
+    assert places == sorted(places) and places[-1] < page.index("  demo ")
+    assert all((ROOT / name).is_file() for name in PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("help", "usage: python -m electra_tf COMMAND"),
+        ("help score", "usage: python -m electra_tf score"),
+        ("--version", f"electra_tf {electra_tf.__version__}\n"),
+    ],
+)
+def test_help_and_version_are_printed(run_python, words, start):
+    page = run_python("-m", "electra_tf", *words.split())
+    assert page.stdout.startswith(start)
 
 
 def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
