@@ -99,7 +99,7 @@ format: $(READY)
 
 setup: $(READY)
 
-$(READY): requirements.txt requirements-dev.txt
+$(READY): constraints.txt requirements.txt requirements-dev.txt
 	@if [ -z "$(PYTHON)" ] || ! "$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null; then \
 	  echo "error: need Python 3.10, 3.11 or 3.12, found: $$({ $(or $(PYTHON),python3) --version; } 2>/dev/null || echo none)." >&2; \
 	  echo "On Debian or Ubuntu: apt install python3 python3-venv. Installed elsewhere: make PYTHON=/path/to/python3.11 $(or $(MAKECMDGOALS),demo)" >&2; \
@@ -115,8 +115,8 @@ $(READY): requirements.txt requirements-dev.txt
 	elif ! $(PY) -m pip --version >/dev/null 2>&1; then \
 	  "$(PYTHON)" -m venv .venv; fi
 	@echo "Installing TensorFlow and what else is needed into .venv (once; about 3 GB, a few minutes) ..."
-	@$(PY) -m pip install -qq --upgrade pip
-	@$(PY) -m pip install -qq --requirement requirements-dev.txt
+	@$(PY) -m pip install -qq --constraint constraints.txt \
+	  --requirement requirements-dev.txt
 	@touch $@
 
 clean:

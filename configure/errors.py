@@ -23,7 +23,8 @@ def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
     """Words for a package of an extra that cannot be imported."""
     return UserError(
         f"{what} cannot be imported ({error}); install the extra, in the"
-        f' project\'s checkout: pip install ".[{extra}]"'
+        " project's checkout: pip install -c constraints.txt"
+        f' ".[{extra}]"'
     )
 
 
