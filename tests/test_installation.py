@@ -112,6 +112,15 @@ def test_make_and_the_readme_install_what_is_pinned():
     )
 
 
+def test_uninstalling_leaves_no_folder():
+    """pip removes the folders that files of the package were right in."""
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    folders = whole["tool"]["setuptools"]["data-files"]
+    below = {folder for folder in folders if folder != "share/electra_tf"}
+    assert folders["share/electra_tf"]
+    assert below and all(f.startswith("share/electra_tf/") for f in below)
+
+
 @pytest.mark.parametrize("package", ["configure", "electra_tf"])
 def test_type_hints_are_shipped(package):
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
