@@ -174,6 +174,7 @@ class PassageIndex:
             if language != "none"
         }
         self._language = language
+        self._stem = functools.lru_cache(2**16)(self._stem)
         self.searcher = searcher or bm25s.BM25()
         if searcher is None:
             terms = [self._split(one.passage) for one in passages]
