@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TypeVar
 from absl import app, logging
 from absl.flags import argparse_flags
 
+from configure import output
 from configure.config import (
     NAMES,
     Config,
@@ -334,10 +335,13 @@ _GPU_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 def run_program(
     main: Callable[[Parsed], int | None],
     parser: Callable[[Sequence[str]], Parsed] | argparse.ArgumentParser,
+    is_log: bool = True,
 ) -> NoReturn:
     """Runs a program whose users' mistakes are messages, not tracebacks.
 
     `main` gets what `parser` returned, and returns an exit status or None.
+    `is_log`: the program goes on when nobody reads its standard output, which
+    merely reports what it does; else it ends, with status 1.
 
     Exit status: 0 well, 1 a mistake found while running, 2 a mistake on the
     command line, 130 interrupted. Anything but a `UserError` is a bug and
@@ -365,7 +369,8 @@ def run_program(
         with _mistakes_are_messages(1):
             return main(parsed)
 
-    app.run(guarded, flags_parser=parse)
+    with _mistakes_are_messages(1), output.guarded_output(is_log):
+        app.run(guarded, flags_parser=parse)
 
 
 # What the machine refuses, rather than what the program gets wrong.
@@ -373,8 +378,10 @@ _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 
 
 def _fail(message: str, status: int) -> NoReturn:
-    sys.stdout.flush()
-    print(f"error: {message}", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    with contextlib.suppress(OSError):
+        print(f"error: {message}", file=sys.stderr, flush=True)
     if status == TRY_AGAIN:
         os._exit(status)  # TensorFlow would wait for the worker that is lost.
     raise SystemExit(status)
@@ -391,9 +398,12 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
     except BrokenPipeError:
         # The reader of our output went away (`... | head`); Python flushes
         # standard output once more on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        output.discard(sys.stdout)
         raise SystemExit(1) from None
     except OSError as e:
+        if e.errno == errno.ENOSPC and e.filename is None:
+            output.discard(sys.stdout)  # Python would try again at its end.
+            _fail("standard output cannot be written: the disk is full", status)
         if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
             raise
         notes = getattr(e, "__notes__", ())

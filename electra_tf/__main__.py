@@ -38,6 +38,12 @@ COMMANDS = {
     "score": "how likely a model finds texts",
 }
 
+# Their standard output reports what they do; the others' has answers.
+LOGGING = {
+    *("build_vocab", "convert_checkpoint", "demo", "export_model"),
+    *("run_glue", "serve", "study"),
+}
+
 
 def _help() -> str:
     """Return the page that names every program and command."""
@@ -70,7 +76,8 @@ def main() -> NoReturn:
         sys.exit(2)
     command = importlib.import_module(f"electra_tf.commands.{module}")
     del sys.argv[1]
-    flags.run_program(command.main, command.parse_flags)
+    is_log = module in LOGGING
+    flags.run_program(command.main, command.parse_flags, is_log)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import electra_tf
-from configure import flags
+from configure import flags, output
 from configure.config import check_bounds
 from configure.errors import UserError, lines_in_errors, listed
 from electra_tf import files
@@ -387,6 +387,7 @@ def _prepare(options: BuildOptions) -> None:
 
 def _prepare_worker(options: BuildOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends workers.
+    output.outlive_output()
     parent = multiprocessing.parent_process()
 
     def end_with_parent() -> None:

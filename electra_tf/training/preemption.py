@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leaving in order, and in time, when a signal asks for it."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -47,8 +48,7 @@ class PreemptionHandler:
             self.__exit__()
             raise KeyboardInterrupt
         self.signal_number = number
-        # Not print: the signal may have come in the middle of one.
-        os.write(2, b"\nstopping after this step; once more stops at once\n")
+        _tell("stopping after this step; once more stops at once")
 
     def __exit__(self, *unused: object) -> None:
         for number, handler in self._previous.items():
@@ -71,7 +71,19 @@ class PreemptionHandler:
             timer.cancel()
 
     def _leave(self) -> None:
-        text = f"{self._seconds:g} seconds after SIGTERM: leaving as it is"
-        text = f"\n{text}; the same command, without --overwrite, goes on\n"
-        os.write(2, text.encode())
+        _tell(
+            f"{self._seconds:g} seconds after SIGTERM: leaving as it is; the"
+            " same command, without --overwrite, goes on"
+        )
         os._exit(128 + signal.SIGTERM)
+
+
+def _tell(text: str) -> None:
+    """Write a line to standard error, wherever a signal interrupted.
+
+    Not by print, in the middle of which the signal may have come. The reader
+    may have got the same signal and be gone: an error here would be raised in
+    whatever the main thread does, and end it before anything is saved.
+    """
+    with contextlib.suppress(OSError):
+        os.write(2, f"\n{text}\n".encode())
