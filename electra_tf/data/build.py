@@ -19,7 +19,7 @@ import time
 import typing
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -426,7 +426,8 @@ def run_jobs(
         (options,),
     )
     try:
-        running = {pool.submit(_run, options, job): job for job in jobs}
+        with _interrupts_later():
+            running = {pool.submit(_run, options, job): job for job in jobs}
         for done in futures.as_completed(running):
             on_done(running[done], done.result())
     except BrokenProcessPool as error:
@@ -439,6 +440,20 @@ def run_jobs(
             if worker not in others:
                 worker.terminate()
         pool.shutdown()
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold a Ctrl-C back until workers are forked.
+
+    Python runs hooks around a fork, and loses an exception that a signal raises
+    in one of them: the build would go on.
+    """
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _start_method() -> str:

@@ -6,13 +6,19 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from types import FrameType
+
+# Seconds in which SIGTERM comes twice without being meant twice: whoever ends a
+# group of processes reaches this one, and its parent, which passes it on.
+_SAME_REQUEST = 5.0
 
 
 class PreemptionHandler:
     """Turns SIGTERM and SIGINT into a request to stop after this step.
 
-    While active; a second signal stops at once. Some time after SIGTERM the
+    While active; a second signal stops at once, but for a SIGTERM within 5
+    seconds of the first signal. Some time after SIGTERM the
     process ends wherever it is, since whoever sent it will not wait longer:
     every file is whole or absent, and the next start does what is missing.
     """
@@ -20,6 +26,7 @@ class PreemptionHandler:
     def __init__(self, seconds: float = 25.0) -> None:
         """Nothing is installed before `with`."""
         self.signal_number: int | None = None
+        self._requested_at = 0.0
         self._seconds = seconds  # from SIGTERM to the end; 0: as many as needed
         self._previous: dict[int, object] = {}
         self._pipe: tuple[int, int] | None = None
@@ -45,9 +52,13 @@ class PreemptionHandler:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.requested():
+            since = time.monotonic() - self._requested_at
+            if number == signal.SIGTERM and since < _SAME_REQUEST:
+                return
             self.__exit__()
             raise KeyboardInterrupt
         self.signal_number = number
+        self._requested_at = time.monotonic()
         _tell("stopping after this step; once more stops at once")
 
     def __exit__(self, *unused: object) -> None:

@@ -399,3 +399,21 @@ def test_a_missing_beam_is_a_message(build, monkeypatch):
     monkeypatch.delattr("electra_tf.data.beam", raising=False)
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     refused(r"install.*\[beam\]", build, "out", runner="beam")
+
+
+FORK = """
+import os, signal
+from electra_tf.data.build import _interrupts_later
+interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
+os.register_at_fork(after_in_parent=interrupt)
+try:
+    with _interrupts_later():
+        if not os.fork():
+            os._exit(0)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_as_workers_are_forked_is_not_lost(run_python):
+    assert run_python("-c", FORK).stdout == "interrupted\n"
