@@ -4,7 +4,6 @@
 
 import argparse
 import contextlib
-import ctypes
 import dataclasses
 import functools
 import hashlib
@@ -12,24 +11,22 @@ import json
 import multiprocessing
 import os
 import re
-import signal
 import sys
-import threading
 import time
 import typing
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import electra_tf
-from configure import flags, output
+from configure import flags
 from configure.config import check_bounds
 from configure.errors import UserError, lines_in_errors, listed
 from electra_tf import files
-from electra_tf.data import corpora
+from electra_tf.data import corpora, workers
 from electra_tf.data.archives import Limits
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Listing
@@ -345,7 +342,6 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
 # Runs the jobs of a build on worker processes and shows how far they are.
 
 _SECONDS_BETWEEN_REPORTS = 5.0
-PR_SET_PDEATHSIG = 1  # of prctl
 
 
 class Progress:
@@ -386,19 +382,7 @@ def _prepare(options: BuildOptions) -> None:
 
 
 def _prepare_worker(options: BuildOptions) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends workers.
-    output.outlive_output()
-    parent = multiprocessing.parent_process()
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    # A parent that is killed cannot; what its workers wrote on would meet what
-    # the same command writes next. Linux ends them before it is reaped.
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    workers.become_worker()
     _prepare(options)
 
 
@@ -426,7 +410,7 @@ def run_jobs(
         (options,),
     )
     try:
-        with _interrupts_later():
+        with workers.interrupts_later():
             running = {pool.submit(_run, options, job): job for job in jobs}
         for done in futures.as_completed(running):
             on_done(running[done], done.result())
@@ -440,20 +424,6 @@ def run_jobs(
             if worker not in others:
                 worker.terminate()
         pool.shutdown()
-
-
-@contextlib.contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Hold a Ctrl-C back until workers are forked.
-
-    Python runs hooks around a fork, and loses an exception that a signal raises
-    in one of them: the build would go on.
-    """
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _start_method() -> str:

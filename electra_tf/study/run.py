@@ -28,8 +28,8 @@ from typing import Any
 import electra_tf
 from configure.errors import UserError
 from electra_tf import files
-from electra_tf.data.build import PR_SET_PDEATHSIG
 from electra_tf.data.record_checks import told_files
+from electra_tf.data.workers import PR_SET_PDEATHSIG
 from electra_tf.metrics import scorers
 from electra_tf.study.cells import Cell, Study
 

@@ -403,11 +403,11 @@ def test_a_missing_beam_is_a_message(build, monkeypatch):
 
 FORK = """
 import os, signal
-from electra_tf.data.build import _interrupts_later
+from electra_tf.data.workers import interrupts_later
 interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
 os.register_at_fork(after_in_parent=interrupt)
 try:
-    with _interrupts_later():
+    with interrupts_later():
         if not os.fork():
             os._exit(0)
 except KeyboardInterrupt:
