@@ -31,7 +31,12 @@ from electra_tf.text.graph_tokenization import GraphTokenizer
 from electra_tf.text.tokenization import (
     check_tokens,
     check_vocab,
+    load_wordpieces,
     require_wordpiece,
+)
+from electra_tf.text.tokenizer_settings import TokenizerSettings
+from electra_tf.text.tokenizer_settings import (
+    read_settings as read_tokenizer_settings,
 )
 
 _CASING_ARGUMENTS = {
@@ -244,6 +249,8 @@ class Tokenizer(tf_keras.layers.Layer):
         otherwise true.
       strip_accents: with `do_lower_case`; None likewise.
       max_seq_length: L, [CLS] and [SEP] included; longer texts are cut.
+      settings: fields of `TokenizerSettings`, such as added tokens; None: as
+        the files beside the vocabulary state, otherwise the original's.
     """
 
     def __init__(
@@ -253,6 +260,7 @@ class Tokenizer(tf_keras.layers.Layer):
         strip_accents: bool | None = None,
         max_seq_length: int = 128,
         name: str | None = None,
+        settings: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
@@ -264,18 +272,25 @@ class Tokenizer(tf_keras.layers.Layer):
         if isinstance(vocabulary, str | os.PathLike):
             require_wordpiece(vocabulary, "a tokenizer in the graph")
             path = os.fspath(vocabulary)
-            vocab = check_vocab(path)
+            check_vocab(path)
+            wordpieces = load_wordpieces(path)
+            rules = read_tokenizer_settings(path)
         else:
             path = ""
-            vocab = check_tokens("<tokens>", list(vocabulary))
+            wordpieces = check_tokens("<tokens>", list(vocabulary))
+            rules = TokenizerSettings()
+        if settings is not None:
+            rules = TokenizerSettings.from_json(settings)
         given = {"do_lower_case": do_lower_case, "strip_accents": strip_accents}
         casing = resolve_casing(path, given, _CASING_ARGUMENTS)
         self.do_lower_case = casing["do_lower_case"]
         self.strip_accents = casing["strip_accents"]
         self.max_seq_length = max_seq_length
-        tokenizer = GraphTokenizer(vocab, **casing)
+        tokenizer = GraphTokenizer(wordpieces, **casing, settings=rules)
         # Not attributes: 30,000 of Keras's wrapped values.
-        self._vocabulary_of = lambda: list(vocab)
+        self._wordpieces_of = lambda: list(wordpieces)
+        self._settings_of = lambda: rules
+        self._vocabulary_of = lambda: list(rules.with_tokens(wordpieces))
         self._tokenizer_of = lambda: tokenizer
 
     @classmethod
@@ -287,9 +302,10 @@ class Tokenizer(tf_keras.layers.Layer):
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
         # The tokens, since the casing is the model's.
         found = {
-            "vocabulary": list(check_vocab(settings.vocab_file)),
+            "vocabulary": list(load_wordpieces(settings.vocab_file)),
             "do_lower_case": settings.do_lower_case,
             "strip_accents": settings.strip_accents,
+            "settings": read_tokenizer_settings(settings.vocab_file).as_json(),
         }
         return cls(**{**found, **arguments})
 
@@ -360,10 +376,11 @@ class Tokenizer(tf_keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
-            "vocabulary": self.vocabulary,
+            "vocabulary": self._wordpieces_of(),
             "do_lower_case": self.do_lower_case,
             "strip_accents": self.strip_accents,
             "max_seq_length": self.max_seq_length,
+            "settings": self._settings_of().as_json(),
         }
 
     @tf.autograph.experimental.do_not_convert

@@ -51,9 +51,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         config = loaded.config
         self._is_joint = config.joint_prediction
         super().__init__(loaded, task)
-        self._normalizer = GraphNormalizer(
-            config.do_lower_case, config.strip_accents
-        )
+        self._normalizer = self.tokenizer.normalizer
 
     def extra_config(self) -> dict[str, Any]:
         hparams = {name: getattr(self.loaded.config, name) for name in _HPARAMS}

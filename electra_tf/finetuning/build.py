@@ -24,6 +24,7 @@ from electra_tf.optimization import optimizer
 from electra_tf.plan.memory import finetuning_memory
 from electra_tf.text import tokenization
 from electra_tf.text.casing import resolve_casing
+from electra_tf.text.tokenizer_settings import read_settings
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.strategy import rows_of_a_machine, uses_remat
 
@@ -174,6 +175,10 @@ def resolve_start(config: FinetuningConfig) -> Start:
             adopted["vocab_file"] = own
     vocab_file = adopted.get("vocab_file", config.vocab_file)
     adopted |= _casing(config, weights, vocab_file)
+    # The original's way to split words to tag knows no added tokens.
+    has_own_rules = bool(read_settings(vocab_file).distinctive)
+    if has_own_rules and not config.is_stated("fix_tagging_casing"):
+        adopted["fix_tagging_casing"] = True
     now = config.as_dict()
     adopted = {n: v for n, v in adopted.items() if now[n] != v}
     taken = [

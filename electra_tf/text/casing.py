@@ -53,7 +53,8 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
         return {}
     lower = stated["do_lower_case"] is not False
     strip = stated["strip_accents"]
-    if strip and not lower and MARK in config:
+    is_original = (config.get(MARK) or {}).get("characters") == ORIGINAL
+    if strip and not lower and is_original:
         raise UserError(
             f"{path}: strip_accents is true, but do_lower_case is false;"
             " accents are stripped only from lower-cased text. Set"

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from electra_tf import files
@@ -107,6 +108,22 @@ class TokenizerSettings:
             return ""
         text = json.dumps(self.beyond_casing, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fields as JSON can hold them."""
+        return dataclasses.asdict(self) | {
+            "added_tokens": [dataclasses.asdict(t) for t in self.added_tokens],
+            "never_split": list(self.never_split),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "TokenizerSettings":
+        """Return the settings that `as_json` gave."""
+        tokens = [AddedToken(**token) for token in fields["added_tokens"]]
+        words = tuple(fields["never_split"])
+        return cls(
+            **{**fields, "added_tokens": tuple(tokens), "never_split": words}
+        )
 
     def strips(self, do_lower_case: bool, strip_accents: bool) -> bool:
         """Return whether accents are dropped, under these hparams."""

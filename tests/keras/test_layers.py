@@ -449,3 +449,18 @@ def test_fit_on_two_devices_is_fit_on_one(on_two_devices):
     first, second = on_two_devices["dropout"]  # each draws its own
     assert np.isfinite([first, second]).all()
     assert first != pytest.approx(second, abs=1e-3)
+
+
+def test_a_tokenizer_of_transformers_keeps_its_added_tokens(
+    tmp_path, tiny_vocab
+):
+    vocab = tmp_path / "vocab.txt"
+    vocab.write_bytes(pathlib.Path(tiny_vocab).read_bytes())
+    count = len(vocab.read_text().splitlines())
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[E1]": count}))
+    made = Tokenizer(str(vocab), max_seq_length=8)
+    again = Tokenizer.from_config(made.get_config())
+    assert made.vocabulary[count:] == ["[E1]"] == again.vocabulary[count:]
+    for tokenizer in (made, again):
+        ids = tokenizer(tf.constant(["the [E1][MASK]"]))["input_ids"].numpy()
+        assert count in ids and again.vocabulary.index("[MASK]") in ids
