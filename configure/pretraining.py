@@ -162,16 +162,20 @@ class PretrainingConfig(TrainingConfig):
     # ---- Replacements that begin easy, networks that learn apart ----
     # Steps over which the share of replacements that are drawn by token
     # counts falls from 1 to 0 (or unigram_floor); 0: by the generator alone.
+    # An easy start, after Fast-ELECTRA (ICLR 2024).
     unigram_steps: Natural = 0
     unigram_floor: BelowOne = 0.0  # the share does not fall below it
     # Peak rate of the variables that only the generator has; tables that both
-    # networks share keep learning_rate. Default: learning_rate.
+    # networks share keep learning_rate. Default: learning_rate. After Dong et
+    # al., ICML 2023.
     generator_learning_rate: NonNegative | None = None
     # Clip the generator's own gradients by their own norm, and those of the
-    # discriminator and the shared tables by theirs. False: all by one norm.
+    # discriminator and the shared tables by theirs, as DeBERTa's decoupled
+    # training does. False: all by one norm.
     clip_networks_apart: bool = False
     # Weight of a second discriminator loss: the original tokens at the chosen
-    # positions, predicted from the corrupted text; 0: no such head.
+    # positions, predicted from the corrupted text; 0: no such head. After
+    # COCO-LM (2021).
     correction_weight: NonNegative = 0.0
 
     # ---- Extensions (every default keeps what the original does) ----

@@ -84,7 +84,12 @@ def build_optimizer(
 def _multipliers(
     config: Any, names: Sequence[str], own_names: set[str]
 ) -> Mapping[str, float] | None:
-    """Returns variables' rates in multiples of `learning_rate`; None: all 1."""
+    """Returns variables' rates in multiples of `learning_rate`; None: all 1.
+
+    Source: Dong et al., Understand and Modularize Generator Optimization in
+    ELECTRA-style Pretraining (ICML 2023), decoupled optimizers.
+    Differs: one optimizer with two rates; shared tables have the full rate.
+    """
     rate = config.generator_learning_rate
     if rate is None or rate == config.learning_rate:
         return None
@@ -95,7 +100,12 @@ def _multipliers(
 def _clip_groups(
     config: Any, names: Sequence[str], own_names: set[str]
 ) -> Mapping[str, str] | None:
-    """Returns the network by whose norm each variable is clipped, if apart."""
+    """Returns the network by whose norm each variable is clipped, if apart.
+
+    Source: DeBERTa, apps/tasks/rtd_task.py, `decoupled_training`: each network
+    has a trainer, and so a norm, of its own.
+    Differs: one optimizer updates both networks in one pass.
+    """
     if not config.clip_networks_apart:
         return None
     generator, discriminator = NETWORKS

@@ -191,7 +191,8 @@ def draw_exam(
         tokens=tuple(sorted(model.vocab, key=model.vocab.get)),
         facts={
             "seed": seed,
-            "generator": loaded.path,
+            # Not the whole path: two machines' equal exams are equal files.
+            "generator": "/".join(loaded.path.rstrip("/").split("/")[-2:]),
             "generator_step": loaded.global_step,
             "held_out": told_files(found.paths),
             "mask_prob": config.mask_prob,
@@ -241,15 +242,19 @@ def _draw(
     return arrays
 
 
-def sit_exam(model: Any, exam: Exam, batch_size: int) -> dict[str, float]:
+def sit_exam(
+    answer: Callable[..., tf.Tensor], exam: Exam, batch_size: int
+) -> dict[str, float]:
     """Scores a discriminator, by an exact AUC and the loss over real tokens.
+
+    Args:
+      answer: what `discriminator_logits` returns.
 
     Returns:
       For each source `exam_<source>_auc`, `exam_<source>_loss` (nats a token)
       and `exam_<source>_majority_loss`, that of always answering the share of
       replaced tokens.
     """
-    answer = _answers(model)
     real = exam.arrays["input_mask"] > 0
     result: dict[str, float] = {}
     for source in SOURCES:
@@ -276,8 +281,11 @@ def sit_exam(model: Any, exam: Exam, batch_size: int) -> dict[str, float]:
     return result
 
 
-def _answers(model: Any) -> Callable[..., tf.Tensor]:
-    """Returns a graph of a discriminator's logits, float32 [B, L]."""
+def discriminator_logits(model: Any) -> Callable[..., tf.Tensor]:
+    """Returns a graph of a discriminator's logits, float32 [B, L].
+
+    Its arguments are int32 [B, L] ids, mask and segments.
+    """
     spec = tf.TensorSpec([None, None], tf.int32)
 
     @tf.function(autograph=False, input_signature=[spec] * len(_FEATURES))

@@ -384,9 +384,14 @@ class PretrainingRun(Run):
         counts = loop.run(batches, take, config.num_eval_steps)
         result = {**found.result(), **counts}
         if self._exam and self._stage != schedules.GENERATOR:
-            size = config.eval_batch_size
-            result |= exams.sit_exam(self.model, self._exam, size)
+            result |= exams.sit_exam(
+                self._discriminator_logits, self._exam, config.eval_batch_size
+            )
         return result
+
+    @functools.cached_property
+    def _discriminator_logits(self) -> Callable[..., tf.Tensor]:
+        return exams.discriminator_logits(self.model)
 
     @functools.cached_property
     def _exam(self) -> Exam | None:

@@ -283,6 +283,13 @@ def run_ways(run_python):
     [
         {},
         {"uniform_generator": True},  # leaves row-wise embedding gradients
+        {
+            "unigram_steps": 2,
+            "unigram_floor": 0.2,
+            "clip_networks_apart": True,
+            "generator_learning_rate": 1e-4,
+            "correction_weight": 5.0,
+        },
         *marked_heavy(
             {**TWO_STAGE, "two_stage_steps": 1},
             {"uniform_generator": True, "optimizer": "adamw"},
