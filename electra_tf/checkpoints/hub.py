@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from configure.errors import UserError
+from configure.errors import UserError, missing_extra
 from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.text.huggingface_tokens import (
@@ -57,11 +57,7 @@ def fetch(name: str) -> str:
     try:
         from huggingface_hub import constants
     except ImportError as error:
-        raise UserError(
-            f"{name}: models of the hub need huggingface_hub, which is not"
-            " installed. Run pip install 'electra_tf[hub]', or download the"
-            " folder and pass its path."
-        ) from error
+        raise missing_extra(f"{name}: huggingface_hub", "hub", error) from error
     repository, revision = match.groups()
     if constants.HF_HUB_OFFLINE:
         if folder := _cached(repository, revision):

@@ -18,7 +18,7 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.hub import model_name
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.finetuning.registry import TYPES, TaskSpec
+from electra_tf.finetuning.registry import BUILT_IN, TYPES, TaskSpec
 from electra_tf.finetuning.task import Task
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
@@ -27,7 +27,7 @@ from electra_tf.training.checkpointing import read_config
 # off only where they do not fit, and SQuAD's null threshold is 0 there.
 _OF_TRANSFORMERS = {
     "tagging": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
-    "question_answering": {"qa_na_threshold": 0.0},
+    "question_answering": {"qa_na_threshold": 0.0, "answer_offsets": True},
 }
 _SENTENCES = ("classification", "multilabel", "regression")
 _LEAST_LENGTH = 5  # as `max_seq_length` must be
@@ -70,6 +70,8 @@ def head_hparams(weights: Weights, name: str) -> dict[str, Any]:
         names = ("dense_2/", "dense_3/")
         hparams["answerable_classifier"] = has(f"{scope}{names[0]}")
         hparams["answerable_uses_start_logits"] = has(f"{scope}{names[1]}")
+        spec = BUILT_IN.get(name)
+        hparams["answer_offsets"] = not (spec and spec.original)
     if head.as_elsewhere:
         hparams |= _OF_TRANSFORMERS.get(head.kind, {})
     return hparams
