@@ -47,14 +47,14 @@ FREE_HPARAMS = frozenset(
     """
     allow_outside_files data_dir distribution_strategy do_eval do_train
     early_stopping_patience eval_batch_size eval_every_n_steps gcp_project
-    group_eval_by_length iterations_per_loop keep_all_models
-    keep_checkpoint_max log_every_n_steps log_examples max_answer_length
-    model_dir n_best_size n_writes_test num_tpu_cores num_trials on_nonfinite
-    overwrite predict_batch_size preemption_seconds preprocessed_data_dir
-    qa_na_threshold recompute_grad require_gpu results_json results_pkl
-    results_txt run_name save_checkpoints_steps strict strict_rows
-    tfds_data_dir threads tpu_job_name tpu_name tpu_zone
-    use_tfrecords_if_existing use_tpu write_distill_outputs write_test_outputs
+    group_eval_by_length iterations_per_loop keep_all_models keep_checkpoint_max
+    log_every_n_steps log_examples max_answer_length model_dir n_best_size
+    n_writes_test num_tpu_cores num_trials on_nonfinite overwrite
+    predict_batch_size preemption_seconds preprocessed_data_dir qa_na_threshold
+    recompute_grad require_gpu results_json results_pkl results_txt run_name
+    save_checkpoints_steps strict strict_rows tfds_data_dir threads tpu_job_name
+    tpu_name tpu_zone use_tfrecords_if_existing use_tpu vocab_file
+    write_distill_outputs write_test_outputs
     """.split()
 )
 # But its figures do not when these do.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import huggingface_reader
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.build import resolve_start
@@ -211,10 +212,18 @@ def test_a_folder_is_evaluated_and_trained_on(
     config = config_of(folder, task, lines)
     (record,) = runner.run(config, Console())["trials"]
     assert record["results"]["films"]["accuracy"] == pytest.approx(80.0)
-    settings = {"do_train": True, "learning_rate": 0.0, "train_batch_size": 5}
-    config = config_of(folder, task, lines, num_train_epochs=1.0, **settings)
+    again = {"do_train": True, "learning_rate": 0.0, "train_batch_size": 5}
+    again |= {"num_train_epochs": 1.0, "overwrite": False}
+    config = config_of(folder, task, lines, **again)
     (record,) = runner.run(config, Console())["trials"]
     assert record["results"]["films"]["accuracy"] == pytest.approx(80.0)
     loaded = load_finetuned(f"{config.model_dir}_1")
     assert loaded.config.classification_head_layers == 2
     assert Predictor(loaded)(TEXTS)[1]["label"] == given[1]
+    # Another process reads the vocabulary to another temporary file.
+    huggingface_reader._VOCABULARIES.clear()
+    (folder / "vocab.txt").rename(folder / "kept.txt")
+    try:
+        runner.run(config_of(folder, task, lines, num_trials=2, **again))
+    finally:
+        (folder / "kept.txt").rename(folder / "vocab.txt")
