@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.commands import convert_checkpoint
+from electra_tf.modeling.layers import gelu
 from electra_tf.prediction.loading import load_pretrained
 from tests.conftest import refused
 
@@ -177,6 +178,11 @@ def answers_of(folder, inputs, vocab):
         if loaded.lacks_discriminator() is None:
             found["logits"] = model.discriminator_head(hidden)
     scope = f"task_specific/{(weights.contents.tasks or ('',))[0]}"
+    if f"{scope}/hidden/bias" in weights.specs:
+        first = found["hidden"][:, 0] @ weights.read(f"{scope}/hidden/kernel")
+        first = gelu(first + weights.read(f"{scope}/hidden/bias"))
+        logits = first @ weights.read(f"{scope}/dense/kernel")
+        return found | {"logits": logits + weights.read(f"{scope}/dense/bias")}
     layers = {"dense": "logits"}
     if f"{scope}/dense_1/bias" in weights.specs:
         layers = {"dense": "start_logits", "dense_1": "end_logits"}
@@ -195,6 +201,7 @@ def assert_same(folder, found, mask):
         assert "hidden" in names and len(names) == len(found)
         for name in names:
             wanted, real = expected[name], mask.astype(bool)
+            real = real if wanted.shape[:2] == mask.shape else slice(None)
             error = np.abs(np.asarray(found[name])[real] - wanted[real])
             assert (error <= 1e-5 * np.maximum(1, np.abs(wanted[real]))).all()
 
@@ -206,7 +213,7 @@ def test_a_folder_is_computed_as_there(i, saved, inputs, tiny_vocab):
     folder = str(saved / f"computed{i}")
     found = answers_of(folder, inputs, tiny_vocab)
     assert_same(folder, found, inputs["input_mask"])
-    headless = (CLASSIFIER, "ElectraModel", "ElectraForMultipleChoice")
+    headless = ("ElectraModel", "ElectraForMultipleChoice")
     assert (len(found) == 1) is (COMPUTED[i][0] in headless)
 
 

@@ -120,6 +120,76 @@ def find_spans(folder, pairs, out):
     write(out, found)
 
 
+def make_models(cases, vocab):
+    """Saves random models with a tokenizer of a vocabulary."""
+    for case in cases:
+        torch.manual_seed(case["seed"])
+        config = transformers.ElectraConfig(**case["config"])
+        model = getattr(transformers, case["architecture"])(config).eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                noise = torch.randn(parameter.shape)
+                noise *= parameter.shape[-1] ** -0.5
+                parameter.copy_(noise + parameter.mean().round())
+        model.save_pretrained(case["folder"], **case.get("saved", {}))
+        tokenizer = transformers.BertTokenizer(vocab, **case["tokenizer"])
+        tokenizer.save_pretrained(case["folder"])
+
+
+def answer(folder, items, out, step=None):
+    """What a model says of texts, pairs, or lists of words.
+
+    Of each: ids, words' numbers, characters' offsets, and the outputs, a row a
+    window. Without a `step` (wordpieces between windows) there is one window.
+    """
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    model = getattr(transformers, config.architectures[0])
+    model, found = model.from_pretrained(folder).eval(), []
+    # Kernels round by a tensor's alignment, which in a mapped file follows from
+    # the length of the header.
+    for parameter in model.parameters():
+        parameter.data = parameter.data.clone()
+    length = min(tokenizer.model_max_length, config.max_position_embeddings)
+    settings = {"max_length": length, "truncation": True}
+    if step is not None:
+        settings |= {"truncation": "only_second", "padding": True}
+        settings |= {"return_overflowing_tokens": True}
+    for item in items:
+        if step is not None:
+            question = tokenizer(item[0], add_special_tokens=False).input_ids
+            room = length - 3 - len(question)
+            settings["stride"] = max(0, room - step)
+        texts = item if isinstance(item[0], str) else [item[0]]
+        split = not isinstance(item[0], str)
+        encoded = tokenizer(
+            *texts,
+            is_split_into_words=split,
+            return_offsets_mapping=True,
+            return_tensors="pt",
+            **settings,
+        )
+        names = ("input_ids", "attention_mask", "token_type_ids")
+        with torch.no_grad():
+            outputs = model(**{name: encoded[name] for name in names})
+        windows = range(len(encoded["input_ids"]))
+        found.append(
+            {
+                "ids": encoded["input_ids"].tolist(),
+                "mask": encoded["attention_mask"].tolist(),
+                "offsets": encoded["offset_mapping"].tolist(),
+                "words": [encoded.word_ids(i) for i in windows],
+                "sequences": [encoded.sequence_ids(i) for i in windows],
+                **{
+                    name: value.tolist()
+                    for name, value in outputs.items()
+                    if name.endswith(("logits", "last_hidden_state"))
+                },
+            }
+        )
+    write(out, found)
+
+
 def write(path, content):
     """Writes JSON."""
     with open(path, "w", encoding="utf-8") as file:
