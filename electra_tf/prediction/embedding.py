@@ -12,7 +12,7 @@ distances between its sentence vectors.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ from electra_tf.modeling.transformer import Encoder
 from electra_tf.prediction import batch_runner
 from electra_tf.prediction.loading import encoder_of, load
 from electra_tf.text import tokenization
+from electra_tf.text.offsets import OffsetTokenizer, Piece
+from electra_tf.text.wordpiece import JOINER
 from electra_tf.text.words import split_words
 
 SEVERAL = ("words", "none")  # poolings that make several vectors a text
@@ -66,6 +68,7 @@ class Embedder:
         self.encoder, self._tokenizer = encoder, tokenizer
         self.size = encoder.config.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
+        self._offsets = OffsetTokenizer(tokenizer)
         self._cls_id = tokenizer.vocab[tokenization.CLS]
         self._sep_id = tokenizer.vocab[tokenization.SEP]
         self._functions: dict[Any, batch_runner.PackedFunction] = {}
@@ -166,15 +169,32 @@ class Embedder:
         most = self.max_length - 2
         ids: list[int] = []
         words, starts, total = [], [], 0
-        for first, last in split_words(text):
-            pieces = self._tokenizer.encode(text[first:last])
+        for word, pieces in self._words(text):
             total += len(pieces)
             if pieces and len(ids) < most:
-                words.append(text[first:last])
+                words.append(word)
                 starts.append(len(ids) + 1)
                 ids += pieces[: most - len(ids)]
         ids = [self._cls_id, *ids, self._sep_id]
         return _Text(ids, words, starts, total + 2 - len(ids))
+
+    def _words(self, text: str) -> Iterator[tuple[str, list[int]]]:
+        """Yields the words of a text and the ids of their pieces."""
+        if not self._tokenizer.splitter:
+            for first, last in split_words(text):
+                yield text[first:last], self._tokenizer.encode(text[first:last])
+            return
+        # Of other rules than the original's: words follow from the pieces.
+        vocab = self._tokenizer.vocab
+        groups: list[list[Piece]] = []
+        for piece in self._offsets.tokenize(text):
+            if not groups or not piece.token.startswith(JOINER):
+                groups.append([])
+            groups[-1].append(piece)
+        for group in groups:
+            first = min(piece.start for piece in group)
+            last = max(piece.end for piece in group)
+            yield text[first:last], [vocab[piece.token] for piece in group]
 
     def _embedded(
         self, text: _Text, vectors: np.ndarray, pooling: str

@@ -187,7 +187,15 @@ def _check_values(
             isinstance(value, int) and not isinstance(value, bool)
         ):
             shown = [show(v) for v in values if v is not None]
+            if value == "Sequence":
+                value = f"Sequence of {', '.join(_types(content[name]))}"
             refuse_field(path, field, value, " or ".join(shown))
+
+
+def _types(sequence: Mapping[str, Any]) -> list[str]:
+    """Return the types of the parts of a sequence."""
+    parts = sequence.get("normalizers") or sequence.get("pretokenizers") or ()
+    return [str(p.get("type") if isinstance(p, dict) else p) for p in parts]
 
 
 def _check_config(found: TokenizerFiles) -> None:
@@ -202,7 +210,7 @@ def _check_config(found: TokenizerFiles) -> None:
         (SPECIAL_TOKENS_MAP, found.special),
     ):
         for field, expected in SPECIAL_NAMES.items():
-            if field in content:
+            if content.get(field) is not None:
                 token = read_token(name, field, content[field])
                 if token.content != expected:
                     found.refuse(name, field, token.content, repr(expected))

@@ -202,3 +202,18 @@ def test_flags_of_runs_are_refused(transformers_folder):
     finally:
         (folder / "kept.txt").rename(folder / "vocab.txt")
         (folder / "kept.json").rename(folder / "tokenizer.json")
+
+
+def test_an_embedded_text_keeps_its_added_tokens(transformers_folder):
+    _, folder = transformers_folder("reviews", fresh=True)
+    (folder / "tokenizer.json").unlink()
+    path = folder / "tokenizer_config.json"
+    marker = "##s"  # a token of the vocabulary that no text is cut into
+    config = {**read_json(path), "additional_special_tokens": [marker]}
+    path.write_text(json.dumps(config))
+    embedder = Embedder.from_pretrained(str(folder))
+    text = f"the {marker}king,[MASK] of"
+    (pieces,) = embedder.embed([text], pooling="none")
+    expected = embedder._tokenizer.tokenize(text)
+    assert marker in expected and "[MASK]" in expected
+    assert pieces.units == ["[CLS]", *expected, "[SEP]"]

@@ -297,7 +297,7 @@ def sequence(*types):
             {CONFIG: {"added_tokens_decoder": {"5": {"content": "fox"}}}},
             "has id 5; expected 6",
         ),
-        ({WHOLE: {"normalizer": sequence("NFKC", "Lowercase")}}, "'Sequence'"),
+        ({WHOLE: {"normalizer": sequence("NFKC", "Lowercase")}}, "of NFKC, Lo"),
         ({WHOLE: {"normalizer": {"type": "NFKC"}}}, "normalizer.type is 'NFKC"),
         ({WHOLE: {"normalizer": None}}, "normalizer.type is None"),
         ({WHOLE: {"pre_tokenizer": {"type": "Whitespace"}}}, "'Whitespace'"),
