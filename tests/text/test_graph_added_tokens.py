@@ -40,6 +40,7 @@ def check_graph(made, folder, lower, strip, count, seed):  # noqa: F811
         (True, None, True, True, "special"),
         (True, True, True, True, "normalized"),
         (False, True, False, False, "normalized"),
+        (True, False, True, True, "none"),
     ],
 )
 def test_the_graph_gives_the_library_s_ids(folder, setting):  # noqa: F811
