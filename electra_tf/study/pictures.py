@@ -48,9 +48,10 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
     panels = [panel for panel in panels if panel.lines]
     rows = max(1, -(-len(panels) // 3))
     figure = Figure(figsize=(15, 3.6 * rows), layout="constrained")
+    colors: dict[str, str] = {}  # an arm's is the same in all panels
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(rows, 3, place)
-        _draw_panel(axes, panel)
+        _draw_panel(axes, panel, colors)
         axes.set_xscale(scale)
         points = (point for line in panel.lines.values() for point in line)
         places = {point.x for point in points if not math.isnan(point.x)}
@@ -64,11 +65,12 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
     return files.png(figure)
 
 
-def _draw_panel(axes: Any, panel: Panel) -> None:
-    colors: dict[str, str] = {}
+def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
+    labels: set[str] = set()
     for name, points in panel.lines.items():
         arm = name.split("/")[0]
-        label = arm if arm not in colors else None
+        label = arm if arm not in labels else None
+        labels.add(arm)
         color = colors.setdefault(arm, f"C{len(colors) % 10}")
         _draw_arm(axes, sorted(points), color, label)
     points = [point for line in panel.lines.values() for point in line]

@@ -480,6 +480,20 @@ def test_a_line_keeps_collapsed_trials_and_baselines(tmp_path):
     }
 
 
+def test_an_arm_has_one_color_in_all_panels(axes_of):
+    points = [pictures.Point(1.0, 2.0)]
+    panels = [
+        pictures.Panel("", dict.fromkeys(names, points), {})
+        for names in (("a/1", "a/2", "b/1"), ("b/1", "a/1"))
+    ]
+    first, second = axes_of(pictures.draw, panels, "linear")
+    colors = [line.get_color() for line in first.lines]
+    assert colors[0] == colors[1] != colors[2]
+    assert [line.get_color() for line in second.lines] == colors[:0:-1]
+    names = [axes.get_legend_handles_labels()[1] for axes in (first, second)]
+    assert names == [["a", "b"], ["b", "a"]]
+
+
 EXAM = {"exam.npz": ["-m", "electra_tf", "draw_exam", "exam.npz"]}
 
 
