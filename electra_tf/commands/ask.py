@@ -9,7 +9,6 @@ answer is written as JSON, with its file, line, passage and scores.
 """
 
 import argparse
-import glob
 import json
 import os
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_server, serve_model
 from electra_tf.data import tables, values
 from electra_tf.prediction import writer
+from electra_tf.prediction.text_folder import find_texts
 
 DEFAULT_WEIGHT = 0.5
 
@@ -82,7 +82,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> int:
     """Checks what was given, indexes, and only then loads the model."""
     inputs = [*filter(None, (args.questions, args.fit)), args.corpus]
-    inputs += glob.glob(f"{glob.escape(args.corpus)}/**", recursive=True)
+    inputs += find_texts(args.corpus).paths.values()
     writer.check_free(args.output, args.overwrite, inputs)
     from electra_tf.prediction import retrieval
     from electra_tf.prediction.predictor import Predictor

@@ -4,7 +4,6 @@
 
 import contextlib
 import functools
-import glob
 import itertools
 import json
 import logging
@@ -29,6 +28,7 @@ from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 from electra_tf.prediction.predictor import Predictor
+from electra_tf.prediction.text_folder import find_texts
 from electra_tf.text.measured_words import (
     SPACELESS_LETTERS,
     VERSION,
@@ -59,7 +59,7 @@ _SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
 _TEXT_KEYS = ("text", "context", "passage")  # of a line of JSON
 # What an index raises that cannot be used; without bm25s making one says so.
 _UNUSABLE = (zipfile.BadZipFile, KeyError, ValueError, EOFError, ImportError)
-_UNUSABLE += (OSError, RuntimeError)
+_UNUSABLE += (OSError, RuntimeError, TypeError, AttributeError, IndexError)
 
 
 class SourcePassage(NamedTuple):
@@ -223,15 +223,13 @@ def open_index(
     It is read if the texts' digests in it are what they are now, and all its
     parts have their checksums.
     """
-    names = sorted(glob.glob("**", root_dir=place, recursive=True))
-    texts = {name: os.path.join(place, name) for name in names}
-    texts = texts or {os.path.basename(place): place}
-    texts = {n: own for n, own in texts.items() if not os.path.isdir(own)}
+    folder = find_texts(place)
+    for line in folder.report():
+        say(line)
+    texts = folder.paths
     own, whole = (os.path.join(os.path.abspath(p), "") for p in (path, place))
     if own.startswith(whole):
         raise UserError(f"{path}: lies among the texts; choose another --index")
-    for text in texts.values():
-        files.check_readable(text)
     digests = {name: files.digest_of(own) for name, own in texts.items()}
     about = {
         "version": 3,
@@ -255,7 +253,7 @@ def open_index(
 
 
 def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
-    """The index that was kept; None if it is another, or damaged."""
+    """Return the index of a file; None if it is of other texts or damaged."""
     with contextlib.suppress(*_UNUSABLE), zipfile.ZipFile(path) as packed:
         if json.loads(packed.read("about.json")) != about:
             return None
@@ -266,23 +264,59 @@ def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
         with tempfile.TemporaryDirectory() as folder:
             packed.extractall(folder)  # It checks the checksums.
             searcher = bm25s.BM25.load(folder)
-        return PassageIndex(passages, about["language"], searcher)
+        if _is_whole(passages, searcher):
+            return PassageIndex(passages, about["language"], searcher)
     return None
+
+
+def _is_whole(passages: list[SourcePassage], searcher: Any) -> bool:
+    """Return whether the parts of an index fit each other."""
+    data, indices, indptr = (
+        searcher.scores[name] for name in ("data", "indices", "indptr")
+    )
+    terms = searcher.vocab_dict
+    return (
+        all(
+            isinstance(one.passage, str)
+            and isinstance(one.file, str)
+            and isinstance(one.id, str)
+            and (one.line is None or type(one.line) is int)
+            for one in passages
+        )
+        and searcher.scores["num_docs"] == len(passages)
+        and data.shape == indices.shape
+        and np.isfinite(data).all()
+        and indptr[0] == 0
+        and indptr[-1] == len(indices)
+        and (np.diff(indptr) >= 0).all()
+        and (indices >= 0).all()
+        and (indices < len(passages)).all()
+        and all(
+            0 <= place < len(indptr) - 1
+            for term, place in terms.items()
+            if term  # bm25s adds an empty one, which no text has.
+        )
+    )
 
 
 def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
     rows = "".join(f"{json.dumps(passage)}\n" for passage in index.passages)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        files.atomic_file(path, temporary, "Choose another --index.") as file,
-        zipfile.ZipFile(file, "w") as packed,
-    ):
-        index.searcher.save(folder)
-        packed.writestr("about.json", json.dumps(about))
-        packed.writestr("passages.jsonl", rows)
-        for name in os.listdir(folder):
-            packed.write(os.path.join(folder, name), name)
+    place = os.path.dirname(os.path.abspath(path))
+    try:
+        with files.part_folder(path, place) as folder:
+            parts, whole = (os.path.join(folder, n) for n in ("parts", "whole"))
+            index.searcher.save(parts)
+            with zipfile.ZipFile(whole, "w") as packed:
+                packed.writestr("about.json", json.dumps(about))
+                packed.writestr("passages.jsonl", rows)
+                for name in sorted(os.listdir(parts)):
+                    packed.write(os.path.join(parts, name), name)
+            os.replace(whole, path)
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be written: {error.strerror}. Pass another"
+            " --index."
+        ) from error
 
 
 class Asker:

@@ -5,13 +5,16 @@
 
 import collections
 import gzip
+import io
 import json
 import os
 import pathlib
 import shutil
 import sys
 import types
+import zipfile
 
+import numpy as np
 import pytest
 
 from electra_tf.commands import ask
@@ -42,7 +45,6 @@ def folder(tmp_path):
     rows = '{"id": 7, "text": "Bees make honey."}\n\n{"text": "Ice melts."}\n'
     (place / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
     (place / "c.json").write_text(json.dumps(SQUAD))
-    (place / ".hidden").write_bytes(b"\0")
     return place
 
 
@@ -165,7 +167,66 @@ def test_an_index_is_kept_until_a_text_changes_or_it_is_damaged(opened, folder):
     assert "indexed 5 passages" in said[0]
     assert changed.search("castles", 1) == []
     assert not list(folder.parent.glob("*.tmp"))
-    refused("none: no such file", opened, folder / "none")
+    refused("none: cannot be read: No such file", opened, folder / "none")
+
+
+def test_what_an_index_leaves_out_is_reported(opened, folder):
+    (folder / ".hidden").write_bytes(b"\0")
+    (folder / "again").symlink_to("deep")
+    assert opened()[1][:2] == [
+        "Skipped files and folders reached a second time: 1 (again)",
+        "Skipped hidden: 1 (.hidden)",
+    ]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    [
+        ["a.txt", 2, "", 5],
+        ["a.txt", "2", "", "text"],
+        [1, 2, "", "text"],
+        ["a.txt", 2, "", "text", "more"],
+        ["a.txt"],
+        {},
+        None,
+    ],
+)
+def test_an_index_with_forged_passages_is_made_again(opened, folder, passage):
+    first, _ = opened()
+    path = folder.parent / "kept.index"
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    rows = parts["passages.jsonl"].splitlines()
+    rows[1] = json.dumps(passage).encode()
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in parts.items():
+            is_rows = name == "passages.jsonl"
+            packed.writestr(name, b"\n".join(rows) if is_rows else content)
+    again, said = opened()
+    assert "indexed 6 passages" in said[0]
+    assert again.passages == first.passages
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "value"),
+    [("indices", 0, 99), ("indices", 0, -1), ("indptr", 1, 99), ("data", 0, 9)],
+)
+def test_an_index_with_forged_scores_is_made_again(
+    opened, folder, part, place, value
+):
+    opened()
+    path, name = folder.parent / "kept.index", f"{part}.csc.index.npy"
+    with zipfile.ZipFile(path) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    values = np.load(io.BytesIO(parts[name]))
+    values[place] = float("nan") if part == "data" else value
+    forged = io.BytesIO()
+    np.save(forged, values)
+    parts[name] = forged.getvalue()
+    with zipfile.ZipFile(path, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    assert "indexed 6 passages" in opened()[1][0]
 
 
 @pytest.mark.parametrize(

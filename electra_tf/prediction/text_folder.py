@@ -1,0 +1,124 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a folder of texts, and what of the folder is left out."""
+
+import collections
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from configure.errors import UserError, listed
+
+_HIDDEN = "hidden"
+_LINKED = "links within linked folders"
+_REPEATED = "files and folders reached a second time"
+_BROKEN = "broken links"
+_UNREADABLE = "folders that cannot be read"
+_SPECIAL = "pipes, devices and sockets"
+_EMPTY = "empty files"
+
+
+class TextFolder(NamedTuple):
+    """What a walk of a folder finds."""
+
+    paths: dict[str, str]  # name within the folder -> path, sorted
+    skipped: dict[str, list[str]]  # reason -> names
+
+    def report(self) -> Iterator[str]:
+        """Yield a line for each reason to skip entries."""
+        for reason, names in self.skipped.items():
+            yield f"Skipped {reason}: {len(names):,} ({listed(names, 3)})"
+
+
+def find_texts(place: str) -> TextFolder:
+    """Return the regular files below a folder, or the file itself.
+
+    Links to folders are followed once each, and not within a linked folder,
+    so that every walk ends. A pipe or a device would be read without end.
+
+    Raises:
+      UserError: nothing is there, or it is neither a folder nor a file.
+    """
+    place = place.rstrip("/") or "/"
+    try:
+        status = os.stat(place)
+    except OSError as error:
+        raise UserError(f"{place}: cannot be read: {error.strerror}") from None
+    if stat.S_ISREG(status.st_mode):
+        return TextFolder({os.path.basename(place): place}, {})
+    if not stat.S_ISDIR(status.st_mode):
+        raise UserError(f"{place}: expected a folder or a file of texts")
+    walk = _Walk(place)
+    walk.add("", is_linked=False)
+    # What the folder itself holds keeps its name if a link leads to it, too.
+    while walk.folders or walk.links:
+        if walk.folders:
+            walk.enter(*walk.folders.pop())
+        else:
+            walk.add(walk.links.pop(0), is_linked=True)
+    return TextFolder(
+        dict(sorted(walk.paths.items())),
+        {reason: sorted(n) for reason, n in sorted(walk.skipped.items())},
+    )
+
+
+class _Walk:
+    """The state of a walk; names are within the folder that it starts in."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._seen: set[tuple[int, int]] = set()
+        self.paths: dict[str, str] = {}
+        self.skipped: dict[str, list[str]] = collections.defaultdict(list)
+        self.folders: list[tuple[str, bool]] = []  # and if a link led there
+        self.links: list[str] = []
+
+    def add(self, name: str, is_linked: bool) -> None:
+        """Take a file or folder, or note why not."""
+        path = os.path.join(self._place, name)
+        try:
+            status = os.stat(path)
+        except OSError:
+            self.skipped[_BROKEN].append(name)
+            return
+        if reason := _reason_to_skip(status, self._seen):
+            self.skipped[reason].append(name)
+        elif stat.S_ISDIR(status.st_mode):
+            self.folders.append((name, is_linked))
+        else:
+            self.paths[name] = path
+
+    def enter(self, folder: str, is_linked: bool) -> None:
+        """Take the entries of a folder; its links wait."""
+        try:
+            names = sorted(os.listdir(os.path.join(self._place, folder)))
+        except OSError:
+            self.skipped[_UNREADABLE].append(folder)
+            return
+        for name in names:
+            inner = os.path.join(folder, name)
+            if name.startswith("."):
+                self.skipped[_HIDDEN].append(inner)
+            elif not os.path.islink(os.path.join(self._place, inner)):
+                self.add(inner, is_linked)
+            elif is_linked:
+                self.skipped[_LINKED].append(inner)
+            else:
+                self.links.append(inner)
+
+
+def _reason_to_skip(
+    status: os.stat_result, seen: set[tuple[int, int]]
+) -> str | None:
+    """Return why an entry is skipped; add it to `seen` otherwise."""
+    is_file = stat.S_ISREG(status.st_mode)
+    if not is_file and not stat.S_ISDIR(status.st_mode):
+        return _SPECIAL
+    if is_file and not status.st_size:
+        return _EMPTY
+    identity = status.st_dev, status.st_ino
+    if identity in seen:
+        return _REPEATED
+    seen.add(identity)
+    return None
