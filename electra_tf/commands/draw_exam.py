@@ -41,7 +41,11 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "a pre-trained model whose generator draws; the exam has its"
             " vocabulary",
         ),
-        ("vocab_file", None, "FILE", "where no vocabulary lies beside it"),
+        (
+            *("vocab_file", None, "FILE"),
+            "the records' vocabulary, whose tokens must be the generator's;"
+            " default: the one beside the generator",
+        ),
         ("mask_prob", 0.15, "P", "share of the tokens that are chosen"),
         ("seed", 1, "N", "of every draw"),
         ("overwrite", False, "", "replace the file if it exists"),
