@@ -391,7 +391,9 @@ def test_tags_of_words(casing, made, asked, served):
 
 
 def best_of(one):
-    """The best span's score and characters, by transformers' logits.
+    """The best score, and the characters of the spans that have it.
+
+    By transformers' logits; spans of a text that repeats itself are as good.
 
     As in run_qa.py of the 20 best starts and ends of each window; a span counts
     in the window that shows most around its first wordpiece.
@@ -420,7 +422,8 @@ def best_of(one):
                 if j and i <= j < i + 30:
                     span = offsets[i][0], offsets[j][1]
                     spans.append((starts[i] + ends[j], span))
-    return max(spans)
+    score, _ = max(spans)
+    return score, [span for other, span in spans if score - other < 1e-5]
 
 
 @pytest.mark.parametrize("casing", CASINGS)
@@ -435,15 +438,12 @@ def test_answers_to_questions(casing, made, asked, served):
     exported, answered = export(**columns), server(**columns)
     worst = 0.0
     for i in same:
-        score, (start, end) = best_of(theirs[i])
-        ours = answers[i]
-        text = items[i]["context"][start:end]
-        assert (ours["answer"], ours["start"], ours["end"]) == (
-            text,
-            start,
-            end,
-        )
-        assert exported["answer"][i].decode() == answered["answer"][i] == text
+        score, spans = best_of(theirs[i])
+        ours, context = answers[i], items[i]["context"]
+        assert (ours["start"], ours["end"]) in spans
+        texts = {context[start:end] for start, end in spans}
+        assert ours["answer"] in texts and answered["answer"][i] in texts
+        assert exported["answer"][i].decode() in texts
         for found in (ours["score"], exported["score"][i]):
             worst = max(worst, abs(found - score))
         worst = max(worst, abs(answered["score"][i] - score))
