@@ -115,7 +115,7 @@ $(READY): constraints.txt requirements.txt requirements-dev.txt
 	elif ! $(PY) -m pip --version >/dev/null 2>&1; then \
 	  "$(PYTHON)" -m venv .venv; fi
 	@echo "Installing TensorFlow and what else is needed into .venv (once; about 3 GB, a few minutes) ..."
-	@$(PY) -m pip install -qq --constraint constraints.txt \
+	@$(PY) -m pip install -qq --use-pep517 --constraint constraints.txt \
 	  --requirement requirements-dev.txt
 	@touch $@
 

@@ -106,7 +106,9 @@ def test_other_pythons_are_refused(python):
 
 def test_make_and_the_readme_install_what_is_pinned():
     makefile = (ROOT / "Makefile").read_text()
-    assert "pip install -qq --constraint constraints.txt" in makefile
+    assert (
+        "pip install -qq --use-pep517 --constraint constraints.txt" in makefile
+    )
     assert (
         "pip install -c constraints.txt ." in (ROOT / "README.md").read_text()
     )
