@@ -6,7 +6,6 @@ Local work stays free of TensorFlow, whose import takes seconds.
 """
 
 import contextlib
-import datetime
 import glob
 import gzip
 import hashlib
@@ -17,7 +16,6 @@ import math
 import os
 import re
 import shutil
-import socket
 import sys
 import zlib
 from collections.abc import Iterator
@@ -344,53 +342,6 @@ def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
     reason = getattr(error, "strerror", None) or str(error)
     hint = f" {hint}" if hint else ""
     return UserError(f"{path}: cannot be written: {reason}.{hint}")
-
-
-# A folder for one process at a time.
-
-LOCK = "run.lock"
-
-
-@contextlib.contextmanager
-def held(folder: str) -> Iterator[None]:
-    """Holds a folder; an error where another process does, which it names.
-
-    The system's lock, which ends with its process however that ends. Between
-    hosts it is as good as that of the file system they share; where there is
-    none (remote paths, Windows) nothing is held.
-    """
-    path = os.path.join(folder, LOCK)
-    if is_remote(folder) or fcntl is None:
-        yield
-        return
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(file, 200).decode("utf-8", "replace").strip()
-            os.close(file)
-            raise UserError(
-                f"{folder}: {holder or 'another process'} is at work there"
-                f" ({path}). Wait for it, end it, or choose another folder."
-            ) from None
-        except OSError:  # The file system knows no locks.
-            pass
-        # A holder removes the file when it leaves.
-        if exists(path) and os.path.samestat(os.fstat(file), os.stat(path)):
-            break
-        os.close(file)
-    try:
-        now = datetime.datetime.now().isoformat(" ", "seconds")
-        who = f"process {os.getpid()} on {socket.gethostname()} (since {now})"
-        with contextlib.suppress(OSError):  # A full disk is told elsewhere.
-            os.truncate(file, 0)
-            os.pwrite(file, who.encode(), 0)
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            os.remove(path)
-        os.close(file)
 
 
 # Digests: what nothing else in a model's folder tells to be damaged.

@@ -38,6 +38,7 @@ from electra_tf.data.example_writer import (
     JobReport,
     run_job,
 )
+from electra_tf.locks import LOCK, folder_lock
 from electra_tf.text import tokenization
 from electra_tf.text.stripping import stripping_warnings, sum_of_scripts
 
@@ -235,9 +236,11 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     # Laid out for people only at the end: that takes ten times as long, and
     # an unfinished one is written after each job.
     indent = 1 if manifest["complete"] else None
+    # Jobs end in another order each time.
+    jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))
     files.write_atomically(
         os.path.join(directory, MANIFEST_NAME),
-        json.dumps(manifest, indent=indent) + "\n",
+        json.dumps(manifest | {"jobs": jobs}, indent=indent) + "\n",
         temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
     )
 
@@ -281,9 +284,9 @@ def _open_output(
     directory = options.output_dir
     try:
         files.make_directory(directory)
-        names = sorted({*files.list_directory(directory)} - {files.LOCK})
+        names = sorted({*files.list_directory(directory)} - {LOCK})
         if os.access(directory, os.W_OK):
-            held.enter_context(files.held(directory))
+            held.enter_context(folder_lock(directory))
         if options.overwrite:
             for name in filter(_OWN_NAMES.fullmatch, names):
                 files.remove(os.path.join(directory, name))

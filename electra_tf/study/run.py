@@ -30,6 +30,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data.record_checks import told_files
 from electra_tf.data.workers import PR_SET_PDEATHSIG
+from electra_tf.locks import folder_lock
 from electra_tf.metrics import scorers
 from electra_tf.study.cells import Cell, Study
 
@@ -75,7 +76,7 @@ class StudyRun:
         folder, study = self._study.output, self._study
         files.make_directory(folder)
         log = os.path.join(folder, LOG)
-        with files.held(folder), open(log, "ab") as self._log:
+        with folder_lock(folder), open(log, "ab") as self._log:
             if study.tasks:
                 self._link_tasks(folder)
             for number in (signal.SIGTERM, signal.SIGINT):

@@ -18,6 +18,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf import __version__, files
 from electra_tf.checkpoints import formats
+from electra_tf.locks import LOCK, folder_lock
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import (
@@ -257,13 +258,13 @@ class Run:
                 there = tf.io.gfile.exists(path)
                 if self.is_chief and self.config.overwrite and there:
                     self._check_not_needed(path)
-                    with files.held(path):
+                    with folder_lock(path):
                         if remove_run(path, **self.own_files):
                             self.console.line(f"--overwrite: deleted {path}")
                 strategies.gathered(self.strategy, 0)  # Only now others look.
                 tf.io.gfile.makedirs(self.output)
                 if self.is_chief:
-                    stack.enter_context(files.held(path))
+                    stack.enter_context(folder_lock(path))
             except (OSError, tf.errors.OpError) as error:
                 raise UserError(
                     f"model_dir {path} cannot be written: {error}. Choose"
@@ -520,7 +521,7 @@ OWN_NAMES = (
     summaries.TRAIN_LOG,
     summaries.EVAL_LOG,
     REWINDS,
-    files.LOCK,
+    LOCK,
 )
 OWN_PREFIXES = (
     checkpointing.CHECKPOINT_NAME,

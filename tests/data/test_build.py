@@ -18,6 +18,7 @@ import pytest
 from electra_tf import files
 from electra_tf.data import build as building
 from electra_tf.data import build_options, example_writer
+from electra_tf.locks import folder_lock
 from tests.conftest import ROOT, read_json, refused
 
 
@@ -126,8 +127,8 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     assert done and list(folder.glob(".tmp-*"))
     assert not read_json(folder / "manifest.json")["complete"]
     monkeypatch.setattr(example_writer.ExampleWriter, "write", real)
-    with files.held(str(folder)):
-        refused("is at work there", build, "cut", overwrite=True, **settings)
+    with folder_lock(str(folder)):
+        refused("in use by process", build, "cut", overwrite=True, **settings)
     build("cut", **settings)
     assert any("Continuing: 1 of" in line for line in build.said)
     assert [path.stat().st_mtime_ns for path in done] == stamps

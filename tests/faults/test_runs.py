@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf import files
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.locks import LOCK
 from electra_tf.pretraining import runner
 from electra_tf.training.loop import NonFiniteLossError
 from electra_tf.training.preemption import PreemptionHandler
@@ -29,8 +29,8 @@ from tests.training.conftest import start_run  # noqa: F401
 
 HOLDER = """
 import sys, time
-from electra_tf.files import held
-with held(sys.argv[1]):
+from electra_tf.locks import folder_lock
+with folder_lock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -58,9 +58,9 @@ def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
     finally:
         first.kill()
         first.wait()
-    assert (folder / files.LOCK).exists()  # A dead holder holds nothing.
+    assert (folder / LOCK).exists()  # A dead holder holds nothing.
     assert start_run(total=2).train()["global_step"] == 2
-    assert not (folder / files.LOCK).exists()
+    assert not (folder / LOCK).exists()
 
 
 @pytest.fixture

@@ -105,6 +105,7 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
 def test_what_fails_is_named_the_rest_done(said, write_study, finish, tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()
+    (broken / "model.ckpt-1.index").write_text("damaged")
     said["arms"]["broken"] = {"start": str(broken)}
     del said["arms"]["mlm"]
     said |= {"seeds": [1], "against": "electra"}

@@ -1,0 +1,34 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A folder has one process at a time, where its file system has locks."""
+
+import errno
+import fcntl
+import os
+
+from electra_tf.locks import LOCK, folder_lock
+from tests.conftest import refused
+
+
+def test_a_locked_folder_names_its_process(tmp_path):
+    def lock_again():
+        with folder_lock(str(tmp_path)):
+            pass
+
+    with folder_lock(str(tmp_path)):
+        refused(f"in use by process {os.getpid()} on .*run.lock", lock_again)
+    lock_again()
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_a_file_system_without_locks_gets_a_warning(
+    tmp_path, monkeypatch, capsys
+):
+    def without_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", without_locks)
+    with folder_lock(str(tmp_path)):
+        assert (
+            f"WARNING: {tmp_path}: its file system" in capsys.readouterr().out
+        )
