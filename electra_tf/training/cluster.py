@@ -54,7 +54,7 @@ def _addresses(job: str, listed: Any) -> list[str]:
     for address in values:
         port = str(address).rpartition(":")[2]
         is_text = isinstance(address, str) and ":" in address
-        if not (is_text and port.isdecimal() and 0 < int(port) < 2**16):
+        if not (is_text and port.isdecimal() and int(port) < 2**16):
             _refuse(field, address, "an address HOST:PORT")
     return values
 
