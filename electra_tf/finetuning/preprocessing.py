@@ -30,6 +30,7 @@ from electra_tf.text.stripping import (
     stripping_warnings,
 )
 from electra_tf.text.tokenization import is_bpe, vocab_hash
+from electra_tf.text.tokenizer_settings import read_settings
 
 # Examples whose lengths, rounded up to this, are equal count as alike; batches
 # have such lengths where each length costs a compilation.
@@ -403,6 +404,7 @@ class Preprocessor:
             "features": [repr(spec) for spec in self.feature_specs],
             "tasks": [task.fingerprint() for task in tasks],
             "vocabulary": vocab_hash(self._config.vocab_file),
+            "tokenizer": read_settings(self._config.vocab_file).beyond_casing,
             "unicode": unicodedata.unidata_version,
         }
         paths = [task.data_files(split) for task in tasks]

@@ -25,7 +25,11 @@ from typing import TYPE_CHECKING, Any
 from configure.errors import UserError, listed
 from electra_tf import files
 from electra_tf.text.memo import MEMO_ENTRIES, MEMO_WORD_LENGTH, Memo
-from electra_tf.text.tokenizer_settings import LIBRARY, read_settings
+from electra_tf.text.tokenizer_settings import (
+    LIBRARY,
+    digest_of,
+    read_settings,
+)
 from electra_tf.text.wordpiece import WordpieceTokenizer, as_text, chain
 
 if TYPE_CHECKING:
@@ -231,10 +235,11 @@ def is_bpe(vocab_file: str | os.PathLike) -> bool:
 def vocab_hash(path: str) -> str:
     """Return the SHA-256 of the file's bytes, as `sha256sum` prints it.
 
-    Settings beside it that are not the original's change it.
+    Settings next to it change it if they are `distinctive`: a vocabulary in a
+    plain folder of transformers equals its copy.
     """
     digest = _read(path, files.sha256_of)
-    if settings := read_settings(path).digest:
+    if settings := digest_of(read_settings(path).distinctive):
         return hashlib.sha256(f"{digest} {settings}".encode()).hexdigest()
     return digest
 

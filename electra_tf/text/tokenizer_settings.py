@@ -98,16 +98,12 @@ class TokenizerSettings:
             for name, value in self.beyond_casing.items()
             if name not in usual
         }
-        tokens = [t for t in self.added_tokens if t.content not in _SPECIAL]
+        tokens = [
+            dataclasses.asdict(token)
+            for token in self.added_tokens
+            if token.content not in _SPECIAL
+        ]
         return settings | ({"added_tokens": tokens} if tokens else {})
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of `beyond_casing`; empty for the original's settings."""
-        if not self.beyond_casing:
-            return ""
-        text = json.dumps(self.beyond_casing, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as JSON can hold them."""
@@ -132,6 +128,14 @@ class TokenizerSettings:
     def with_tokens(self, vocab: dict[str, int]) -> dict[str, int]:
         """Return a vocabulary with the added tokens that it lacks."""
         return vocab | {token.content: token.id for token in self.added_tokens}
+
+
+def digest_of(settings: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of settings; empty for none."""
+    if not settings:
+        return ""
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def settings_text(settings: TokenizerSettings) -> str | None:

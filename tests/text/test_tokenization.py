@@ -3,10 +3,12 @@
 # ruff: noqa: RUF001 (look-alike letters are the point here)
 """Vocabularies; tokens as recorded, and as plain tokenizers give them."""
 
+import hashlib
 import json
 import pathlib
 import pickle
 import re
+import shutil
 import sys
 import unicodedata
 
@@ -24,7 +26,8 @@ from electra_tf.text.tokenization import (
     open_tokenizer,
     refuse_other_vocab,
 )
-from tests.conftest import FIXTURES, read_json, refused
+from electra_tf.text.tokenizer_settings import read_settings
+from tests.conftest import FIXTURES, ROOT, read_json, refused
 from tests.text import reference_tokenizer
 
 
@@ -371,3 +374,15 @@ def test_without_the_library_its_extra_is_named(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     assert check_vocab(path)["[MASK]"] == 4  # Which needs no library.
     refused(r'pip install .*"\.\[bpe\]"', open_tokenizer, path)
+
+
+def test_a_vocabulary_in_a_plain_folder_of_transformers_equals_its_copy(
+    tmp_path,
+):
+    path = ROOT / "models" / "reference" / "discriminator" / "vocab.txt"
+    copied = shutil.copy(path, tmp_path)
+    assert read_settings(str(path)).added_tokens
+    assert not read_settings(copied).added_tokens
+    expected = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert tokenization.vocab_hash(str(path)) == expected
+    assert tokenization.vocab_hash(copied) == expected
