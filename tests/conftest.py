@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -52,6 +53,9 @@ for name, value in {
     "TF_NUM_INTEROP_THREADS": "2",
 }.items():
     os.environ.setdefault(name, value)
+# A shell that starts the tests in the background has it ignored, and so would
+# the programs that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # The kernels users train with; see electra_tf/__init__.py.
 import electra_tf  # noqa: E402
 

@@ -251,6 +251,6 @@ def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
     assert [row[2] for row in rows] == ["u1", "u2", "u1"]
     one, other = (float(rows[number][3]) for number in (0, 2))
     assert one == pytest.approx(other, rel=1e-5) and rows[0][4] == rows[2][4]
-    assert "texts.jsonl:2: found 7; expected a text" in printed.err
+    assert "texts.jsonl:2: found the number 7; expected" in printed.err
     words = r"texts.jsonl:2: .*--strict"
     refused(words, run, score, "mlm", records, "--strict")
