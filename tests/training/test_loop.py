@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.training import preemption as preemption_module
 from electra_tf.training.loop import (
     EvalLoop,
     LossScale,
@@ -254,7 +255,10 @@ def test_the_schedule_stops_wherever_the_host_has_something_to_do():
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_asks_for_a_stop_and_a_second_one_stops_at_once(number):
+def test_a_signal_asks_for_a_stop_and_a_second_one_stops_at_once(
+    number, monkeypatch
+):
+    monkeypatch.setattr(preemption_module, "_SAME_REQUEST", 0.0)
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), PreemptionHandler() as preemption:
         os.kill(os.getpid(), number)
