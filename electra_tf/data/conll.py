@@ -71,11 +71,13 @@ class Dialect:
       is_numbered: whether a word's line begins with its number, from 1.
       is_conll_u: whether tabs alone part columns, which are ten.
       widths: numbers of cells of words' lines.
+      has_tabs: whether all words' lines have tabs.
     """
 
     is_numbered: bool
     is_conll_u: bool
     widths: frozenset[int]
+    has_tabs: bool
 
     def cells(self, text: str) -> list[str]:
         """Return a line's cells; none for a blank line."""
@@ -88,8 +90,9 @@ class Dialect:
     ) -> str | None:
         """Return the kind of a line that is no word; None for words.
 
-        A "#" is a word if its line has as many cells as other words' lines.
-        `is_first` says whether a sentence may begin with this line.
+        A "#" is a word if its line has as many cells as other words' lines,
+        and tabs if they all do. `is_first` says whether a sentence may begin
+        with this line.
         """
         if self.is_numbered:
             if between := _BETWEEN.fullmatch(cells[0]):
@@ -97,6 +100,8 @@ class Dialect:
             return COMMENTS if cells[0].startswith("#") else None
         text = text.strip(_BLANKS)
         fits = not self.widths or len(cells) in self.widths
+        if self.has_tabs and "\t" not in text:
+            return COMMENTS if _MAY_BE_COMMENT.match(text) else None
         is_comment = (
             _KEY_AND_VALUE.match(text) and (is_first or not fits)
         ) or (_MAY_BE_COMMENT.match(text) and is_first and not fits)
@@ -117,7 +122,7 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
     column is taken for numbers of words.
     """
     widths: set[int] = set()
-    last = highest = n_numbered = n_other = n_conll_u = 0
+    last = highest = n_numbered = n_other = n_conll_u = n_without_tabs = 0
     for line in lines:
         text = line.text or ""
         cells = _CELL.findall(text)
@@ -126,6 +131,7 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
         if not cells or cells[0] == DOCUMENT_START or _is_doubtful(text):
             continue
         widths.add(len(cells))
+        n_without_tabs += "\t" not in text.strip(_BLANKS)
         if cells[0].startswith("#"):
             continue
         n_conll_u += text.count("\t") == _CONLL_U_COLUMNS - 1
@@ -136,7 +142,8 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
             n_other += 1
     is_numbered = highest >= sure_numbers and n_numbered > 2 * n_other
     is_conll_u = is_numbered and 2 * n_conll_u > n_numbered + n_other
-    return Dialect(is_numbered, is_conll_u, frozenset(widths))
+    has_tabs = bool(widths) and n_without_tabs == 0
+    return Dialect(is_numbered, is_conll_u, frozenset(widths), has_tabs)
 
 
 class ConllReader:

@@ -153,6 +153,12 @@ DIALECTS = {
         [["1", "2"], ["7"], ["of", "2-3"]],
         {},
     ),
+    "comments without the tabs of words": (
+        "# newpar\na\tX\n#\tY\n# b c\n#d\tX\n\n# e\nb\tX\n\n",
+        None,
+        [["a", "#", "#d"], ["b"]],
+        {COMMENTS: 3},
+    ),
     "no final line end": ("a X\nb Y", None, [["a", "b"]], {}),
     "a byte order mark": (
         "\ufeff# a = b\nx O\n\n",
