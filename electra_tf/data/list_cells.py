@@ -5,11 +5,17 @@
 import ast
 import io
 import json
+import re
 import tokenize
 import warnings
 from typing import Any
 
 _BRACKETS = {"[": "]", "(": ")", "{": "}"}
+# Python's sets that have no literal, and other containers' calls.
+_SET_CALL = re.compile(r"(?:frozen)?set\((.*)\)", re.DOTALL)
+_OTHER_CALL = re.compile(r"[A-Za-z_][\w.]*\(\s*[\[({'\"].*\)", re.DOTALL)
+# A list that was cut, as in cells of limited length.
+_CUT_LIST = re.compile(r"\[\s*['\"][^\]]*", re.DOTALL)
 # What reading a text as Python raises; TokenError is of cut texts.
 _NO_LITERAL = (
     SyntaxError,
@@ -22,16 +28,21 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """A text in square brackets that is no list of Python or JSON."""
+    """A text that looks like a list and is none of Python or JSON."""
 
 
 def read_list(text: str) -> list[Any] | None:
     """Read a cell such as `['x', 'y']`; None for what is no list.
 
     Tuples and sets of Python are lists, too. Raises UnreadableListError for
-    other texts in square brackets, such as `[x, y]` and NumPy's `['x' 'y']`.
+    other texts in square brackets, such as `[x, y]` and NumPy's `['x' 'y']`,
+    for other containers, such as `array(['x'])`, and for a list without end.
     """
     text = text.strip()
+    if call := _SET_CALL.fullmatch(text):
+        text = call[1].strip() or "[]"
+    elif _OTHER_CALL.fullmatch(text) or _CUT_LIST.fullmatch(text):
+        raise UnreadableListError(text)
     if len(text) < 2 or _BRACKETS.get(text[0]) != text[-1]:
         return None
     try:

@@ -24,6 +24,10 @@ from electra_tf.data.list_cells import UnreadableListError, read_list
         ("[True, None, -1]", [True, None, -1]),
         ("['\\d']", ["\\d"]),
         ("[]", []),
+        ("set()", []),
+        ("frozenset()", []),
+        ("frozenset({'x'})", ["x"]),
+        ("set(['x', 'y'])", ["x", "y"]),
         ("[['x']]", [["x"]]),
     ],
 )
@@ -33,7 +37,20 @@ def test_lists_of_python_and_json_are_read(cell, values):
 
 @pytest.mark.parametrize(
     "cell",
-    ["", "[", "x, y", "(x)", "('x')", "{}", "{'a': 1}", "[x", "5", "[x],[y]"],
+    [
+        "",
+        "[",
+        "x, y",
+        "f(x)",
+        "set(x)",
+        "(x)",
+        "('x')",
+        "{}",
+        "{'a': 1}",
+        "[x",
+        "5",
+        "[x],[y]",
+    ],
 )
 def test_other_texts_are_no_lists(cell):
     assert read_list(cell) is None
@@ -41,7 +58,18 @@ def test_other_texts_are_no_lists(cell):
 
 @pytest.mark.parametrize(
     "cell",
-    ["['x' 'y']", "[x, y]", "[1 2]", "['x',\n y]", "[nan]", "[x for x in y]"],
+    [
+        "['x' 'y']",
+        "[x, y]",
+        "[1 2]",
+        "['x',\n y]",
+        "[nan]",
+        "[x for x in y]",
+        "array(['x'], dtype=object)",
+        "dict_keys(['x', 'y'])",
+        "['x', 'y",
+        "['x', ...",
+    ],
 )
 def test_what_looks_like_a_list_and_is_none_is_refused(cell):
     with pytest.raises(UnreadableListError):
@@ -63,6 +91,6 @@ def test_any_text_is_a_list_none_or_refused(text):
         try:
             values = read_list(cell)
         except UnreadableListError:
-            assert cell.strip().startswith("[")
+            assert "[" in cell or "(" in cell
         else:
             assert values is None or isinstance(values, list)
