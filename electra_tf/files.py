@@ -440,6 +440,16 @@ def _blocks(path: str, size: int) -> Iterator[bytes]:
         raise UserError(f"{path}: cannot be read: {reason}") from error
 
 
+def _refuse_utf_16(path: str, start: bytes) -> None:
+    """Raise a UserError if a text begins as UTF-16, which Excel writes."""
+    is_marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if is_marked or (len(start) > 3 and 3 * start.count(0) > len(start)):
+        raise UserError(
+            f"{path}:1: found UTF-16, {start[:8]!r}; expected text in UTF-8."
+            " Convert the file (iconv -f UTF-16 -t UTF-8 FILE)."
+        )
+
+
 def read_text(path: str) -> str:
     """A whole file in UTF-8."""
     check_readable(path)
@@ -449,6 +459,7 @@ def read_text(path: str) -> str:
             f" {MAX_TEXT_BYTES:,}."
         )
     raw = read_bytes(path)
+    _refuse_utf_16(path, raw[:1024])
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -536,6 +547,7 @@ class LineReader:
                 yield Line(number, None, found, "a line")
                 continue
             if number == 1:
+                _refuse_utf_16(self.path, raw)
                 raw = raw.removeprefix(_BYTE_ORDER_MARK)
             raw = raw.rstrip(b"\r\n")
             try:

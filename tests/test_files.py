@@ -92,6 +92,14 @@ def lines(tmp_path):
     return read
 
 
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"]
+)
+def test_text_in_utf_16_is_refused_by_name(lines, encoding):
+    message = r"a\.txt:1: found UTF-16.*expected text in UTF-8.*iconv"
+    refused(message, lines, "a\tx\nb\ty\n".encode(encoding))
+
+
 def test_lines_end_at_newlines_and_bad_ones_have_a_reason(lines, monkeypatch):
     found, reader = lines("\ufeffa\u2028b\r\n\nc".encode())
     assert [line.text for line in found] == ["a\u2028b", "", "c"]

@@ -323,7 +323,12 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
         raise UserError(f"{path}: {error}; expected {_SQUAD_FORM}") from error
     articles = document.get("data") if isinstance(document, dict) else None
     if not isinstance(articles, list):
-        raise UserError(f"{path}: no list under data; expected {_SQUAD_FORM}")
+        found = "no list under data"
+        if articles is not None:
+            found = f"data is {values.described(articles)}"
+        elif not isinstance(document, dict):
+            found = f"the file holds {values.described(document)}"
+        raise UserError(f"{path}: {found}; expected {_SQUAD_FORM}")
     return text, articles
 
 

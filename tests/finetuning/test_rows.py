@@ -305,8 +305,10 @@ def test_impossible_questions_have_no_place(qa_task):
     ("text", "message"),
     [
         ('{"data":\n [,', r"train.json:2: malformed JSON at character 3"),
-        ("[]", "no list under data"),
-        ('{"data": 3}', "no list under data"),
+        ("[]", r"train.json: the file holds a list \[\]; expected a SQuAD"),
+        ("{}", "no list under data"),
+        ('{"data": 3}', "data is the number 3"),
+        ('{"data": []}'.encode("utf-16"), "train.json:1: found UTF-16"),
         (b'{"data": "\xff"}', r"train.json:1: byte 10 is not UTF-8"),
         ('{"data": []}', "no usable question in its train split"),
     ],
