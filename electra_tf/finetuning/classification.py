@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +20,13 @@ from electra_tf.data import list_cells, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import model
 from electra_tf.finetuning.row_report import explains_bad_rows
-from electra_tf.finetuning.task import Columns, Example, Task, is_whole
+from electra_tf.finetuning.task import (
+    Columns,
+    Example,
+    Task,
+    is_whole,
+    refuse_equal_labels,
+)
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 
@@ -316,7 +321,7 @@ class ClassificationTask(TextTask):
                 labels.update(self._split_cell(cell.value))
             except BadLabelError as problem:  # Else reported when it is read.
                 problems.append((cell, f"{problem}"))
-        self._refuse_equal_labels(sorted(labels))
+        refuse_equal_labels(self.name, sorted(labels))
         if len(labels) < self._FEWEST:
             for cell, expected in problems:
                 self._report_label(cell, expected)
@@ -326,24 +331,6 @@ class ClassificationTask(TextTask):
                 f" {self._FEWEST} are needed"
             )
         return sorted(labels)
-
-    def _refuse_equal_labels(self, labels: Iterable[str]) -> None:
-        """Raises for two labels of one meaning, such as "1" and "1.0"."""
-        by_meaning: dict[str, str] = {}
-        for label in labels:
-            meaning = label.strip()
-            how = "by spaces alone"
-            if number := _WHOLE_NUMBER.fullmatch(meaning):
-                meaning, how = number[1], "as numbers in their notation alone"
-            elif meaning.lower() in ("true", "false"):
-                meaning, how = meaning.lower(), "in upper and lower case alone"
-            first = by_meaning.setdefault(meaning, label)
-            if first != label:
-                raise UserError(
-                    f"task {self.name}: its labels {first!r} and {label!r}"
-                    f" differ {how}. Write them alike, or list the labels"
-                    " under labels in the task's description"
-                )
 
     def _split_cell(self, cell: Any) -> list[str]:
         label = _label_text(cell)
@@ -481,8 +468,6 @@ class RegressionTask(TextTask):
         return [min(numbers), max(numbers)]
 
 
-# A whole number, whatever its notation.
-_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
 _NO_LIST = (
     "one label, not a list of them (type multilabel reads lists; labels in the"
     " task's description may be of any form)"

@@ -19,7 +19,12 @@ from electra_tf.data import conll, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.model import TaggingHead
 from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
-from electra_tf.finetuning.task import Example, Task, is_whole
+from electra_tf.finetuning.task import (
+    Example,
+    Task,
+    is_whole,
+    refuse_equal_labels,
+)
 from electra_tf.metrics import scorers
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import (
@@ -277,6 +282,8 @@ class TaggingTask(Task):
             for split in splits:
                 for sentence in self._read(split):
                     labels.update(self._labels_of(sentence))
+            if self.is_token_level:
+                refuse_equal_labels(self.name, sorted(labels))
             labelled = [s for s in splits if self.spec.labelled(s)]
             if not labels and labelled:
                 paths = ", ".join(map(self._path, labelled))

@@ -42,6 +42,29 @@ def is_whole(text: str) -> bool:
     return not re.search("[\ud800-\udfff]", text)
 
 
+# A whole number, whatever its notation.
+_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
+
+
+def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
+    """Raise a UserError for two labels of one meaning, such as "1", "1.0"."""
+    by_meaning: dict[str, str] = {}
+    for label in labels:
+        meaning = label.strip()
+        how = "by spaces alone"
+        if number := _WHOLE_NUMBER.fullmatch(meaning):
+            meaning, how = number[1], "as numbers in their notation alone"
+        elif meaning.lower() in ("true", "false"):
+            meaning, how = meaning.lower(), "in upper and lower case alone"
+        first = by_meaning.setdefault(meaning, label)
+        if first != label:
+            raise UserError(
+                f"task {task_name}: its labels {first!r} and {label!r} differ"
+                f" {how}. Write them alike, or list the labels under labels in"
+                " the task's description"
+            )
+
+
 @dataclasses.dataclass(kw_only=True)
 class Example:
     """One example of a task, as read."""

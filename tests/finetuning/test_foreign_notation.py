@@ -268,6 +268,13 @@ def test_labels_of_one_meaning_are_refused(describe, first, second, how):
     refused(f"differ {how} alone", examples_of, describe, TEXT, "csv", text)
 
 
+def test_classes_of_words_of_one_meaning_are_refused(describe):
+    spec = {"type": "tagging", "tags": "words"}
+    text = _json_rows({"words": ["a", "b"], "tags": [1, "1.0"]})
+    message = "'1' and '1.0' differ as numbers"
+    refused(message, examples_of, describe, spec, "jsonl", text)
+
+
 @pytest.mark.parametrize("labels", ["01", "1.5", "1.50", "A1", "\u0661"])
 def test_labels_of_other_meanings_are_classes(describe, labels):
     text = f"text,label\na,1\nb,{labels}\n"
