@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -82,6 +81,11 @@ class Exam:
     @classmethod
     def read(cls, path: str) -> "Exam":
         """Reads the file; a UserError unless it is whole and unchanged."""
+        if not files.exists(path):
+            raise UserError(
+                f"exam: {path}: no such file. Pass --exam=FILE.npz, a file that"
+                " draw_exam wrote."
+            )
         content = files.read_bytes(path)
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as found:
@@ -93,15 +97,12 @@ class Exam:
                 facts=about["facts"],
             )
             digest = about["digest"]
-        except (
-            EOFError,
-            KeyError,
-            TypeError,
-            ValueError,
-            zipfile.BadZipFile,
-        ) as error:
+        # Each damaged byte of an archive raises an error of a kind of its own:
+        # zlib's, zipfile's, NotImplementedError, OSError, ...
+        except Exception as error:
             raise UserError(
-                f"{path}: expected a file of draw_exam ({error!r}). {_REMEDY}"
+                f"{path}: not a file of draw_exam, or corrupt"
+                f" ({type(error).__name__}). {_REMEDY}"
             ) from error
         if exam.digest != digest:
             raise UserError(

@@ -160,19 +160,39 @@ def changed_labels(content):
     return packed.getvalue()
 
 
+def flipped_bits(content):
+    """Damages the compressed data of the first array, as zlib reports it."""
+    start = content.index(b".npy") + 40
+    return content[:start] + bytes(200) + content[start + 200 :]
+
+
+def unknown_compression(content):
+    """States a method of compression that zipfile does not know."""
+    entry = bytearray(content)
+    entry[entry.index(b"PK\x01\x02") + 10] = 99
+    return bytes(entry)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda content: content[:-40], "expected a file of draw_exam"),
-        (lambda content: b"{}", "expected a file of draw_exam"),
+        (lambda content: content[:-40], "not a file of draw_exam, or corrupt"),
+        (lambda content: b"{}", "not a file of draw_exam, or corrupt"),
+        (flipped_bits, "not a file of draw_exam, or corrupt"),
+        (unknown_compression, "not a file of draw_exam, or corrupt"),
         (changed_labels, "it was changed or is corrupt"),
     ],
-    ids=["cut", "other", "changed"],
+    ids=["cut", "other", "flipped", "compression", "changed"],
 )
 def test_a_damaged_exam_is_refused(exam_file, tmp_path, change, words):
     path = tmp_path / "exam.npz"
     path.write_bytes(change(exam_file.read_bytes()))
     refused(words, Exam.read, str(path))
+
+
+def test_a_missing_exam_is_named_with_its_flag(tmp_path):
+    path = str(tmp_path / "exam.npz")
+    refused("exam: .*exam.npz: no such file. Pass --exam", Exam.read, path)
 
 
 def test_more_rows_than_are_held_out_are_refused(draw):
