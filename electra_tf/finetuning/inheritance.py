@@ -93,7 +93,8 @@ def with_inherited_heads(
         if problem and not is_training:
             raise UserError(f"{weights.path}: {problem}")
         if problem:
-            notes.append(f"{task.name}: a fresh head; {problem}")
+            reason = f"{weights.path}: {problem}"
+            notes.append(f"{task.name}: a fresh head is trained. {reason}")
             continue
         tensors |= _tensors(weights, name, task, order)
         held[task.name] = task.head
