@@ -74,6 +74,17 @@ def fetch(name: str) -> str:
         return _copy_or_error(name, repository, revision, error)
 
 
+def hub_hint(path: str) -> str:
+    """Returns a sentence for a missing path that may name a model of the hub.
+
+    transformers takes OWNER/NAME, here it is a path; empty for other paths.
+    """
+    name = PREFIX + path
+    if not _MODEL.fullmatch(name) or files.exists(os.path.dirname(path)):
+        return ""
+    return f" For the model of the Hugging Face hub, pass {name}."
+
+
 def model_name(path: str) -> str:
     """Returns the name of the model in a folder: NAME for one of the cache."""
     path = os.path.abspath(path)

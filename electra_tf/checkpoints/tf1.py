@@ -16,6 +16,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints.contents import DELTA_TABLE, TABLE
+from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.weights import (
     TensorSpec,
     Weights,
@@ -156,7 +157,8 @@ def _no_index_message(path: str, prefix: str) -> str:
         where = directory or "this directory"
         return f"{message} Nearest in {where}{others}: {', '.join(near)}."
     if not tf.io.gfile.isdir(directory or "."):
-        return f"{message} There is no directory {directory}."
+        message = f"{message} There is no directory {directory}."
+        return message + hub_hint(path)
     return message
 
 

@@ -33,6 +33,7 @@ from configure.pretraining import (
 )
 from electra_tf import files
 from electra_tf.checkpoints.formats import check_same_model, placed
+from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan import memory_curve
@@ -223,7 +224,10 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     with contextlib.suppress(UserError):
         start = start and placed(start)
     if start and not any(map(files.exists, (start, f"{start}.index"))):
-        yield f"init_checkpoint {start}: no such folder or checkpoint"
+        yield (
+            f"init_checkpoint {start}: no such folder or checkpoint."
+            + hub_hint(start)
+        )
     before = os.path.join(folder, "config.json")
     is_begun = all(map(files.exists, (before, f"{folder}/checkpoint")))
     if is_begun and not config.overwrite:

@@ -18,6 +18,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.weights import assign, with_one_segment
 from electra_tf.finetuning.described import (
     make_config,
@@ -208,8 +209,10 @@ def find_run(folder: str) -> tuple[str, str]:
         if not tf.io.gfile.exists(place + ".index"):
             found = sorted(tf.io.gfile.glob(f"{place}_*"))
             trials = ", ".join([*filter(_has_config, found)][:3])
-            hint = f"; do you mean {trials}?" if trials else ""
-            raise UserError(f"{place}: no such folder or checkpoint{hint}")
+            hint = " Pass the path of one." + hub_hint(folder)
+            if trials:
+                hint = f" Do you mean {trials}?"
+            raise UserError(f"{place}: no such folder or checkpoint.{hint}")
         place, checkpoint = os.path.dirname(place) or ".", place
     home = formats.home_of(place)
     if not _has_config(home):

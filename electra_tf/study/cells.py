@@ -25,6 +25,7 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints.formats import hugging_face_file, placed
+from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.data.record_checks import check_records
 from electra_tf.files import shortened
 from electra_tf.metrics.scorers import describe, lower_is_better, of_json
@@ -474,7 +475,7 @@ def _check_start(start: str) -> None:
     if files.exists(f"{path}.index"):
         return
     if not files.exists(path):
-        raise UserError(f"start: {start}: no such checkpoint")
+        raise UserError(f"start: {start}: no such checkpoint.{hub_hint(start)}")
     is_folder = files.is_directory(path)
     if is_folder and not (tf1.checkpoints_in(path) or hugging_face_file(path)):
         raise UserError(

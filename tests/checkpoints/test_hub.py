@@ -14,6 +14,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.checkpoints import hub
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.prediction.loading import load_finetuned
 from tests.conftest import refused
 
 MODEL = "someone/electra-tiny"
@@ -231,6 +232,28 @@ def test_without_the_extra_its_installation_is_named(monkeypatch):
     hub.fetch.cache_clear()
     with pytest.raises(UserError, match=r'pip install .*".\[hub\]"'):
         hub.fetch(f"hf:{MODEL}")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_named"),
+    [
+        ("google/electra-small-discriminator", True),
+        ("models/absent", False),  # of a folder that exists
+        ("absent", False),
+        ("/google/electra", False),
+        ("a/b/c", False),
+    ],
+)
+def test_a_missing_path_like_a_hub_name_gets_a_hint(
+    path, is_named, tmp_path, monkeypatch
+):
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    words = f"pass hf:{path}" if is_named else path
+    for load in (open_weights, load_finetuned):
+        with pytest.raises(UserError, match=words) as found:
+            load(path)
+        assert ("hf:" in str(found.value)) == is_named
 
 
 SHARDS = [

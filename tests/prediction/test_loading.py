@@ -104,7 +104,7 @@ def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
 def test_what_is_missing_is_named(finetuned_folder, tmp_path):
     folder = finetuned_folder("grade", fresh=True)
     refused("its tasks: grade", load_finetuned(folder).task, "mrpc")
-    refused("do you mean .*m_1", load_finetuned, folder.removesuffix("_1"))
+    refused("Do you mean .*m_1", load_finetuned, folder.removesuffix("_1"))
     refused("no such folder", load_finetuned, str(tmp_path / "nothing"))
     refused("no config.json", load_finetuned, str(tmp_path))
     with open(os.path.join(folder, "config.json"), "w") as file:
