@@ -15,8 +15,9 @@ from typing import Any
 from configure.config import TOKENIZER_HPARAMS, Config
 from configure.errors import UserError
 from electra_tf import files
+from electra_tf.text.huggingface_tokens import TOKENIZER
 from electra_tf.text.tokenization import is_bpe
-from electra_tf.text.tokenizer_settings import MARK, ORIGINAL
+from electra_tf.text.tokenizer_settings import MARK, ORIGINAL, read_settings
 
 CASING_FILE = "tokenizer_config.json"
 HPARAM_LABELS = {name: f"hparam {name}" for name in TOKENIZER_HPARAMS}
@@ -31,17 +32,18 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
     """Read `do_lower_case` and `strip_accents` beside a vocabulary.
 
     Both are returned, or neither if no file states them. As in transformers,
-    `strip_accents` null means: as lower-casing. Byte-level BPE states its
-    normalization in the vocabulary itself.
+    `strip_accents` null means: as lower-casing. A tokenizer.json states them
+    in its normalizer. Byte-level BPE states its normalization in the
+    vocabulary itself.
 
     Raises:
       UserError: a field is no boolean, or accents are stripped without
         lower-casing, which the original's tokenizer does not do.
     """
-    path = casing_path(vocab_file)
-    if not vocab_file or is_bpe(vocab_file) or not files.exists(path):
+    if not vocab_file or is_bpe(vocab_file):
         return {}
-    config = files.read_json(path)
+    path = casing_path(vocab_file)
+    config = files.read_json(path) if files.exists(path) else {}
     stated = {name: config.get(name) for name in TOKENIZER_HPARAMS}
     for name, value in stated.items():
         if value is not None and not isinstance(value, bool):
@@ -49,6 +51,9 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
                 f"{path}: {name} is {value!r}; expected true or false."
                 " Correct the file."
             )
+    if _whole_tokenizer(vocab_file):
+        settings = read_settings(vocab_file)  # The files agree, or it raises.
+        stated = {name: getattr(settings, name) for name in TOKENIZER_HPARAMS}
     if set(stated.values()) == {None}:
         return {}
     lower = stated["do_lower_case"] is not False
@@ -61,6 +66,12 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
             " strip_accents to false."
         )
     return _casing(lower, lower if strip is None else strip)
+
+
+def _whole_tokenizer(vocab_file: str) -> str:
+    """Return the path of the tokenizer.json beside a vocabulary, or ""."""
+    path = os.path.join(os.path.dirname(vocab_file), TOKENIZER)
+    return path if files.exists(path) else ""
 
 
 def _casing(lower: bool, strip: bool) -> dict[str, bool]:
@@ -100,6 +111,7 @@ def resolve_casing(
       UserError: a given value contradicts the file beside the vocabulary.
     """
     stated = read_casing(vocab_file)
+    path = _whole_tokenizer(vocab_file) or casing_path(vocab_file)
     for name, value in stated.items():
         other = given.get(name)
         if other is None or other == value:
@@ -108,7 +120,7 @@ def resolve_casing(
             continue  # No effect: accents stay wherever case does.
         raise UserError(
             f"{labels[name]} is {_json(other)}, but"
-            f" {casing_path(vocab_file)} states {name} {_json(value)}:"
+            f" {path} states {name} {_json(value)}:"
             f" {vocab_file} was built from such text, and other text becomes"
             f" [UNK] or other tokens. Leave {labels[name]} out, or use a"
             " vocabulary built with it."

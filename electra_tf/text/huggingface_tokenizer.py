@@ -87,6 +87,7 @@ _TOKENIZER_VALUES: dict[str, tuple[Any, ...]] = {
     "pre_tokenizer.type": ("BertPreTokenizer",),
     "truncation.direction": (None, "Right"),
     "padding.direction": (None, "Right"),
+    "padding.pad_token": (None, "[PAD]"),
 }
 # The same setting in tokenizer_config.json and in tokenizer.json's normalizer.
 _IN_NORMALIZER = {

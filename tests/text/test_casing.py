@@ -13,6 +13,7 @@ from electra_tf.data import corpora
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.text import casing
 from electra_tf.text.tokenization import SPECIAL_TOKENS, FullTokenizer
+from tests.conftest import refused
 
 CASED = {"do_lower_case": False, "strip_accents": False}
 
@@ -46,6 +47,35 @@ def test_the_file_beside_a_vocabulary_states_both_switches(
     tmp_path, fields, expected
 ):
     assert casing.read_casing(write_vocab(tmp_path, **fields)) == expected
+
+
+def write_tokenizer(folder, **fields):
+    tokens = [*SPECIAL_TOKENS, "Été", "ete", "été"]
+    vocab = {token: number for number, token in enumerate(tokens)}
+    whole = {
+        "model": {"type": "WordPiece", "vocab": vocab},
+        "normalizer": {"type": "BertNormalizer", **fields},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "added_tokens": [
+            {"id": number, "content": token, "special": True}
+            for number, token in enumerate(SPECIAL_TOKENS)
+        ],
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(whole))
+
+
+@pytest.mark.parametrize("config", [{}, {"model_max_length": 512}])
+def test_a_tokenizer_json_states_the_casing_by_itself(tmp_path, config):
+    path = write_vocab(tmp_path, **config)
+    write_tokenizer(tmp_path, lowercase=False, strip_accents=None)
+    assert casing.read_casing(path) == CASED
+    assert FullTokenizer(path).tokenize("Été") == ["Été"]
+    refused(
+        r"tokenizer\.json states do_lower_case false",
+        casing.resolve_casing,
+        path,
+        {"do_lower_case": True},
+    )
 
 
 @pytest.mark.parametrize(
