@@ -479,6 +479,12 @@ class PretrainingModel(tf_keras.Model):
         keras_inputs.check_data(given.arguments.get("x"))
         return super().evaluate(*arguments, **settings)
 
+    def predict(self, *arguments: Any, **settings: Any) -> Any:
+        """Predict as Keras does; see `fit` for the features."""
+        given = inspect.signature(super().predict).bind(*arguments, **settings)
+        keras_inputs.check_data(given.arguments.get("x"))
+        return super().predict(*arguments, **settings)
+
     @property
     def metrics(self) -> Collection[tf_keras.metrics.Metric]:
         """What Keras resets between epochs; it would save a list."""

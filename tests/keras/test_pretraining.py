@@ -206,7 +206,7 @@ WHOLE = {name: IDS for name in ("input_ids", "input_mask", "segment_ids")}
 def test_features_of_another_form_are_refused_before_a_step(
     compiled, data, message
 ):
-    for call in (compiled.fit, compiled.evaluate):
+    for call in (compiled.fit, compiled.evaluate, compiled.predict):
         with pytest.raises(UserError, match=message):
             call(data, verbose=0)
 
@@ -215,11 +215,6 @@ def test_features_of_a_generator_are_refused_at_its_first_batch(compiled):
     generator = (IDS for _ in range(2))
     with pytest.raises(Exception, match="expected a dict with input_ids"):
         compiled.fit(generator, verbose=0)
-
-
-def test_predicting_on_bare_ids_is_refused(compiled):
-    with pytest.raises(Exception, match="expected a dict with input_ids"):
-        compiled.predict(IDS, verbose=0)
 
 
 def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
