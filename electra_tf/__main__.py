@@ -13,6 +13,7 @@ from configure import flags
 # The original's programs, in the order of their use.
 PROGRAMS = {
     "build_pretraining_dataset.py": "pre-training records from raw text",
+    "build_openwebtext_pretraining_dataset.py": "records from OpenWebText",
     "run_pretraining.py": "pre-train a model, or evaluate one",
     "run_finetuning.py": "fine-tune a model on tasks, evaluate, predict",
 }
