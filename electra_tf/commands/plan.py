@@ -429,7 +429,7 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
     models = {**PUBLISHED_FLOPS, "> this run": own}
     for name in sorted(models, key=models.get):
         ratio = f"{models[name] / own:,.2f}" if own else "-"  # No step.
-        lines.append(f"{name:<28}{models[name]:>10.2e}{ratio:>11}")
+        lines.append(f"{name:<28}{models[name]:>10.2e} {ratio:>10}")
     return "\n".join(lines)
 
 
