@@ -131,6 +131,10 @@ class _Builder:
             text = unicodedata.normalize("NFD", text)
         flags = self._flags(char)
         parts = self._visible([self._part(part) for part in text])
+        return self._joined(parts, flags)
+
+    def _joined(self, parts: list[int], flags: int) -> int:
+        """Return the row of a character that becomes these parts."""
         if len(parts) == 1:
             return parts[0] | flags
         flags |= SEVERAL | (len(self.several_splits) - 1)
@@ -208,14 +212,7 @@ class _LibraryBuilder(_Builder):
         parts = self._visible(parts)
         apart = self._ideographs_apart and library.is_ideograph(char)
         flags = ALONE if apart else 0
-        if len(parts) == 1:
-            return parts[0] | flags
-        flags |= SEVERAL | (len(self.several_splits) - 1)
-        for part in parts:
-            flags |= part & MOVABLE
-        self.several += parts
-        self.several_splits.append(len(self.several))
-        return flags
+        return self._joined(parts, flags)
 
     def _part(self, char: str) -> int:
         row = ord(char)

@@ -14,18 +14,24 @@ import torch
 import transformers
 
 
+def random_model(case):
+    """Returns a model of random weights, of the scale that hides no layer."""
+    torch.manual_seed(case["seed"])
+    config = transformers.ElectraConfig(**case["config"])
+    model = getattr(transformers, case["architecture"])(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            noise = torch.randn(parameter.shape)
+            noise *= parameter.shape[-1] ** -0.5
+            parameter.copy_(noise + parameter.mean().round())
+    return model
+
+
 def save_models(cases, inputs_path):
     """Saves random models; beside each, what it answers in float32."""
     arrays = np.load(inputs_path)
     for case in cases:
-        torch.manual_seed(case["seed"])
-        config = transformers.ElectraConfig(**case["config"])
-        model = getattr(transformers, case["architecture"])(config).eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                noise = torch.randn(parameter.shape)
-                noise *= parameter.shape[-1] ** -0.5
-                parameter.copy_(noise + parameter.mean().round())
+        model = random_model(case)
         if case.get("tables_of"):
             kind = transformers.ElectraForPreTraining
             other = kind.from_pretrained(case["tables_of"])
@@ -46,9 +52,9 @@ def save_models(cases, inputs_path):
         if case["architecture"] == "ElectraForTokenClassification":
             types *= 0  # All that its pipelines give; we read it so.
         batch = {
-            "input_ids": ids % config.vocab_size,
+            "input_ids": ids % model.config.vocab_size,
             "attention_mask": torch.tensor(arrays["input_mask"]),
-            "token_type_ids": types % config.type_vocab_size,
+            "token_type_ids": types % model.config.type_vocab_size,
         }
         if case["architecture"] == "ElectraForMultipleChoice":
             model = model.electra
@@ -123,14 +129,7 @@ def find_spans(folder, pairs, out):
 def make_models(cases, vocab):
     """Saves random models with a tokenizer of a vocabulary."""
     for case in cases:
-        torch.manual_seed(case["seed"])
-        config = transformers.ElectraConfig(**case["config"])
-        model = getattr(transformers, case["architecture"])(config).eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                noise = torch.randn(parameter.shape)
-                noise *= parameter.shape[-1] ** -0.5
-                parameter.copy_(noise + parameter.mean().round())
+        model = random_model(case)
         model.save_pretrained(case["folder"], **case.get("saved", {}))
         tokenizer = transformers.BertTokenizer(vocab, **case["tokenizer"])
         tokenizer.save_pretrained(case["folder"])
