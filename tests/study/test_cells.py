@@ -17,7 +17,6 @@ from electra_tf.plan.counts import (
 )
 from electra_tf.study import cells, pictures, report, run
 from electra_tf.study.cells import Study
-from electra_tf.text import casing
 from tests.conftest import ROOT, refused
 
 STUDIES = sorted(ROOT.glob("studies/*.json"))
@@ -228,11 +227,10 @@ def test_a_base_is_what_several_studies_share(said, write_study):
 
 @pytest.fixture
 def with_all_data(monkeypatch):
-    """No file is asked for, but there is none that states a casing."""
+    """No file of data is asked for, and no checkpoint to start from."""
     monkeypatch.setattr(cells, "check_records", lambda *_, **__: None)
     monkeypatch.setattr(cells, "_check_task", lambda *_: None)
-    exists = lambda path: not path.endswith(casing.CASING_FILE)  # noqa: E731
-    monkeypatch.setattr(cells.files, "exists", exists)
+    monkeypatch.setattr(cells, "_check_start", lambda *_: None)
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
