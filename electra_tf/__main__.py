@@ -41,8 +41,13 @@ COMMANDS = {
 
 # Their standard output reports what they do; the others' has answers.
 LOGGING = {
-    *("build_vocab", "convert_checkpoint", "demo", "export_model"),
-    *("run_glue", "serve", "study"),
+    "build_vocab",
+    "convert_checkpoint",
+    "demo",
+    "export_model",
+    "run_glue",
+    "serve",
+    "study",
 }
 
 

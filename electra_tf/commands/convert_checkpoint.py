@@ -103,7 +103,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "round to float16, half the bytes; in Hugging Face folders alone",
         ),
         (
-            *("task", None, "NAME"),
+            "task",
+            None,
+            "NAME",
             "name of the task whose head SOURCE holds (default: the one that it"
             " has, or for transformers' heads chunk, squad or their type)",
         ),

@@ -23,11 +23,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the text",
         (
-            *("pretrain_tfrecords", flags.REQUIRED, "PATTERNS"),
+            "pretrain_tfrecords",
+            flags.REQUIRED,
+            "PATTERNS",
             "training records, whose tokens are counted",
         ),
         (
-            *("eval_tfrecords", None, "PATTERNS"),
+            "eval_tfrecords",
+            None,
+            "PATTERNS",
             "held-out records; default: eval_data.tfrecord* next to them",
         ),
         ("max_seq_length", 128, "N", "wordpieces per example, as in these"),
@@ -37,12 +41,16 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the replacements",
         (
-            *("generator", "reference", "DIR"),
+            "generator",
+            "reference",
+            "DIR",
             "a pre-trained model whose generator draws; the exam has its"
             " vocabulary",
         ),
         (
-            *("vocab_file", None, "FILE"),
+            "vocab_file",
+            None,
+            "FILE",
             "the records' vocabulary, whose tokens must be the generator's;"
             " default: the one beside the generator",
         ),
