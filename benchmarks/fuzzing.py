@@ -45,10 +45,10 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.__main__ import COMMANDS
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.data import corpora, input_pipeline, record_checks
+from electra_tf.extras.serving.served_model import open_model
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining import runner
 from electra_tf.pretraining.loading import load_pretrained
-from electra_tf.serving.served_model import open_model
 from electra_tf.text.tokenization import check_vocab, open_tokenizer
 from electra_tf.training import loop
 

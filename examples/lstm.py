@@ -19,12 +19,12 @@ import numpy as np
 import tf_keras
 
 from configure.errors import UserError
+from electra_tf.extras.ensemble import answer_of, open_task
 from electra_tf.files import LineReader, write_atomically
 from electra_tf.finetuning.classification import RegressionTask
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 from electra_tf.prediction.answers import make_answerer
-from electra_tf.prediction.ensemble import answer_of, open_task
 from electra_tf.text.words import split_words
 
 PADDING, UNKNOWN, BETWEEN = range(3)  # nothing, other words, two texts

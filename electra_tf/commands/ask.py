@@ -20,8 +20,8 @@ from electra_tf import files
 from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_server, serve_model
 from electra_tf.data import tables, values
+from electra_tf.extras.ask.text_folder import find_texts
 from electra_tf.prediction import writer
-from electra_tf.prediction.text_folder import find_texts
 
 DEFAULT_WEIGHT = 0.5
 
@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
     inputs = [*filter(None, (args.questions, args.fit)), args.corpus]
     inputs += find_texts(args.corpus).paths.values()
     writer.check_free(args.output, args.overwrite, inputs)
-    from electra_tf.prediction import retrieval
+    from electra_tf.extras.ask import retrieval
     from electra_tf.prediction.predictor import Predictor
 
     if args.page:

@@ -23,7 +23,7 @@ from electra_tf.files import check_readable, write_atomically
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
-    from electra_tf.prediction.ensemble import Members
+    from electra_tf.extras.ensemble import Members
 
 MIXTURES = ("mean", "vote", "fitted")
 MAX_DRAWS = 2**28  # of all resamples together; 2 GiB
@@ -77,8 +77,8 @@ def main(args: argparse.Namespace) -> None:
     for path in filter(None, (args.output, args.json)):
         writer.check_free(path, args.overwrite, args.files)
     given = _weights(args.weights, len(args.files))
+    from electra_tf.extras import ensemble
     from electra_tf.finetuning.row_report import bad_rows_in_errors
-    from electra_tf.prediction import ensemble
 
     task = ensemble.open_task(
         args.data_dir, args.task, args.vocab_file, args.task_config
@@ -140,7 +140,7 @@ def _score(
     weights: Sequence[float],
 ) -> None:
     """Prints the table, and writes the JSON."""
-    from electra_tf.prediction.ensemble import compare
+    from electra_tf.extras.ensemble import compare
 
     files = {
         path: [stack[i] for stack in members.stacks]

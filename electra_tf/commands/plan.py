@@ -35,8 +35,8 @@ from electra_tf import files
 from electra_tf.checkpoints.formats import check_same_model, placed
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.data.record_checks import check_records, count_training_examples
+from electra_tf.extras import memory_curve
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan import memory_curve
 from electra_tf.plan.counts import (
     PETAFLOP_DAY,
     PUBLISHED_FLOPS,

@@ -65,9 +65,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> int:
     """Serves until it is told to stop."""
     require_server("serve")
-    from electra_tf.serving.batching import Limits
-    from electra_tf.serving.hosts import HostCheck
-    from electra_tf.serving.served_model import open_model
+    from electra_tf.extras.serving.batching import Limits
+    from electra_tf.extras.serving.hosts import HostCheck
+    from electra_tf.extras.serving.served_model import open_model
 
     allowed = list(filter(None, args.allowed_hosts.split(",")))
     HostCheck(allowed)  # before the model is loaded
@@ -96,7 +96,7 @@ def serve_model(host: str, port: int, model: Any, *settings: Any) -> int:
     """Serve a loaded model; `settings` are the others of `ModelServer`."""
     import asyncio
 
-    from electra_tf.serving.application import ModelServer, serve
+    from electra_tf.extras.serving.application import ModelServer, serve
 
     def ready(address: str) -> None:
         print(f"Page:    {address}/")

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.study import report, run
-from electra_tf.study.cells import Study
+from electra_tf.extras.study import report, run
+from electra_tf.extras.study.cells import Study
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 from electra_tf.commands import ask
+from electra_tf.extras.ask import retrieval
 from electra_tf.finetuning.question_answering import QATask
-from electra_tf.prediction import retrieval
 from tests.conftest import refused
 
 pytest.importorskip("bm25s", reason="no extra ask")

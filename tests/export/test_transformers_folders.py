@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from electra_tf.commands import export_model
 from electra_tf.export.saved_model import make_task_module
+from electra_tf.extras.serving.served_model import open_model
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.prediction.predictor import Predictor
-from electra_tf.serving.served_model import open_model
 from tests.transformers_folders import transformers_folder  # noqa: F401
 
 TEXTS = ["the king of the north", "", "a city in time"]

@@ -15,6 +15,7 @@ import time
 import zipfile
 
 import pytest
+from tests.serving.conftest import start, toy_folder, toy_model  # noqa: F401
 
 from configure.finetuning import FinetuningConfig
 from configure.json_text import parse_json, read_hparams
@@ -23,11 +24,10 @@ from electra_tf.data import archives, corpora
 from electra_tf.data.build import load_manifest
 from electra_tf.data.corpora import Corpus, ReadingReport
 from electra_tf.data.record_checks import find_record_files
+from electra_tf.extras.serving import application
+from electra_tf.extras.serving.served_model import open_model
 from electra_tf.files import spelled_alike
-from electra_tf.serving import application
-from electra_tf.serving.served_model import open_model
 from tests.conftest import refused
-from tests.serving.conftest import start, toy_folder, toy_model  # noqa: F401
 
 WORDS = random.Random(0).choices(["some", "words", "of", "text"], k=20_000)
 TEXT = (" ".join(WORDS) + "\n").encode()

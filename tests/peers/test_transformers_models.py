@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy.special import expit, softmax
+from tests.serving.conftest import Running
 
 from configure.errors import UserError
 from electra_tf.commands import (
@@ -24,13 +25,12 @@ from electra_tf.commands import (
     inspect_tokens,
     predict,
 )
+from electra_tf.extras.serving.served_model import open_model
 from electra_tf.inspection.fill_mask import encode
 from electra_tf.prediction.answers import make_answerer
 from electra_tf.prediction.loading import FinetunedModel, load
-from electra_tf.serving.served_model import open_model
 from electra_tf.text.tokenization import load_vocab
 from tests.conftest import read_json
-from tests.serving.conftest import Running
 
 pytestmark = pytest.mark.heavy
 WITHIN = 1e-4

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.plan import memory, memory_curve
+from electra_tf.extras import memory_curve
+from electra_tf.plan import memory
 from electra_tf.plan.counts import pretraining_parameters
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
 from tests.conftest import marked_heavy, read_json, refused

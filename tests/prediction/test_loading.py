@@ -128,7 +128,11 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
     [
         ("import electra_tf.training", None, "1" if ON_X86 else None),
         # Packages that answer do without, but for files of many texts.
-        (f"{ANSWERING}, electra_tf.serving", None, "0" if ON_X86 else None),
+        (
+            f"{ANSWERING}, electra_tf.extras.serving",
+            None,
+            "0" if ON_X86 else None,
+        ),
         (f"{ANSWERING}\n{MANY}", None, "1" if ON_X86 else None),
         # What the user says stands.
         (f"import electra_tf.training\n{ANSWERING}", "1", "1"),

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from electra_tf.prediction.text_folder import find_texts
+from electra_tf.extras.ask.text_folder import find_texts
 from tests.conftest import refused
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from configure.errors import aligned
 from electra_tf import files
+from electra_tf.extras.study.cells import Arm, Cell, Lines, Study
+from electra_tf.extras.study.pictures import Panel, Point, draw
 from electra_tf.metrics import scorers
 from electra_tf.plan.counts import PETAFLOP_DAY
-from electra_tf.study.cells import Arm, Cell, Lines, Study
-from electra_tf.study.pictures import Panel, Point, draw
 
 # Of pre-training, unless the study names others.
 _FIGURES = (

@@ -30,9 +30,9 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data.record_checks import told_files
 from electra_tf.data.workers import PR_SET_PDEATHSIG
+from electra_tf.extras.study.cells import Cell, Study
 from electra_tf.locks import folder_lock
 from electra_tf.metrics import scorers
-from electra_tf.study.cells import Cell, Study
 
 LOG = "study.log"
 TIME_IS_UP = 3  # exit status

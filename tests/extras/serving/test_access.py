@@ -12,8 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from electra_tf.commands import serve
-from electra_tf.serving.hosts import HostCheck
-from electra_tf.serving.protocol import RequestError
+from electra_tf.extras.serving.hosts import HostCheck
+from electra_tf.extras.serving.protocol import RequestError
 from tests.conftest import ROOT, refused
 
 ECHO = {"signature_name": "echo", "instances": ["a"]}

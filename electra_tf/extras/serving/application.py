@@ -23,11 +23,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from aiohttp import ClientPayloadError, HttpVersion11, http_exceptions, web
 
 from configure.errors import UserError
-from electra_tf.serving.batching import Batcher, Limits
-from electra_tf.serving.hosts import HostCheck
-from electra_tf.serving.monitoring import Monitor
-from electra_tf.serving.protocol import RequestError, answer, parse_request
-from electra_tf.serving.served_model import ServedModel
+from electra_tf.extras.serving.batching import Batcher, Limits
+from electra_tf.extras.serving.hosts import HostCheck
+from electra_tf.extras.serving.monitoring import Monitor
+from electra_tf.extras.serving.protocol import (
+    RequestError,
+    answer,
+    parse_request,
+)
+from electra_tf.extras.serving.served_model import ServedModel
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -194,7 +198,7 @@ class ModelServer:
     async def page(self, request: web.Request) -> web.Response:
         """`GET /`: the page, and its two files."""
         name, kind = _PAGE_FILES[request.path]
-        folder = importlib.resources.files("electra_tf.serving") / "page"
+        folder = importlib.resources.files("electra_tf.extras.serving") / "page"
         return web.Response(
             text=(folder / name).read_text("utf-8"),
             content_type=kind,

@@ -12,7 +12,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.commands import ensemble as command
-from electra_tf.prediction import ensemble
+from electra_tf.extras import ensemble
 from tests.conftest import refused
 
 COUNT = 40

@@ -104,7 +104,7 @@ class Running:
     """A server in a thread of its own."""
 
     def __init__(self, model, limits=None, **settings):
-        from electra_tf.serving.application import ModelServer, serve
+        from electra_tf.extras.serving.application import ModelServer, serve
 
         self.server = ModelServer(model, limits, **settings)
         self._ready = threading.Event()
@@ -137,7 +137,7 @@ class Running:
 
 @pytest.fixture(scope="session")
 def toy_model(toy_folder):
-    from electra_tf.serving.served_model import open_model
+    from electra_tf.extras.serving.served_model import open_model
 
     return open_model(toy_folder)
 

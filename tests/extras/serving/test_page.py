@@ -11,9 +11,9 @@ import pytest
 from electra_tf.export import heads
 from electra_tf.export.encoder import EncoderModule
 from electra_tf.export.saved_model import export, make_task_module
+from electra_tf.extras.ask.retrieval import AskedCorpus
+from electra_tf.extras.serving.served_model import open_model
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
-from electra_tf.prediction.retrieval import AskedCorpus
-from electra_tf.serving.served_model import open_model
 
 
 @pytest.fixture(scope="module")

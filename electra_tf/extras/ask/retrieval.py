@@ -22,13 +22,13 @@ import tensorflow as tf
 from configure.errors import UserError, listed, missing_extra
 from electra_tf import files
 from electra_tf.data import tables, values
+from electra_tf.extras.ask.text_folder import find_texts
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 from electra_tf.prediction.predictor import Predictor
-from electra_tf.prediction.text_folder import find_texts
 from electra_tf.text.measured_words import (
     SPACELESS_LETTERS,
     VERSION,

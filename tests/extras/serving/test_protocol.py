@@ -8,7 +8,7 @@ import math
 
 import pytest
 
-from electra_tf.serving.served_model import open_model
+from electra_tf.extras.serving.served_model import open_model
 from tests.conftest import refused
 
 TEXT = "serve_text"

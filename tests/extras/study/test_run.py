@@ -15,7 +15,7 @@ import time
 import pytest
 
 from configure.errors import UserError
-from electra_tf.study import cells, run
+from electra_tf.extras.study import cells, run
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow

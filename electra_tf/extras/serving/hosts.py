@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from configure.errors import UserError
-from electra_tf.serving.protocol import RequestError
+from electra_tf.extras.serving.protocol import RequestError
 
 _MISDIRECTED = 421  # RFC 9110, 15.5.20: no answer for this host from here
 _LOOPBACK = "localhost"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.serving.protocol import PredictRequest, RequestError
+from electra_tf.extras.serving.protocol import PredictRequest, RequestError
 
 Outputs = dict[str, np.ndarray]
 

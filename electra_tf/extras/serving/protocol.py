@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.serving.served_model import ServedModel, Signature
+from electra_tf.extras.serving.served_model import ServedModel, Signature
 
 _KEYS = {"signature_name", "instances", "inputs"}
 
