@@ -15,7 +15,6 @@ import time
 import zipfile
 
 import pytest
-from tests.serving.conftest import start, toy_folder, toy_model  # noqa: F401
 
 from configure.finetuning import FinetuningConfig
 from configure.json_text import parse_json, read_hparams
@@ -28,6 +27,7 @@ from electra_tf.extras.serving import application
 from electra_tf.extras.serving.served_model import open_model
 from electra_tf.files import spelled_alike
 from tests.conftest import refused
+from tests.extras.serving.conftest import start, toy_folder, toy_model  # noqa: F401
 
 WORDS = random.Random(0).choices(["some", "words", "of", "text"], k=20_000)
 TEXT = (" ".join(WORDS) + "\n").encode()

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from scipy.special import expit, softmax
-from tests.serving.conftest import Running
 
 from configure.errors import UserError
 from electra_tf.commands import (
@@ -31,6 +30,7 @@ from electra_tf.prediction.answers import make_answerer
 from electra_tf.prediction.loading import FinetunedModel, load
 from electra_tf.text.tokenization import load_vocab
 from tests.conftest import read_json
+from tests.extras.serving.conftest import Running
 
 pytestmark = pytest.mark.heavy
 WITHIN = 1e-4

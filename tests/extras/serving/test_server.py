@@ -16,11 +16,11 @@ import time
 
 import numpy as np
 import pytest
-from tests.serving.conftest import ask
 
 from electra_tf.commands import serve
 from electra_tf.extras.serving import application, batching, protocol
 from tests.conftest import ROOT, refused
+from tests.extras.serving.conftest import ask
 
 
 def _asked(model, *texts, signature="echo"):
