@@ -6,22 +6,15 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from configure.objectives import OBJECTIVES
+
 # The original's switches, as several experiments have them.
-_DETECTS = {"electra_objective": True, "electric_objective": False}
-_PREDICTS = {"electra_objective": False, "electric_objective": False}
 _NEITHER = {"two_tower_generator": False, "uniform_generator": False}
 _SHARED = {"untied_generator_embeddings": False, "untied_generator": True}
 # The papers' experiments, and what each value says of the original's switches.
 # Unset, the first value that the switches agree with.
 EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
-    "objective": {
-        "electric": {"electric_objective": True},
-        "electra": _DETECTS,
-        "mlm": _PREDICTS,
-        "electra_15": _DETECTS,
-        "replace_mlm": _PREDICTS,
-        "all_tokens_mlm": _PREDICTS,
-    },
+    "objective": {name: dict(o.switches) for name, o in OBJECTIVES.items()},
     "generator": {
         "two_tower": {**_NEITHER, "two_tower_generator": True},
         "uniform": {**_NEITHER, "uniform_generator": True},
@@ -35,15 +28,6 @@ EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
         "gradient_disentangled": _SHARED,
     },
     "training_schedule": {"joint": {}, "two_stage": {}, "adversarial": {}},
-}
-# What people call the objectives.
-OBJECTIVES = {
-    "electra": "ELECTRA",
-    "mlm": "masked LM",
-    "electric": "Electric",
-    "electra_15": "ELECTRA 15%",
-    "replace_mlm": "Replace MLM",
-    "all_tokens_mlm": "All-Tokens MLM",
 }
 
 

@@ -6,7 +6,6 @@ The field comments are the documentation: `--help` prints them.
 """
 
 import dataclasses
-import enum
 import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
@@ -32,6 +31,8 @@ from configure.experiments import (
     replacement_problems,
     settle,
 )
+from configure.generator import GeneratorKind, generator_kind
+from configure.objectives import OBJECTIVES, Objective, Positions
 
 # What `debug` sets unless told otherwise.
 _DEBUG_SETTINGS = {
@@ -215,14 +216,31 @@ class PretrainingConfig(TrainingConfig):
         return self.electra_objective or self.electric_objective
 
     @property
+    def objective_facts(self) -> Objective:
+        """The facts of `objective`: its positions and heads."""
+        return OBJECTIVES[self.objective]
+
+    @property
     def has_two_networks(self) -> bool:
         """Whether a second network learns from the replacements."""
-        return self.objective != "mlm"
+        return self.objective_facts.has_two_networks
 
     @property
     def predicts_tokens(self) -> bool:
-        """Whether the second network has a masked-LM head of its own."""
-        return self.objective in ("replace_mlm", "all_tokens_mlm")
+        """Whether the second network is a masked LM of its own."""
+        return self.objective_facts.predicts is not Positions.NONE
+
+    @property
+    def token_positions(self) -> Positions:
+        """Where the second network predicts the original tokens."""
+        if self.corrects:
+            return Positions.CHOSEN
+        return self.objective_facts.predicts
+
+    @property
+    def detects_replacements(self) -> bool:
+        """Whether a discriminator learns replaced token detection."""
+        return self.has_discriminator and not self.electric_objective
 
     @property
     def corrects(self) -> bool:
@@ -236,11 +254,8 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def has_discriminator_head(self) -> bool:
-        """Whether that network says of every token if it is a replacement.
-
-        All-Tokens MLM copies with the probability that it is none.
-        """
-        return self.has_discriminator or self.objective == "all_tokens_mlm"
+        """Whether a head classifies tokens as replaced or original."""
+        return self.objective_facts.has_discriminator_head
 
     @property
     def has_delta(self) -> bool:
@@ -334,7 +349,7 @@ class PretrainingConfig(TrainingConfig):
         needs = {
             "disc": self.has_discriminator and self.disc_weight > 0,
             "sampled": self.has_two_networks,
-            "token": self.predicts_tokens or self.corrects,
+            "token": self.token_positions is not Positions.NONE,
         }
         metrics = [n for n in _BEST_METRICS if needs.get(n.split("_")[0], True)]
         if self.keep_best is not None and self.keep_best not in metrics:
@@ -442,8 +457,7 @@ class PretrainingConfig(TrainingConfig):
                 f" more than max_seq_length {self.max_seq_length}: the rest is"
                 " padding"
             )
-        detects = self.has_discriminator and not self.electric_objective
-        if self.exam and not detects:
+        if self.exam and not self.detects_replacements:
             yield (
                 f"exam: no effect with objective {self.objective}, which"
                 " detects no replaced tokens"
@@ -489,36 +503,3 @@ def settled_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
     values = {**PretrainingConfig.default_hparams(), **hparams}
     found = settle(values)
     return {name: found[name] for name in EXPERIMENTS}
-
-
-# Which generator: small, tied, masked-LM only, uniform or two-tower.
-
-
-class GeneratorKind(enum.Enum):
-    """How replacements are proposed."""
-
-    UNIFORM = "uniform"  # every word alike; no variables
-    UNIGRAM = "unigram"  # by how often words are; no variables
-    SMALL = "small"  # a smaller masked LM, scope "generator"
-    TWO_TOWER = "two_tower"  # Electric's cloze model
-    FULL = "full"  # the full-size masked LM, scope "electra"
-
-    @property
-    def is_fixed(self) -> bool:
-        return self in (GeneratorKind.UNIFORM, GeneratorKind.UNIGRAM)
-
-
-def generator_kind(config: Any) -> GeneratorKind:
-    """Reads the kind from the hparams, in the original's order of precedence.
-
-    Source: google-research/electra, run_pretraining.py, PretrainingModel.
-    """
-    if config.generator == "unigram":
-        return GeneratorKind.UNIGRAM
-    if config.uniform_generator:
-        return GeneratorKind.UNIFORM
-    if not (config.has_two_networks and config.untied_generator):
-        return GeneratorKind.FULL
-    if config.two_tower_generator:
-        return GeneratorKind.TWO_TOWER
-    return GeneratorKind.SMALL

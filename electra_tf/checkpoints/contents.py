@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
+from configure.generator import GeneratorKind
 from electra_tf.checkpoints.sizes import (
     KINDS,
     SHARES,

@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from configure.config import MODEL_SIZES
-from configure.pretraining import (
-    GeneratorKind,
-    PretrainingConfig,
-    generator_kind,
-)
+from configure.generator import GeneratorKind, generator_kind
+from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # Generators of their own, by the scope of their (first) transformer.

@@ -25,12 +25,8 @@ from absl import logging
 
 from configure import flags
 from configure.errors import UserError
-from configure.experiments import OBJECTIVES
-from configure.pretraining import (
-    GeneratorKind,
-    PretrainingConfig,
-    generator_kind,
-)
+from configure.generator import GeneratorKind, generator_kind
+from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints.formats import check_same_model, placed
 from electra_tf.checkpoints.hub import hub_hint
@@ -384,7 +380,7 @@ def _screen(config: PretrainingConfig, numbers: Numbers) -> str:
             f" {' to '.join(dict.fromkeys(each))} s each here"
         )
     lines = [
-        f"{config.model_name}: {OBJECTIVES[config.objective]}, model_size"
+        f"{config.model_name}: {config.objective_facts.title}, model_size"
         f" {config.model_size},"
         f" {numbers['generator'].replace('_', '-')} generator",
         f"{config.num_train_steps:,} steps of {config.train_batch_size}"

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
+from configure.generator import GeneratorKind
 from electra_tf.checkpoints.sizes import UNSEEN_SIZES, as_config, merged
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference, add_equal

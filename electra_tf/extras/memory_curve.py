@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure.errors import UserError, aligned
-from configure.experiments import OBJECTIVES
 from electra_tf import files
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.memory import MIB, machine_memory, pretraining_memory
@@ -71,7 +70,7 @@ def kinds(config: Any) -> dict[str, Any]:
     shape = {**twin, "embedding_size": EncoderConfig.of(config).hidden_size}
     plain = dataclasses.replace(config, two_stage_steps=None, keep_best=None)
     return {
-        OBJECTIVES[config.objective]: config,
+        config.objective_facts.title: config,
         "masked LM": plain.with_values("argument", twin),
         "BERT's shape": plain.with_values("argument", shape),
     }

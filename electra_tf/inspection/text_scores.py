@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind
+from configure.generator import GeneratorKind
 from electra_tf.inspection.fill_mask import padded
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining import scoring

@@ -17,8 +17,7 @@ import tensorflow as tf
 from scipy.special import softmax
 
 from configure.errors import UserError
-from configure.experiments import OBJECTIVES
-from configure.pretraining import GeneratorKind
+from configure.generator import GeneratorKind
 from electra_tf.inspection.fill_mask import (
     Candidate,
     candidates,
@@ -306,7 +305,7 @@ class TokenInspector:
         """The kind, as "ELECTRA, small generator", and what is special."""
         pretrained, kind = self.pretrained, self.pretrained.model.kind
         is_electric = pretrained.is_electric
-        name = OBJECTIVES[pretrained.config.objective]
+        name = pretrained.config.objective_facts.title
         if pretrained.model.discriminator is None:
             title = name
         elif not self._discriminates:

@@ -22,7 +22,8 @@ import dataclasses
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind, generator_kind
+from configure.generator import GeneratorKind, generator_kind
+from configure.objectives import Positions
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 
@@ -110,7 +111,7 @@ def pretraining_parameters(config: Any) -> ParameterCount:
     hidden, disc_head = sizes.hidden_size, 0  # of the second network
     if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
-    if config.predicts_tokens or config.corrects:
+    if config.token_positions is not Positions.NONE:
         disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
     towers = generator_networks(config)
     if not towers:
@@ -316,10 +317,10 @@ def pretraining_step_flops(
         head.dense(batch * length, hidden, hidden, _ACTIVATION)
         head.dense(batch * length, hidden, 1, _SOFTMAX)
         parts.append(head)
-    if config.predicts_tokens or config.corrects:
+    if config.token_positions is not Positions.NONE:
         name = "correction head" if config.corrects else _SECOND_HEAD
         head, rows = PartFlops(name), batch * length
-        if config.objective != "all_tokens_mlm":
+        if config.token_positions is Positions.CHOSEN:
             rows = batch * config.max_predictions_per_seq
         width = config.embedding_size or hidden
         head.dense(rows, hidden, width, _ACTIVATION, _LAYER_NORM)

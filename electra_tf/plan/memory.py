@@ -14,7 +14,8 @@ import os
 import pathlib
 from typing import Any
 
-from configure.pretraining import GeneratorKind, generator_kind
+from configure.generator import GeneratorKind, generator_kind
+from configure.objectives import Positions
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.counts import (
     generator_networks,
@@ -89,10 +90,10 @@ def pretraining_memory(
     needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
     if config.has_two_networks:
         scored = 0  # Tokens of which it, too, says what they were.
-        if config.predicts_tokens or config.corrects:
-            # All-Tokens MLM cannot do without logits of every token.
-            everywhere = config.objective == "all_tokens_mlm"
-            scored = batch * (config.max_seq_length if everywhere else chosen)
+        if config.token_positions is Positions.CHOSEN:
+            scored = batch * chosen
+        elif config.token_positions is Positions.ALL:
+            scored = batch * config.max_seq_length
         left = 0.0 if config.two_stage_steps else _GENERATOR_LEFT * kept
         own, work = _numbers_of(config, encoders[-1:], batch)
         work = max(work, _LOGITS_AT_WORK * scored * vocab)

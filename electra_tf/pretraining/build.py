@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.pretraining import GeneratorKind
+from configure.generator import GeneratorKind
 from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
 from electra_tf.optimization.optimizer import (
     AdamWeightDecay,

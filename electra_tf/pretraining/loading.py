@@ -12,11 +12,8 @@ import numpy as np
 import tf_keras
 
 from configure.errors import UserError
-from configure.pretraining import (
-    GeneratorKind,
-    PretrainingConfig,
-    beyond_switches,
-)
+from configure.generator import GeneratorKind
+from configure.pretraining import PretrainingConfig, beyond_switches
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import Contents

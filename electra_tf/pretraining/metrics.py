@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.pretraining import GeneratorKind, generator_kind
+from configure.generator import GeneratorKind, generator_kind
 from electra_tf.training.summaries import Panel
 
 Arrays = dict[str, np.ndarray]

@@ -13,7 +13,7 @@ import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
-from configure.pretraining import GeneratorKind, generator_kind
+from configure.generator import GeneratorKind, generator_kind
 from electra_tf.checkpoints.contents import CORRECTION_HEAD
 from electra_tf.checkpoints.weights import ModelWeights
 from electra_tf.modeling.encoder_config import EncoderConfig

@@ -338,7 +338,7 @@ class Study:
 def _detects(arm: Arm) -> bool:
     """Whether an arm's evaluations can sit an exam of replaced tokens."""
     config = arm.config
-    return config.has_discriminator and not config.electric_objective
+    return config.detects_replacements
 
 
 def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
