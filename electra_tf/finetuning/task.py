@@ -20,6 +20,7 @@ from configure.errors import UserError
 from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
+from electra_tf.data.columns import column_indices, refuse_unnamed
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.text.tokenization import Tokenizer, require_wordpiece
@@ -395,7 +396,12 @@ class Task(abc.ABC):
         if kind != "jsonl":
             header = next(rows, None) if place.header else None
             names = header.cells if header is not None else []
-            columns = _numbered_columns(columns, names, path, kind)
+            options = {name: [column] for name, column in columns.items()}
+            remedy = "Correct columns in the description of the task"
+            if kind == "tsv":
+                remedy += ", or its format"
+            columns = column_indices(options, names, path, lambda _: remedy)
+            refuse_unnamed(columns, names, path)
             if any(isinstance(c, str) for c in place.columns.values()):
                 rows = (tables.no_wider(row, len(names)) for row in rows)
         if place.labelled and "label" not in columns:
@@ -437,38 +443,3 @@ class Task(abc.ABC):
             FeatureSpec(f"{self.name}_eid", []),
             *(FeatureSpec(*each, per_token=True) for each in lists),
         ]
-
-
-# Header cells of a column that counts the rows, as pandas writes one.
-_UNNAMED = ("", "Unnamed: 0")
-
-
-def _numbered_columns(
-    columns: Columns, names: Sequence[str], path: str, kind: str
-) -> dict[str, int]:
-    """Return columns' numbers in a table whose header has these names.
-
-    Raises a UserError for a name that is not there exactly once, and for the
-    number of a column without a name.
-    """
-    numbers = {}
-    for column, place in columns.items():
-        if isinstance(place, str) and names.count(place) != 1:
-            count = "several columns" if place in names else "no column"
-            raise UserError(
-                f"{path}:1: {count} {place!r} for {column}; the"
-                f" header names: {', '.join(names) or 'nothing'}"
-                + (" (is the format right?)" if kind == "tsv" else "")
-            )
-        if isinstance(place, str):
-            place = names.index(place)
-        is_there = -len(names) <= place < len(names)
-        if is_there and len(names) > 1 and names[place] in _UNNAMED:
-            raise UserError(
-                f"{path}:1: column {place}, for {column}, has no name, as the"
-                " row numbers that pandas writes; the header names:"
-                f" {', '.join(names)}. Give the column by its name, or name it"
-                " in the header"
-            )
-        numbers[column] = place
-    return numbers

@@ -17,6 +17,7 @@ from typing import Any
 from configure.errors import UserError
 from electra_tf import files
 from electra_tf.data import conll, tables
+from electra_tf.data.columns import Options, column_indices
 
 FORMATS = ("text", "tsv", "csv", "jsonl", "conll")
 _BY_EXTENSION = {
@@ -25,8 +26,7 @@ _BY_EXTENSION = {
 }
 # What cells of a header look like, and texts seldom: a name of a word or two.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
-# Names or numbers (from 0) that a value's column may have, likeliest first.
-Columns = Mapping[str, Sequence[int | str]]
+Columns = Mapping[str, Options]  # options by the name of the value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Source:
         return Read(self.path, number, values, row.get(self.id_column))
 
     def _read_table(self, kind: str) -> Iterator[Read]:
-        places: dict[str, int] = {}
+        indices: dict[str, int] = {}
         rows = tables.read_rows(self.lines, kind)
         first = [*itertools.islice(rows, 2)]
         if self.header is None and len(first) == 2:
@@ -188,18 +188,18 @@ class Source:
             if not any(cell.strip(" \t") for cell in cells):
                 self.blank += 1
                 continue
-            if not places:
-                header = cells if self._has_header(cells) else None
-                places = self._places(cells, header)
+            if not indices:
+                header = cells if self._has_header(cells) else []
+                indices = self._column_indices(cells, header)
                 if header:
                     width = len(header)
                     continue
-            least = max(p + 1 if p >= 0 else -p for p in places.values())
+            least = max(i + 1 if i >= 0 else -i for i in indices.values())
             if len(cells) < least:
                 found = f"{len(cells)} cells: {'|'.join(cells)}"
                 yield self._bad(number, found, f"at least {least}")
                 continue
-            values = {name: cells[place] for name, place in places.items()}
+            values = {name: cells[index] for name, index in indices.items()}
             yield Read(self.path, number, values, key=values.pop("", None))
 
     def _has_header(self, cells: Sequence[str]) -> bool:
@@ -230,36 +230,34 @@ class Source:
             " where they are numbers); if it is data, add --header=false"
         )
 
-    def _places(
-        self, cells: Sequence[str], header: Sequence[str] | None
+    def _column_indices(
+        self, first_row: Sequence[str], header: Sequence[str]
     ) -> dict[str, int]:
-        """Of the values, and under "" of the ids."""
-        places = {}
-        ids = {} if self.id_column is None else {"": [self.id_column]}
-        for name, options in {**self.columns, **ids}.items():
-            there = [o for o in options if o in (header or ())][:1]
-            found = [i for i, cell in enumerate(header or ()) if cell in there]
-            numbers = [o for o in options if isinstance(o, int)]
-            if name in self.optional and not found:
-                if len(numbers) < len(options):
-                    continue
-            if len(found) > 1 or not (found or numbers):
-                count = "several columns" if there else "no column"
-                flag = f"--columns={name}" if name else "--id_column"
-                raise UserError(
-                    f"{self.path}:1: {count} {_names(there or options)};"
-                    f" found: {' | '.join(cells)[:200]}. Name one, such as"
-                    f" {flag}=0 for the first"
-                )
-            places[name] = [*found, *numbers][0]
-        own = [place for name, place in places.items() if name]
-        if len({*own}) < len(own):
+        """Return the column index of each value, and of the id under ""."""
+        indices = column_indices(
+            self.columns,
+            header,
+            self.path,
+            lambda name: (
+                f"Name a column, such as --columns={name}=0 for the first"
+            ),
+            self.optional,
+        )
+        if len({*indices.values()}) < len(indices):
             raise UserError(
-                f"{self.path}: {' and '.join(self.columns)} would be of one"
-                f" column (found: {' | '.join(cells)[:200]}); name each by"
-                " --columns"
+                f"{self.path}: {' and '.join(self.columns)} have the same"
+                f" column (found: {' | '.join(first_row)[:200]}); pass each"
+                " column by --columns"
             )
-        return places
+        if self.id_column is not None:
+            ids = column_indices(
+                {"ids": [self.id_column]},
+                header,
+                self.path,
+                lambda _: "Name a column, such as --id_column=0 for the first",
+            )
+            indices[""] = ids["ids"]
+        return indices
 
 
 def _holds_objects(value: Any) -> bool:

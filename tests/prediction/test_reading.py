@@ -121,13 +121,15 @@ def test_rows_that_do_not_look_like_a_header_are_data(read, text):
 
 def test_what_cannot_be_read_is_refused(read):
     refused("cannot be told from its name", read, "a.dat", "x")
-    with pytest.raises(UserError, match="no column title; found: a | b"):
+    with pytest.raises(UserError, match="no column 'title' .* names: a, b"):
         read("c.csv", "a,b\n1,2\n", {"text_a": ["title"]}, header=True)
     refused("use tsv, csv or jsonl", read, "a.txt", "x\n", PAIR)
-    refused("no column key", read, "a.csv", "text\n1\n", id_column="key")
-    refused("several columns text", read, "b.csv", "text,text\na,b\n")
+    refused(
+        "no column 'key' for ids", read, "a.csv", "text\n1\n", id_column="key"
+    )
+    refused("several columns 'text'", read, "b.csv", "text,text\na,b\n")
     one = {**PAIR, "text_b": [0]}
-    refused("text_a and text_b would be of one column", read, "d.csv", "a", one)
+    refused("text_a and text_b have the same column", read, "d.csv", "a", one)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
