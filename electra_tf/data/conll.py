@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences of CoNLL files: a line a word, a blank line between sentences.
+"""The reader of CoNLL files: a word per line, a blank line after a sentence.
 
-Only spaces and tabs part columns; other white space is part of words. Lines
-that are no words are recognized and counted: comments, and in files whose
-first column numbers the words (CoNLL-U, GermEval) ranges and empty nodes. One
+Only spaces and tabs separate columns; other white space is part of a word.
+Lines without a word are recognized and counted: comments, and, in files whose
+first column numbers the words (CoNLL-U, GermEval), ranges and empty nodes. One
 sentence at a time is in memory.
 """
 
@@ -28,50 +28,48 @@ _CELL = re.compile(r"[^ \t]+")
 _NUMBER = re.compile(r"[0-9]+")
 _BETWEEN = re.compile(r"[0-9]+([-.])[0-9]+")
 _CONLL_U_COLUMNS = 10
-# A comment even if it has as many cells as a word's line: `# key = value` of
-# CoNLL-U, `# id ...` of MultiCoNER.
+# Comments even if they have as many cells as the line of a word: `# key =
+# value` of CoNLL-U, `# id ...` of MultiCoNER.
 _KEY_AND_VALUE = re.compile(
     r"#[ \t]+[^\W\d][\w.:-]*( [\w.:-]+)?[ \t]*=([ \t]|$)|# id[ \t]"
 )
-# A comment unless it has as many cells as a word's line: also `#<TAB>...` of
-# GermEval, `#begin document` of CoNLL-2012.
+# Comments unless they have as many cells as the line of a word; these are also
+# `#<TAB>...` of GermEval and `#begin document` of CoNLL-2012.
 _MAY_BE_COMMENT = re.compile(
     r"#[ \t]+[^ \t]|#(begin|end) document|#[^\W\d][\w.:-]*[ \t]*="
 )
-# Lines of words that the dialect is inferred from, and lines in all.
-_PEEKED_WORDS = 200
-_PEEKED_LINES = 20_000
-# How many consecutive numbers a sentence must reach for its first column, if
-# it is asked for as a column of texts, to be taken for numbers of words.
+# The dialect is inferred from the first lines of a file.
+_PEEKED_WORDS = 200  # lines with a word
+_PEEKED_LINES = 20_000  # lines in all
+# A first column that the caller reads as texts holds numbers of words only if
+# some sentence counts up to this number: single digits are words, too.
 _SURE_NUMBERS = 3
 
 
 @dataclasses.dataclass
 class Sentence:
-    """One sentence.
+    """One sentence of a file.
 
     Attributes:
-      number: its number in the file, from 0, unusable sentences counted.
-      columns: by name, a text for each word.
-      lines: the line of each word, from 1.
-      is_ended: whether a blank line follows; False: the file ends.
+      number: its number in the file, from 0; unusable sentences count.
+      columns: the text of each word, by column name.
+      lines: the line number of each word, from 1.
     """
 
     number: int
     columns: dict[str, list[str]]
     lines: list[int] = dataclasses.field(default_factory=list)
-    is_ended: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
 class Dialect:
-    """How the lines of a file are to be read.
+    """The notation of a file's lines.
 
     Attributes:
-      is_numbered: whether a word's line begins with its number, from 1.
-      is_conll_u: whether tabs alone part columns, which are ten.
-      widths: numbers of cells of words' lines.
-      has_tabs: whether all words' lines have tabs.
+      is_numbered: whether the line of a word begins with its number, from 1.
+      is_conll_u: whether lines have ten columns that only tabs separate.
+      widths: the counts of cells that lines of words have.
+      has_tabs: whether all lines of words have tabs.
     """
 
     is_numbered: bool
@@ -80,19 +78,23 @@ class Dialect:
     has_tabs: bool
 
     def cells(self, text: str) -> list[str]:
-        """Return a line's cells; none for a blank line."""
+        """Return the cells of a line; an empty list for a blank line."""
         if self.is_conll_u and text.count("\t") == _CONLL_U_COLUMNS - 1:
             return [cell.strip(" ") for cell in text.split("\t")]
         return _CELL.findall(text)
 
-    def wordless(
+    def kind_without_word(
         self, text: str, cells: Sequence[str], is_first: bool
     ) -> str | None:
-        """Return the kind of a line that is no word; None for words.
+        """Return the kind of a line without a word; None if it has a word.
 
-        A "#" is a word if its line has as many cells as other words' lines,
-        and tabs if they all do. `is_first` says whether a sentence may begin
-        with this line.
+        A "#" is a word if its line has as many cells as the lines of other
+        words, and tabs if they all have tabs.
+
+        Args:
+          text: the line.
+          cells: its cells.
+          is_first: whether a sentence may begin with this line.
         """
         if self.is_numbered:
             if between := _BETWEEN.fullmatch(cells[0]):
@@ -109,17 +111,20 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Whether a line may be a comment, so that it shows no dialect."""
+    """Return whether a line may be a comment and so is no sign of a dialect."""
     text = text.strip(_BLANKS)
-    patterns = (_KEY_AND_VALUE, _MAY_BE_COMMENT)
-    return text == "#" or any(pattern.match(text) for pattern in patterns)
+    return bool(
+        text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
+    )
 
 
 def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
-    """Infer the dialect from a file's first lines.
+    """Infer the dialect of a file.
 
-    `sure_numbers` is the number that some sentence must reach before its first
-    column is taken for numbers of words.
+    Args:
+      lines: its first lines.
+      sure_numbers: the number that the first column of some sentence must count
+        up to; a column with lower numbers holds texts.
     """
     widths: set[int] = set()
     last = highest = n_numbered = n_other = n_conll_u = n_without_tabs = 0
@@ -147,37 +152,55 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
 
 
 class ConllReader:
-    """The sentences of a file, and its bad lines.
+    """An iterable of the sentences and the bad lines of a file.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       _get_labeled_sentences.
-    Differs: only spaces and tabs part columns, and a line of nothing else is
-      blank (there also no-break spaces, line separators, ...); lines that are
-      no words are left out.
+    Differs: only spaces and tabs separate columns, and a line of nothing else
+      is blank (the original also splits at no-break spaces, line separators,
+      ...); lines without a word are left out.
 
     Attributes:
-      skipped: counts of lines that are no words, by kind.
+      skipped: the count of lines without a word, by kind.
     """
 
     def __init__(
         self,
         lines: LineReader,
-        columns: Mapping[str, int],
+        columns: Mapping[str, int | str],
         documents_end_sentences: bool = False,
+        keeps_unended: bool = True,
     ) -> None:
-        """Read columns by their numbers, from 0, or negative from the end.
+        """Prepare to read columns.
 
-        `documents_end_sentences`: whether -DOCSTART- ends a sentence, as a
-        blank line does; False: it is passed over, as the original does.
+        Args:
+          lines: the lines of the file.
+          columns: the index of each column, from 0, or from the end if
+            negative.
+          documents_end_sentences: whether -DOCSTART- ends a sentence, as a
+            blank line does; False: it is ignored, as in the original.
+          keeps_unended: whether a last sentence without a blank line after it
+            is a sentence; False: a problem, as the original drops it.
+
+        Raises:
+          UserError: a column has a name, which CoNLL files do not.
         """
+        for name, column in columns.items():
+            if not isinstance(column, int):
+                raise UserError(
+                    f"{lines.path}: column {column!r} for {name}: CoNLL files"
+                    f" have no header. Pass its number, such as {name}=0 for"
+                    " the first column"
+                )
         self.skipped: collections.Counter[str] = collections.Counter()
-        self._lines, self._columns = lines, columns
+        self._lines, self._columns = lines, dict(columns)
         self._documents_end_sentences = documents_end_sentences
-        ends = (c + 1 if c >= 0 else -c for c in columns.values())
-        self._fewest = max(*ends, len(columns))
+        self._keeps_unended = keeps_unended
+        ends = [c + 1 if c >= 0 else -c for c in self._columns.values()]
+        self._fewest = max(*ends, len(ends))
 
     def __iter__(self) -> Iterator[Sentence | Row]:
-        """Yield good sentences, and a row of each problem.
+        """Yield sentences, and a row for each problem.
 
         A sentence with a bad line is left out.
         """
@@ -198,27 +221,40 @@ class ConllReader:
             if is_start:
                 continue
             is_first = is_good and not sentence.lines
-            if cells and (kind := dialect.wordless(line.text, cells, is_first)):
+            if cells and (
+                kind := dialect.kind_without_word(line.text, cells, is_first)
+            ):
                 self.skipped[kind] += 1
                 continue
             if problem := self._problem(line, cells, dialect):
-                found, expected = problem
+                content, expected = problem
                 expected += " (the sentence is left out)"
-                yield Row(line.number, [], found, expected)
+                yield Row(line.number, [], content, expected)
                 is_good = False
                 continue
             sentence.lines.append(line.number)
             for name, column in self._columns.items():
                 sentence.columns[name].append(cells[column])
         if is_good and sentence.lines:
-            sentence.is_ended = False
-            yield sentence
+            yield self._last(sentence)
 
     def _new_sentence(self, number: int) -> Sentence:
         return Sentence(number, {name: [] for name in self._columns})
 
+    def _last(self, sentence: Sentence) -> Sentence | Row:
+        """Return a sentence that the file ends in, or its problem."""
+        if self._keeps_unended:
+            return sentence
+        return Row(
+            sentence.lines[-1],
+            [],
+            "the end of the file within a sentence of"
+            f" {len(sentence.lines)} words",
+            "a blank line after the last sentence, or fix_last_sentence",
+        )
+
     def _with_dialect(self) -> tuple[Iterator[Line], Dialect]:
-        """Return all lines, and the dialect of the first ones."""
+        """Return all lines, and the dialect of the first lines."""
         lines, peeked, n_words = iter(self._lines), [], 0
         for line in itertools.islice(lines, _PEEKED_LINES):
             peeked.append(line)
@@ -226,13 +262,14 @@ class ConllReader:
             n_words += bool(cells) and not cells[0].startswith("#")
             if n_words == _PEEKED_WORDS:
                 break
-        numbers = [name for name, c in self._columns.items() if c == 0]
-        dialect = infer_dialect(peeked, _SURE_NUMBERS if numbers else 1)
-        if dialect.is_numbered and numbers:
+        first_names = [name for name, c in self._columns.items() if c == 0]
+        dialect = infer_dialect(peeked, _SURE_NUMBERS if first_names else 1)
+        if dialect.is_numbered and first_names:
+            name = first_names[0]
             raise UserError(
                 f"{self._lines.path}: column 0 holds the numbers of words (1,"
-                f" 2, 3 ...), not {numbers[0]}. Name another column, such as"
-                f" {numbers[0]}=1 (predict: --columns {numbers[0]}=1; a task:"
+                f" 2, 3 ...), not {name}. Name another column, such as {name}=1"
+                f" (predict: --columns {name}=1; a task:"
                 ' "columns": {"word": 1, "tag": 3})'
             )
         return itertools.chain(peeked, lines), dialect
@@ -240,7 +277,7 @@ class ConllReader:
     def _problem(
         self, line: Line, cells: Sequence[str], dialect: Dialect
     ) -> tuple[str, str] | None:
-        """Return what was found, and what was expected; None if all is well."""
+        """Return the content of a bad line and what was expected, or None."""
         if line.text is None:
             return line.found, line.expected
         if len(cells) < self._fewest:

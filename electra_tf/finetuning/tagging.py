@@ -302,27 +302,15 @@ def _read_conll(
     columns = {"word": 0, "tag": -1, **place.columns}
     if not place.labelled:
         del columns["tag"]
-    for name, column in columns.items():
-        if not isinstance(column, int):
-            raise UserError(
-                f"{place.path}: columns of a conll file have numbers, not"
-                f" names; {name} is {column!r}"
-            )
-    reader = conll.ConllReader(files.LineReader(place.path), columns)
+    reader = conll.ConllReader(
+        files.LineReader(place.path), columns, keeps_unended=keep_last
+    )
     for item in reader:
         if isinstance(item, tables.Row):
             report.add(place.path, item.line, item.found, item.expected)
             continue
         words, tags = item.columns["word"], item.columns.get("tag", [])
-        if item.is_ended or keep_last:
-            yield Sentence(place.path, item.number, words, tags, item.lines)
-            continue
-        report.add(
-            place.path,
-            item.lines[-1],
-            f"the end of the file within a sentence of {len(words)} words",
-            "a blank line after the last sentence, or fix_last_sentence",
-        )
+        yield Sentence(place.path, item.number, words, tags, item.lines)
     for kind, count in reader.skipped.items():
         report.losses[f"{split}: {kind}"] = count
 
