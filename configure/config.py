@@ -176,15 +176,6 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
     return (typing.get_origin(declared) or declared,)
 
 
-def lower_is_better(figure: str) -> bool:
-    """Whether a figure, of pre-training or of a task, is a loss or an error.
-
-    Names of labels stand behind `f1_`, those of tasks before the figure's.
-    """
-    is_loss = re.search(r"(^|_)(loss|loss_per_word|mse)$", figure)
-    return bool(is_loss) and not re.search(r"(^|_)f1_", figure)
-
-
 def default_of(field: dataclasses.Field) -> Any:
     """A field's default; `dataclasses.MISSING` if it has none."""
     if field.default_factory is not dataclasses.MISSING:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.metrics.scorers import finite
+from electra_tf.metrics.statistics import finite
 
 # Elements looked at in one go: bounds the float64 copies of large tables.
 _CHUNK = 1 << 20

@@ -29,8 +29,9 @@ from electra_tf.finetuning.registry import get_tasks, read_task_config
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics import question_answering as qa
+from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.matching import answer_encoder, encode_answers
-from electra_tf.metrics.scorers import lower_is_better, main_figure
+from electra_tf.metrics.statistics import main_metric
 from electra_tf.prediction.answers import Answerer, make_answerer
 
 _ROUNDING = 1e-3  # of probabilities in files: how far a sum may be from 1
@@ -150,10 +151,12 @@ class Members:
         for number, one in enumerate(mixed):
             scorer.update(self._outputs(number, one))
         results = scorer.get_results()
-        self.figure = self.figure or main_figure([name for name, _ in results])
+        self.figure = self.figure or main_metric([name for name, _ in results])
         return System(
             dict(results + scorer.get_details()),
-            lambda rows: dict(scorer.of_rows(rows).get_results())[self.figure],
+            lambda rows: dict(scorer.select_rows(rows).get_results())[
+                self.figure
+            ],
         )
 
     def _read(self, paths: Sequence[str]) -> Iterator[list[Any]]:

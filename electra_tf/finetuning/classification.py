@@ -27,7 +27,8 @@ from electra_tf.finetuning.task import (
     is_whole,
     refuse_equal_labels,
 )
-from electra_tf.metrics import scorers
+from electra_tf.metrics import classification as scorers
+from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 _SHOWN_LABELS = 12
@@ -296,7 +297,7 @@ class ClassificationTask(TextTask):
     def label_spec(self) -> FeatureSpec:
         return FeatureSpec(f"{self.name}_label_ids", [])
 
-    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
+    def get_scorer(self, split: str = "dev") -> Scorer:
         """Returns the scorer of the task's metric (default: accuracy)."""
         if self.spec.metric == "f1":
             if self.n_outputs > 2:
@@ -366,7 +367,7 @@ class MultiLabelTask(ClassificationTask):
     def label_spec(self) -> FeatureSpec:
         return FeatureSpec(f"{self.name}_label_ids", [len(self.labels)])
 
-    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
+    def get_scorer(self, split: str = "dev") -> Scorer:
         return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
@@ -448,7 +449,7 @@ class RegressionTask(TextTask):
     def label_spec(self) -> FeatureSpec:
         return FeatureSpec(f"{self.name}_targets", [], is_int_feature=False)
 
-    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
+    def get_scorer(self, split: str = "dev") -> Scorer:
         return scorers.RegressionScorer()
 
     @explains_bad_rows

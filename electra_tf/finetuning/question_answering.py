@@ -27,7 +27,7 @@ from electra_tf.metrics.matching import MATCHES
 from electra_tf.metrics.question_answering import (
     SpanScorer,
     Window,
-    figure_names,
+    metric_names,
 )
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.offsets import OffsetTokenizer
@@ -214,8 +214,8 @@ class QATask(Task):
     def get_scorer(self, split: str = "dev") -> SpanScorer:
         return self.scorer_of(self.get_examples(split))
 
-    def figure_names(self) -> tuple[str, ...]:
-        return figure_names(self.version, self.match)
+    def metric_names(self) -> tuple[str, ...]:
+        return metric_names(self.version, self.match)
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
         return SpanScorer(

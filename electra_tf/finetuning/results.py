@@ -27,7 +27,7 @@ from electra_tf.files import (
 from electra_tf.finetuning.build import digest_of_start
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import SCORING, changed_hparams
-from electra_tf.metrics import scorers
+from electra_tf.metrics import statistics
 from electra_tf.training.summaries import Console
 
 _FORMAT = 1  # of the results file
@@ -162,7 +162,7 @@ class ResultsFiles:
             for record in records
         ]
         results = [record.results for record in records]
-        best = scorers.best_trial(results, self.metrics)
+        best = statistics.best_trial(results, self.metrics)
         now = datetime.datetime.now(datetime.timezone.utc)
         return {
             "format": _FORMAT,
@@ -194,7 +194,7 @@ class ResultsFiles:
             )
 
 
-def text_of(results: Sequence[scorers.TrialResults]) -> str:
+def text_of(results: Sequence[statistics.TrialResults]) -> str:
     """The text file: a line for each trial and task, as the original's."""
     return "".join(
         f"{task}: "
@@ -206,12 +206,12 @@ def text_of(results: Sequence[scorers.TrialResults]) -> str:
 
 
 def statistics_of(
-    results: Sequence[scorers.TrialResults],
+    results: Sequence[statistics.TrialResults],
 ) -> dict[str, dict[str, Any]]:
     """Task -> figure -> statistics, for JSON."""
     return {
         task: {name: found.as_dict() for name, found in figures.items()}
-        for task, figures in scorers.summarize(results).items()
+        for task, figures in statistics.summarize(results).items()
     }
 
 
@@ -220,11 +220,11 @@ def statistics_lines(
 ) -> list[str]:
     """The table of all trials, and which of them collapsed."""
     results = [record.results for record in records]
-    lines = scorers.table_lines(scorers.summarize(results))
+    lines = statistics.table_lines(statistics.summarize(results))
     for record in records:
         for task, what in record.collapsed.items():
             lines.append(f"trial {record.trial} collapsed on {task}: {what}")
-    best = scorers.best_trial(results, metrics)
+    best = statistics.best_trial(results, metrics)
     if len(records) > 1 and best is not None:
         record = records[best]
         lines.append(f"best trial: {record.trial} ({record.model_dir})")
@@ -240,12 +240,9 @@ def _read(path: str) -> dict[str, Any] | None:
             raise ValueError(f"format {found['format']}, expected {_FORMAT}")
         for record in found["trials"]:  # The inverse of `without_nan`.
             for group in ("results", "details", "other_splits"):
-                record[group] = {
-                    name: dict(
-                        zip(own, scorers.of_json(own.values()), strict=True)
-                    )
-                    for name, own in record[group].items()
-                }
+                for metrics in record[group].values():
+                    values = statistics.from_json(metrics.values())
+                    metrics.update(zip(metrics, values, strict=True))
         return found
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
@@ -269,12 +266,12 @@ def draw_scores(
     grid = figure.subplots(len(tasks), squeeze=False)
     for axes, task in zip(grid.ravel(), tasks, strict=True):
         names = list(records[0].results[task])
-        name = scorers.main_figure(names, metrics.get(task))
+        name = statistics.main_metric(names, metrics.get(task))
         values = {r.trial: r.results[task][name] for r in records}
         axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
         fell = [r.trial for r in records if task in r.collapsed]
         axes.plot(fell, [values[n] for n in fell], "rx", label="collapsed")
-        mean = scorers.describe(list(values.values())).mean
+        mean = statistics.describe(list(values.values())).mean
         axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
         axes.set(title=task, xlabel="trial", xticks=list(values))
         axes.legend(fontsize=7)

@@ -25,7 +25,8 @@ from electra_tf.finetuning.task import (
     is_whole,
     refuse_equal_labels,
 )
-from electra_tf.metrics import scorers
+from electra_tf.metrics import tagging as scorers
+from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.words import (
     WordAligner,
@@ -160,7 +161,7 @@ class TaggingTask(Task):
             seed=seed,
         )
 
-    def get_scorer(self, split: str = "dev") -> scorers.Scorer:
+    def get_scorer(self, split: str = "dev") -> Scorer:
         if self.is_token_level or self.spec.metric == "accuracy":
             return scorers.WordAccuracyScorer()
         return scorers.EntityLevelF1Scorer(self.label_mapping)

@@ -197,9 +197,9 @@ class Task(abc.ABC):
     def get_scorer(self, split: str = "dev") -> Scorer:
         """Returns a fresh scorer for predictions on a split."""
 
-    def figure_names(self) -> tuple[str, ...]:
+    def metric_names(self) -> tuple[str, ...]:
         """Return the names of the figures that a dev evaluation gives."""
-        return self.get_scorer("dev").figures
+        return self.get_scorer("dev").metric_names
 
     def data_files(self, split: str) -> list[str] | None:
         """The files that a split's features depend on, its own first.

@@ -28,12 +28,9 @@ from electra_tf.finetuning.inheritance import with_inherited_heads
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import TASK_FILE, Task
-from electra_tf.metrics.scorers import (
-    Scorer,
-    lower_is_better,
-    main_figure,
-    of_json,
-)
+from electra_tf.metrics.direction import lower_is_better
+from electra_tf.metrics.scorers import Scorer
+from electra_tf.metrics.statistics import from_json, main_metric
 from electra_tf.text.tokenization import refuse_other_vocab
 from electra_tf.training import checkpointing
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
@@ -265,7 +262,7 @@ def watched_figure(
     # After the loss come details, by which trials are not compared.
     results = names[: [*names, "loss"].index("loss")]
     scores = [name for name in results if not lower_is_better(name)]
-    return main_figure(scores or names)
+    return main_metric(scores or names)
 
 
 def patience_is_over(
@@ -281,7 +278,7 @@ def patience_is_over(
         return False
     name = watched_figure(rows, wanted)
     sign = -1 if lower_is_better(name) else 1
-    found = of_json(row[name] for row in rows)
+    found = from_json(row[name] for row in rows)
     values = [sign * v if math.isfinite(v) else -math.inf for v in found]
     return len(values) - 1 - values.index(max(values)) >= patience
 
@@ -368,7 +365,7 @@ class Trial(Run):
         # What is wrong with them is not found out afterwards.
         for task in evaluated:
             task.check_split("dev")
-        figures = [task.get_scorer().figures for task in evaluated]
+        figures = [task.get_scorer().metric_names for task in evaluated]
         if figures and all(figures):
             self._check_keep_best(self._named(figures))
         with in_turn(self.strategy):

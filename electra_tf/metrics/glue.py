@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from configure.errors import aligned
-from electra_tf.metrics.scorers import Statistics, describe, finite
+from electra_tf.metrics.statistics import Statistics, describe, finite
 
 TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
@@ -50,7 +50,7 @@ class TaskScore:
     def as_dict(self) -> dict[str, Any]:
         return {
             "trials": len(self.score.values),
-            "figures": {n: f.as_dict() for n, f in self.figures.items()},
+            "figures": {n: f.as_dict() for n, f in self.metric_names.items()},
             "score": self.score.as_dict(),
             "lacking": list(self.lacking),
         }

@@ -19,7 +19,7 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.metrics.matching import encode_answers, keeps_script
-from electra_tf.metrics.scorers import ANY_SCRIPT, Figures, Scorer
+from electra_tf.metrics.scorers import ANY_SCRIPT, Metrics, Scorer
 from electra_tf.text.tokenization import BasicTokenizer
 
 # Null odds of a question without any window.
@@ -215,7 +215,7 @@ def project_to_passage(
     return passage[first : passage_places[numbers[end]] + 1]
 
 
-def figure_names(version: str, match: str | None) -> tuple[str, ...]:
+def metric_names(version: str, match: str | None) -> tuple[str, ...]:
     """Return the names of the figures of a task by version and `match`."""
     names = (*_FIGURES[version], "loss", "questions", "windows")
     return names if match is None else (*names, ANY_SCRIPT)
@@ -245,7 +245,7 @@ class SpanScorer(Scorer):
         self._name = name
         self._version = version
         self._match = match
-        self.figures = figure_names(version, match)
+        self.metric_names = metric_names(version, match)
         self._examples = examples
         self._windows_of = windows_of
         self._tokenizer = BasicTokenizer(
@@ -278,7 +278,7 @@ class SpanScorer(Scorer):
         losses = [self._losses[eid] for eid in sorted(self._losses)]
         return sum(losses) / max(1, len(losses))
 
-    def get_details(self) -> Figures:
+    def get_details(self) -> Metrics:
         details = [
             ("loss", self.get_loss()),
             ("questions", len(self._examples)),
@@ -379,7 +379,7 @@ class SpanScorer(Scorer):
             found["null_odds"] = self.null_odds
         return found | {"eval": self.scores}
 
-    def _get_results(self) -> Figures:
+    def _get_results(self) -> Metrics:
         self.answer()
         questions, predictions = encode_answers(
             self._match, self._examples, self.predictions

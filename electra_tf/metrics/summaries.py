@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from configure.errors import missing_extra
-from electra_tf.metrics.scorers import ANY_SCRIPT, Figures, Scorer
+from electra_tf.metrics.scorers import ANY_SCRIPT, Metrics, Scorer
 from electra_tf.text.measured_words import (
     VERSION,
     is_english,
@@ -146,7 +146,7 @@ class SummaryScorer(Scorer):
     `sentences` and, for figures, a `summary`.
     """
 
-    figures = (
+    metric_names = (
         *ROUGE,
         "loss",
         *(f"{name}_{figure}" for name in BASELINES for figure in ROUGE),
@@ -188,10 +188,10 @@ class SummaryScorer(Scorer):
             for eid, own in self.answer().items()
         }
 
-    def _get_results(self) -> Figures:
+    def _get_results(self) -> Metrics:
         return [*self._means("model", ""), ("loss", self.get_loss())]
 
-    def get_details(self) -> Figures:
+    def get_details(self) -> Metrics:
         means = (self._means(name, f"{name}_") for name in BASELINES)
         rows = self.files()["summaries"]
         count = len([row for row in rows if row["words"] != ROUGE_SCORE])
@@ -201,7 +201,7 @@ class SummaryScorer(Scorer):
         """Return the figures of sentences that are drawn uniformly."""
         return {"chance": dict(self._means("random", ""))}
 
-    def _means(self, name: str, lead: str) -> Figures:
+    def _means(self, name: str, lead: str) -> Metrics:
         rows = [row[name]["rouge"] for row in self.files()["summaries"]]
         return [(lead + f, float(np.mean([r[f] for r in rows]))) for f in ROUGE]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.config import lower_is_better
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.weights import Coverage, Weights, assign
 from electra_tf.files import write_atomically
+from electra_tf.metrics.direction import lower_is_better
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
 CONFIG_FILE = "config.json"

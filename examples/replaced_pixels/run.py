@@ -30,7 +30,7 @@ import tf_keras
 from configure import flags
 from configure.errors import UserError, aligned
 from electra_tf import files
-from electra_tf.metrics import scorers
+from electra_tf.metrics import statistics
 
 SIDE, CLASSES, CODE = 28, 10, 128
 PATCH, OCCLUDED = 4, 0.3  # pixels on a side, share of the patches
@@ -216,13 +216,13 @@ def probe(train: np.ndarray, labels: np.ndarray, test: np.ndarray):
 
 def compare(values: list[float], base: list[float]) -> dict[str, Any]:
     """Mean and deviation, and the distance in Welch's standard errors."""
-    mine, other = scorers.describe(values), scorers.describe(base)
+    mine, other = statistics.describe(values), statistics.describe(base)
     error = math.hypot(mine.std, other.std) / math.sqrt(len(values))
     above = mine.mean - other.mean
     return {
         **{"values": values, "mean": mine.mean, "std": mine.std},
         "above_random": above,
-        "standard_errors": scorers.finite(above / (error or math.nan)),
+        "standard_errors": statistics.finite(above / (error or math.nan)),
     }
 
 

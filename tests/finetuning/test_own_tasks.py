@@ -317,7 +317,7 @@ def test_data_head_and_scorer_fit_together(kind, description, metric, own_task):
     assert metric in figures and np.isfinite(figures["loss"])
     assert task.main_metric in (None, *figures)
     # A wrong `keep_best` is known before anything is computed.
-    assert {*figures, *dict(scorer.get_details())} == set(scorer.figures)
+    assert {*figures, *dict(scorer.get_details())} == set(scorer.metric_names)
 
 
 def test_f1_of_one_class_is_refused_of_three(own_task):

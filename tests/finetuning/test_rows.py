@@ -430,14 +430,14 @@ def test_answers_of_ones_own_match_by_words_or_characters(
     task = own_task(squad(question(0, RED)), **description)
     assert task.match == match
     assert task.measure.startswith(f"match {match}")
-    assert "any_script" in task.get_scorer("dev").figures
+    assert "any_script" in task.get_scorer("dev").metric_names
 
 
 @pytest.mark.parametrize("name", ["squad", "squadv1", "newsqa", "triviaqa"])
 def test_built_in_questions_keep_the_official_scripts(make_task, name):
     task = make_task(name, max_query_length=8, beam_size=4)
     assert task.match is None and task.measure is None
-    assert "any_script" not in task.scorer_of([]).figures
+    assert "any_script" not in task.scorer_of([]).metric_names
 
 
 def test_settings_without_room_are_refused(own_task, qa_task):

@@ -55,7 +55,7 @@ def test_answers_and_figures_equal_the_originals(case, scored, recorded):
     for (name, value), (expected_name, expected) in pairs:
         assert name == expected_name
         assert value == pytest.approx(expected, rel=1e-15), name
-        assert name in scorer.figures
+        assert name in scorer.metric_names
     assert scorer.single_prediction() is None
     assert scorer.results_str() == info["results_str"]
     assert scorer.get_loss() == pytest.approx(info["loss"], rel=1e-14)

@@ -101,7 +101,7 @@ def test_windows_in_any_order_make_the_documents_figures(score):
         assert results[name] == pytest.approx(wanted)
     assert results["loss"] == 0.5
     details = dict(scorer.get_details())
-    assert {*results, *details} == {*scorer.figures}
+    assert {*results, *details} == {*scorer.metric_names}
     assert results["rouge1"] <= details["oracle_rouge1"]
     assert details["lead_rouge1"] < details["oracle_rouge1"]
     first, _ = json.loads(json.dumps(scorer.files()["summaries"]))

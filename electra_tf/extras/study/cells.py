@@ -28,7 +28,8 @@ from electra_tf.checkpoints.formats import hugging_face_file, placed
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.data.record_checks import check_records
 from electra_tf.files import shortened
-from electra_tf.metrics.scorers import describe, lower_is_better, of_json
+from electra_tf.metrics.direction import lower_is_better
+from electra_tf.metrics.statistics import describe, from_json
 from electra_tf.plan.counts import (
     pretraining_parameters,
     pretraining_step_flops,
@@ -262,7 +263,7 @@ class Study:
         for rate, cell in self._choosing(arm, task).items():
             if figures := lines.get(cell.digest, {}).get("results"):
                 figure = next(iter(figures))  # the main one
-                mean = describe(of_json(figures[figure])).mean
+                mean = describe(from_json(figures[figure])).mean
                 if mean == mean:
                     tried[rate] = -mean if lower_is_better(figure) else mean
         own = {"learning_rate": max(tried, key=tried.get)} if tried else {}
@@ -496,7 +497,7 @@ def _check_task(
     task = get_task(config, name, tokenizer)
     for split in ("train", "dev"):
         task.check_split(split)
-    known = task.figure_names() if figures else ()
+    known = task.metric_names() if figures else ()
     for figure in figures:
         if figure not in known:
             raise UserError(

@@ -17,7 +17,7 @@ from configure.errors import aligned
 from electra_tf import files
 from electra_tf.extras.study.cells import Arm, Cell, Lines, Study
 from electra_tf.extras.study.pictures import Panel, Point, draw
-from electra_tf.metrics import scorers
+from electra_tf.metrics import statistics
 from electra_tf.plan.counts import PETAFLOP_DAY
 
 # Of pre-training, unless the study names others.
@@ -168,18 +168,18 @@ def _values(
 ) -> Iterator[float]:
     for seed in study.seeds:
         results = _results(study, arm, seed, of, lines)
-        trials = scorers.of_json(results.get(figure, []))
+        trials = statistics.from_json(results.get(figure, []))
         if len(study.seeds) == 1:
             yield from trials
         else:
-            yield scorers.describe(trials).mean
+            yield statistics.describe(trials).mean
 
 
 def _table(
     study: Study, title: str, values: Values, collapses: Collapses
 ) -> Table:
     found = {
-        a.name: scorers.describe(values.get(a.name, [])) for a in study.arms
+        a.name: statistics.describe(values.get(a.name, [])) for a in study.arms
     }
     rows: dict[str, dict[str, Any]] = {}
     for arm in study.arms:
@@ -199,7 +199,7 @@ def _table(
     return {"title": title, "arms": rows, "baselines": {}}
 
 
-def _count(of: scorers.Statistics) -> int:
+def _count(of: statistics.Statistics) -> int:
     return len(of.values) - of.undefined
 
 
@@ -210,9 +210,9 @@ def _difference(one: Any, two: Any) -> dict[str, float | None]:
         error = math.sqrt(one.std**2 / counts[0] + two.std**2 / counts[1])
     difference = one.mean - two.mean
     return {
-        "difference": scorers.finite(difference),
-        "standard_error": scorers.finite(error),
-        "standard_errors": scorers.finite(difference / (error or math.nan)),
+        "difference": statistics.finite(difference),
+        "standard_error": statistics.finite(error),
+        "standard_errors": statistics.finite(difference / (error or math.nan)),
     }
 
 

@@ -32,7 +32,7 @@ from electra_tf.data.record_checks import told_files
 from electra_tf.data.workers import PR_SET_PDEATHSIG
 from electra_tf.extras.study.cells import Cell, Study
 from electra_tf.locks import folder_lock
-from electra_tf.metrics import scorers
+from electra_tf.metrics import statistics
 
 LOG = "study.log"
 TIME_IS_UP = 3  # exit status
@@ -296,7 +296,7 @@ def _results(cell: Cell) -> dict[str, list[Any]]:
         wanted = read.get("metrics", {}).get(task)
         for trial in read["trials"]:
             own = trial["results"][task]
-            main = scorers.main_figure(list(own), wanted)
+            main = statistics.main_metric(list(own), wanted)
             trials.append({main: own[main], **own, **trial["details"][task]})
     return {
         name: [_rounded(trial[name]) for trial in trials] for name in trials[0]

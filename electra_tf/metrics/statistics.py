@@ -1,0 +1,129 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics of the metrics of several trials."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from configure.errors import aligned
+from electra_tf.metrics.direction import lower_is_better
+from electra_tf.metrics.scorers import Json
+
+# The metrics of one trial: task -> metric -> value.
+TrialResults: TypeAlias = Mapping[str, Mapping[str, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Statistics:
+    """One metric over all trials; NaN stays in `values`, and counts nowhere."""
+
+    values: tuple[float, ...]  # one a trial, in the order of the trials
+    mean: float
+    median: float
+    std: float  # sample standard deviation (n - 1); 0 for a single value
+    best: float  # the highest; for losses and errors the lowest
+    best_index: int | None  # its index in `values`
+    undefined: int  # number of undefined values
+
+    def as_dict(self) -> dict[str, Json]:
+        """Return plain values for JSON, with None for undefined ones."""
+        plain = dataclasses.asdict(self)
+        plain["values"] = [finite(value) for value in self.values]
+        for name in ("mean", "median", "std", "best"):
+            plain[name] = finite(plain[name])
+        return plain
+
+
+def main_metric(names: Sequence[str], preferred: str | None = None) -> str:
+    """Return the metric that trials are compared by.
+
+    It is the preferred one, or else F1, or else the first of the names.
+    """
+    if preferred in names:
+        return preferred
+    return "f1" if "f1" in names else names[0]
+
+
+def describe(values: Sequence[float], lower: bool = False) -> Statistics:
+    """Return the statistics of a metric; if `lower`, its lowest is best."""
+    defined = [v for v in values if math.isfinite(v)]
+    best, best_index = math.nan, None
+    if defined:
+        best = min(defined) if lower else max(defined)
+        best_index = list(values).index(best)
+    return Statistics(
+        values=tuple(float(v) for v in values),
+        mean=float(np.mean(defined)) if defined else math.nan,
+        median=float(np.median(defined)) if defined else math.nan,
+        std=float(np.std(defined, ddof=1)) if len(defined) > 1 else 0.0,
+        best=float(best),
+        best_index=best_index,
+        undefined=len(values) - len(defined),
+    )
+
+
+def summarize(
+    trials: Sequence[TrialResults],
+) -> dict[str, dict[str, Statistics]]:
+    """Return task -> metric -> statistics, in the order of the first trial.
+
+    Metrics that are not in all trials are left out.
+    """
+    if not trials:
+        return {}
+    summary: dict[str, dict[str, Statistics]] = {}
+    for task, metrics in trials[0].items():
+        summary[task] = {}
+        for name in metrics:
+            if all(name in trial[task] for trial in trials):
+                values = [trial[task][name] for trial in trials]
+                summary[task][name] = describe(values, lower_is_better(name))
+    return summary
+
+
+def best_trial(
+    trials: Sequence[TrialResults], preferred: Mapping[str, str | None]
+) -> int | None:
+    """Return the index of the trial with the best mean of main metrics.
+
+    Args:
+      preferred: task -> the metric that its description names.
+    """
+    scores = []
+    for trial in trials:
+        values = []
+        for task, metrics in trial.items():
+            name = main_metric(list(metrics), preferred.get(task))
+            sign = -1 if lower_is_better(name) else 1
+            values.append(sign * metrics[name])
+        scores.append(float(np.mean(values)) if values else math.nan)
+    return describe(scores).best_index
+
+
+def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
+    """Return the statistics as an aligned table."""
+    rows = [["task", "figure", "mean", "median", "std", "best", "values"]]
+    for task, metrics in summary.items():
+        for name, metric in metrics.items():
+            numbers = (metric.mean, metric.median, metric.std, metric.best)
+            texts = [f"{number:.2f}" for number in numbers]
+            values = " ".join(f"{value:.2f}" for value in metric.values)
+            rows.append([task, name, *texts, values])
+    lines = aligned([row[:-1] for row in rows])
+    return [f"{line}  {row[-1]}" for line, row in zip(lines, rows, strict=True)]
+
+
+def finite(value: float) -> float | None:
+    """Return a number for JSON: None instead of an undefined one."""
+    return value if math.isfinite(value) else None
+
+
+def from_json(values: Iterable[float | None]) -> list[float]:
+    """Return the numbers that `finite` made ready for JSON."""
+    return [math.nan if value is None else value for value in values]
