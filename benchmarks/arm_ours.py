@@ -29,7 +29,8 @@ PLACES = {
     "electra_tf.finetuning.registry": "get_tasks",
     "electra_tf.finetuning.build": "trained_variables",
     "electra_tf.prediction.predictor": "Predictor",
-    "electra_tf.checkpoints.weights": "ModelWeights assign",
+    "electra_tf.checkpoints.assignment": "assign",
+    "electra_tf.checkpoints.weights": "ModelWeights",
     "electra_tf.checkpoints.formats": "open_weights",
     "electra_tf.checkpoints.tf1": "write_tf1",
     "electra_tf.checkpoints.tf2": "write_native",
@@ -42,6 +43,7 @@ EARLIER_PLACES = {
     "electra_tf.finetuning.steps": "FinetuningLoop PredictLoop",
     "electra_tf.checkpoints.native": "write_native variables_by_name",
     "electra_tf.checkpoints.restore": "assign",
+    "electra_tf.checkpoints.weights": "ModelWeights assign",
 }
 
 

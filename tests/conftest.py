@@ -78,10 +78,11 @@ def refused(words, call, /, *arguments, **settings):
 
 def restore(model, path, allow_missing=False):
     """Loads a checkpoint of the original into a model; what matched."""
-    from electra_tf.checkpoints import tf1, weights
+    from electra_tf.checkpoints.assignment import assign
+    from electra_tf.checkpoints.tf1 import open_tf1
 
-    found = tf1.open_tf1(path)
-    return weights.assign(found, model.variables, missing_is_fine=allow_missing)
+    weights = open_tf1(path)
+    return assign(weights, model.variables, missing_is_fine=allow_missing)
 
 
 def read_json(path):

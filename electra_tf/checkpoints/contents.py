@@ -23,9 +23,9 @@ from electra_tf.checkpoints.sizes import (
     describe_differences,
     encoder_config,
     fraction_of,
-    merged,
+    merge_hparams,
     nearest_size,
-    resolve,
+    resolve_sizes,
     stack_of,
 )
 
@@ -56,7 +56,7 @@ DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
 # Of the run alone, and in no export: the baseline of adversarial training, the
 # head of correction_weight.
 CORRECTION_HEAD = "correction_predictions"
-TRAINING_ALONE = ("reward_baseline/", f"{CORRECTION_HEAD}/")
+TRAINING_ONLY = ("reward_baseline/", f"{CORRECTION_HEAD}/")
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
 
 
@@ -126,7 +126,7 @@ class Contents:
     def unknown(self) -> list[str]:
         """Variables that no model of the original has."""
         heads = (*_MASKED_LM_HEADS, *DISCRIMINATOR, _TOKEN_HEAD, _TASK_HEADS)
-        known = (*heads, *_GENERATORS, *TRAINING_ALONE)
+        known = (*heads, *_GENERATORS, *TRAINING_ONLY)
         return sorted(n for n in self.shapes if not n.startswith(known))
 
     @property
@@ -183,7 +183,7 @@ class Contents:
             own += (f"{FULL}/embeddings/",)
         return (*own, *_MASKED_LM_HEADS)
 
-    def mistaken_for(self, lacking: Iterable[str]) -> str | None:
+    def mixup_hint(self, lacking: Iterable[str]) -> str | None:
         """Says so where one of the two networks was given for the other."""
         wanted = Contents(dict.fromkeys(lacking, ()))
         if wanted.discriminates and not self.has("discriminator"):
@@ -376,13 +376,15 @@ class Contents:
     def check_hparams(
         self, given: Mapping[str, Any], where: str = "the given hparams"
     ) -> None:
-        hparams = merged(self.hparams(), given)
+        hparams = merge_hparams(self.hparams(), given)
         encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):
             # Its generator is in proportion to it; that comes after.
             hparams.pop("generator", None)
             hparams["uniform_generator"] = True
-        if differences := describe_differences(self.sizes, resolve(hparams)):
+        if differences := describe_differences(
+            self.sizes, resolve_sizes(hparams)
+        ):
             raise UserError(
                 f"The checkpoint is of another model than {where} describe:\n"
                 + "\n".join(f"  {text}" for text in differences)

@@ -21,23 +21,22 @@ from configure.pretraining import (
     EXPERIMENTS,
     PretrainingConfig,
     beyond_switches,
-    settled_experiments,
 )
 from electra_tf import files
 from electra_tf.checkpoints import hub
 from electra_tf.checkpoints.contents import (
     DISCRIMINATOR,
-    TRAINING_ALONE,
+    TRAINING_ONLY,
     TaskHead,
 )
 from electra_tf.checkpoints.sizes import (
     MODEL_HPARAMS,
-    UNSEEN_SIZES,
-    as_config,
+    SCHEDULE_HPARAMS,
+    complete_hparams,
     encoder_config,
     nearest_size,
 )
-from electra_tf.checkpoints.weights import Weights, selected
+from electra_tf.checkpoints.weights import Weights, select_tensors
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.casing import read_casing, resolve_casing
 from electra_tf.text.tokenization import is_bpe
@@ -54,15 +53,13 @@ RELEASED = "reference"  # the name of the model that comes with the project
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
 # The sizes, and what text and scores need to mean the same.
 _KEPT = (*MODEL_HPARAMS, *TOKENIZER_HPARAMS, "mask_prob")
-# What decides how a run is trained, which nobody may change on the way.
-_SCHEDULE = ("training_schedule", "two_stage_steps")
 # How Hugging Face names files of weights, whole or in shards.
 _HUGGING_FACE = re.compile(
     r"(model|pytorch_model).*(\.safetensors|\.bin|\.index\.json)"
 )
 
 
-def placed(path: str) -> str:
+def resolve_reference(path: str) -> str:
     """The folder of a model that is named, else the path.
 
     Names are `reference` and, for models of the hub, `hf:OWNER/NAME`.
@@ -85,7 +82,7 @@ def placed(path: str) -> str:
     )
 
 
-def open_weights(path: str, whole: bool = False) -> Weights:
+def open_weights(path: str, with_training_state: bool = False) -> Weights:
     """Opens a checkpoint, told by its content, under the original's names.
 
     `hparams` and `vocab_file` come from files beside it, where there are any.
@@ -94,7 +91,7 @@ def open_weights(path: str, whole: bool = False) -> Weights:
     """
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
-    path = placed(path)
+    path = resolve_reference(path)
     folder, name = os.path.split(path)
     if _HUGGING_FACE.fullmatch(name):
         read = huggingface_reader.find_weights(folder or ".")
@@ -108,8 +105,13 @@ def open_weights(path: str, whole: bool = False) -> Weights:
         own = os.path.join(path, "config.json")
         if files.is_directory(os.path.join(path, BEST)) and files.exists(own):
             if "task_names" in files.read_json(own):  # A fine-tuned model.
-                return open_weights(best_checkpoint(path), whole)
-        theirs, ours = hugging_face_file(path), tf1.checkpoints_in(path)
+                return open_weights(
+                    find_best_checkpoint(path), with_training_state
+                )
+        theirs, ours = (
+            find_hugging_face_weights(path),
+            tf1.list_checkpoints(path),
+        )
         if theirs and ours:
             raise UserError(
                 f"{path}: holds TensorFlow checkpoints ({', '.join(ours[:5])})"
@@ -121,16 +123,16 @@ def open_weights(path: str, whole: bool = False) -> Weights:
     prefix = tf1.find_checkpoint(path)
     is_native = tf2.is_native(prefix)
     weights = (tf2.open_native if is_native else tf1.open_tf1)(prefix)
-    folder = home_of(os.path.dirname(prefix) or ".")
+    folder = find_model_folder(os.path.dirname(prefix) or ".")
     weights.hparams = read_electra_config(folder)
     weights.heads = _read_heads(folder)
     weights.vocab_file = _vocab_of(folder)
-    return weights if whole else finished(weights)
+    return weights if with_training_state else strip_training_state(weights)
 
 
-def finished(weights: Weights) -> Weights:
+def strip_training_state(weights: Weights) -> Weights:
     """Leaves out the run's own: a baseline, a discriminator still untrained."""
-    reasons = dict.fromkeys(TRAINING_ALONE, "of use to the run alone")
+    reasons = dict.fromkeys(TRAINING_ONLY, "of use to the run alone")
     first = weights.hparams.get("two_stage_steps")
     step = weights.global_step if first else None
     if step is not None and step <= first:
@@ -143,14 +145,14 @@ def finished(weights: Weights) -> Weights:
         if name.startswith(start)
     }
     if left:
-        weights = selected(weights, lambda name: name not in left)
+        weights = select_tensors(weights, lambda name: name not in left)
         weights.dropped |= left
     return weights
 
 
 def _vocab_of(folder: str) -> str | None:
     """The vocabulary in a model's folder, else the one that its run names."""
-    own = vocab_in(folder)
+    own = find_vocab(folder)
     # Which says, too, where one should be and is not.
     files.check_digest(own or os.path.join(folder, VOCAB_FILES[0]))
     config = os.path.join(folder, "config.json")
@@ -163,7 +165,7 @@ def _vocab_of(folder: str) -> str | None:
     return next(filter(files.exists, places), None)
 
 
-def vocab_in(folder: str) -> str | None:
+def find_vocab(folder: str) -> str | None:
     """The vocabulary in a model's folder."""
     places = (os.path.join(folder, name) for name in VOCAB_FILES)
     return next(filter(files.exists, places), None)
@@ -174,7 +176,7 @@ def vocab_name(vocab_file: str) -> str:
     return VOCAB_FILES[is_bpe(vocab_file)]
 
 
-def hugging_face_file(folder: str) -> str | None:
+def find_hugging_face_weights(folder: str) -> str | None:
     """A file of weights in a folder, or in those of its two networks."""
     for part in ("", "discriminator", "generator"):
         inner = os.path.join(folder, part)
@@ -193,7 +195,7 @@ def digest_file(path: str) -> str:
     index = f"{path}.index"  # with a checksum of each tensor
     if files.exists(index):
         return index
-    return os.path.join(path, hugging_face_file(path) or "")
+    return os.path.join(path, find_hugging_face_weights(path) or "")
 
 
 def describes_itself(path: str) -> bool:
@@ -203,15 +205,15 @@ def describes_itself(path: str) -> bool:
     """
     name = os.path.basename(path)
     if files.is_directory(path):
-        if hugging_face_file(path):
+        if find_hugging_face_weights(path):
             return True
     elif _HUGGING_FACE.fullmatch(name):
         return files.exists(path)
-    own = os.path.join(home_of(path), ELECTRA_CONFIG)
+    own = os.path.join(find_model_folder(path), ELECTRA_CONFIG)
     return files.exists(own) and "heads" in files.read_json(own)
 
 
-def casing_of(
+def resolve_model_casing(
     weights: Weights, vocab_file: str, given: Mapping[str, Any]
 ) -> dict[str, bool]:
     """Return the casing of a model with a vocabulary; empty: nothing states it.
@@ -245,7 +247,7 @@ def complete_folder(
 ) -> None:
     """Writes settings (with casing), vocabulary, digests beside weights."""
     path = os.path.join(directory, ELECTRA_CONFIG)
-    files.write_atomically(path, config_text(hparams, assumed, heads))
+    files.write_atomically(path, format_config(hparams, assumed, heads))
     own = os.path.join(directory, vocab_name(vocab_file or ""))
     if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
         files.write_atomically(own, files.read_bytes(vocab_file))
@@ -253,13 +255,13 @@ def complete_folder(
     files.write_digests(directory)
 
 
-def config_text(
+def format_config(
     hparams: Mapping[str, Any],
     assumed: Iterable[str] = (),
     heads: Mapping[str, TaskHead] | None = None,
 ) -> str:
     """Returns the file's contents; `assumed` names hparams that are guesses."""
-    config, sizes = as_config(hparams), encoder_config(hparams)
+    config, sizes = complete_hparams(hparams), encoder_config(hparams)
     told = EXPERIMENTS.keys() - beyond_switches(config.as_dict()).keys()
     kept = {
         n: hparams.get(n, getattr(config, n)) for n in _KEPT if n not in told
@@ -272,7 +274,9 @@ def config_text(
         "hparams": kept,
     }
     if hparams.get("two_stage_steps"):  # Which weights mean something.
-        contents["hparams"] |= {name: hparams[name] for name in _SCHEDULE}
+        contents["hparams"] |= {
+            name: hparams[name] for name in SCHEDULE_HPARAMS
+        }
     if assumed := sorted(assumed):
         contents["assumed"] = assumed
     if heads:
@@ -283,7 +287,7 @@ def config_text(
     return json.dumps(contents, indent=2) + "\n"
 
 
-def best_checkpoint(run: str) -> str | None:
+def find_best_checkpoint(run: str) -> str | None:
     """Return the checkpoint in a run's folder `best`, or None without one.
 
     Raises a UserError if the folder is there but not whole: the latest
@@ -294,12 +298,12 @@ def best_checkpoint(run: str) -> str | None:
     folder = os.path.join(run, BEST)
     if not files.is_directory(folder):
         return None
-    if prefix := tf1.newest_in(folder):
+    if prefix := tf1.find_latest(folder):
         return prefix
     state = os.path.join(folder, tf1.STATE)
-    named = [os.path.basename(path) for path in tf1.named_in(folder)[-1:]]
+    named = [os.path.basename(path) for path in tf1.list_recorded(folder)[-1:]]
     what = f"{state} names {named[0]}, whose index" if named else state
-    latest = tf1.newest_in(run)
+    latest = tf1.find_latest(run)
     other = f", or pass the latest checkpoint, {latest}" if latest else ""
     raise UserError(
         f"{folder}: incomplete: {what} is missing. Copy the folder again,"
@@ -308,12 +312,12 @@ def best_checkpoint(run: str) -> str | None:
     )
 
 
-def home_of(path: str) -> str:
+def find_model_folder(path: str) -> str:
     """Where a checkpoint's model is described: for a run's best, the run's.
 
     `path`: its folder, or its prefix.
     """
-    path = placed(path)
+    path = resolve_reference(path)
     folder = path if files.is_directory(path) else os.path.dirname(path) or "."
     whole = folder if files.is_remote(folder) else os.path.abspath(folder)
     parent, name = os.path.split(whole.rstrip("/"))
@@ -337,7 +341,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
             if name == ELECTRA_CONFIG and "hparams" in given:
                 return _own_hparams(given)
             if "model_size" in given:  # a run's own file
-                known = (*_KEPT, *_SCHEDULE)
+                known = (*_KEPT, *SCHEDULE_HPARAMS)
                 given = {n: v for n, v in given.items() if n in known}
                 given = beyond_switches(given)
             else:
@@ -394,7 +398,7 @@ def _own_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
         raise UserError("assumed: expected a list of names.")
     hparams = PretrainingConfig.clean_hparams(given["hparams"])
     # Whoever edits one of the two statements must not be half obeyed.
-    for name, value in json.loads(config_text(hparams)).items():
+    for name, value in json.loads(format_config(hparams)).items():
         if name != "hparams" and name in given and given[name] != value:
             raise UserError(
                 f"{name} is {given[name]!r}, but `hparams` make it {value!r};"
@@ -406,54 +410,3 @@ def _own_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
             n: v for n, v in overrides.items() if n not in assumed
         }
     return kept
-
-
-def unseen_differences(
-    stored: Mapping[str, Any], given: Mapping[str, Any]
-) -> list[str]:
-    """Compares what changes the outputs but does not show in shapes."""
-    if not stored:
-        return []
-    old, new = (
-        {**dataclasses.asdict(encoder_config(hparams)), **hparams}
-        for hparams in (stored, given)
-    )
-    return [
-        f"{name}: {old[name]} beside the checkpoint, {new[name]} here"
-        for name in (*UNSEEN_SIZES, *TOKENIZER_HPARAMS)
-        if name in old and name in new and old[name] != new[name]
-    ]
-
-
-def changed(
-    before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
-) -> list[str]:
-    """Texts `name: old -> new` of the named hparams that differ."""
-    plain = json.loads(json.dumps(now))  # As they read back from a file.
-    return [
-        f"{name}: {before[name]!r} -> {plain[name]!r}"
-        for name in names
-        if name in before and name in plain and before[name] != plain[name]
-    ]
-
-
-def check_same_model(
-    before: Mapping[str, Any], now: Mapping[str, Any], path: str
-) -> None:
-    """Raises UserError naming the model hparams that changed."""
-    if before:
-        before = {**before, **settled_experiments(before)}
-    differing = changed(before, now, (*MODEL_HPARAMS, *_SCHEDULE))
-    # The head is there or not; its weight may change like disc_weight. Earlier
-    # versions had no such hparam.
-    name = "correction_weight"
-    before = {name: 0.0, **before} if before else {}
-    if before and bool(before[name]) != bool(now[name]):
-        differing += changed(before, now, (name,))
-    if differing:
-        raise UserError(
-            f"checkpoint {path} was trained with other model hparams:\n"
-            + "".join(f"  {text}\n" for text in differing)
-            + "Set them as they were, choose another model_name, or use"
-            " --overwrite to delete that model and start anew."
-        )

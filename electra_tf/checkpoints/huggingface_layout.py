@@ -129,7 +129,7 @@ class Network:
         return f"task_specific/{self.task}"
 
     @property
-    def passes_gelu(self) -> bool:
+    def needs_identity_layer(self) -> bool:
         """Whether a sentence's head has one layer and gets one before it."""
         return self.architecture == SENTENCES and self.first == IDENTITY
 

@@ -29,7 +29,7 @@ from electra_tf.checkpoints.weights import (
     TensorSpec,
     View,
     Weights,
-    with_one_segment,
+    repeat_segment_row,
 )
 from electra_tf.text.huggingface_tokenizer import (
     TOKENIZER,
@@ -452,7 +452,7 @@ def _unfolded(
     weights: Weights, network: Network, config: Mapping[str, Any]
 ) -> Weights:
     """A head without the shifted identity, its bias as stated or as trained."""
-    if not network.passes_gelu:
+    if not network.needs_identity_layer:
         return weights
     scope = network.head_scope
     shift = weights.read(f"{scope}/{layout.IDENTITY}/bias")
@@ -512,7 +512,7 @@ def open_huggingface(folder: str) -> Weights:
     weights = _HuggingFaceWeights(folder, folders, networks, dropped)
     weights = _unfolded(weights, networks[0], configs[0])
     is_tagger = networks[0].architecture == layout.TAGGING
-    return with_one_segment(weights, 0) if is_tagger else weights
+    return repeat_segment_row(weights, 0) if is_tagger else weights
 
 
 def _is_one(folder: str) -> bool:

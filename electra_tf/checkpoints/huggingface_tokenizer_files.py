@@ -30,7 +30,7 @@ def tokenizer_files(
     vocab: Mapping[str, int],
     hparams: Mapping[str, Any],
     positions: int,
-    words_alone: bool = False,
+    split_words_like_original: bool = False,
     settings: TokenizerSettings | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return the JSON files of a tokenizer, by their names.
@@ -39,15 +39,15 @@ def tokenizer_files(
       vocab: the wordpieces, without added tokens that it lacks.
       hparams: casing.
       positions: the model's longest sequence, in tokens.
-      words_alone: describe how the original splits the words that it tags:
-        lower-cased whatever the hparams, Chinese characters not apart.
+      split_words_like_original: describe how the original splits the words
+        that it tags: always lower-cased, Chinese characters not split off.
       settings: those of the vocabulary; default: the original's.
     """
     settings = settings or TokenizerSettings()
-    hparams = {} if words_alone else hparams
+    hparams = {} if split_words_like_original else hparams
     lower = bool(hparams.get("do_lower_case", True))
     strip = settings.strips(lower, bool(hparams.get("strip_accents", True)))
-    chinese = settings.tokenize_chinese_chars and not words_alone
+    chinese = settings.tokenize_chinese_chars and not split_words_like_original
     config: dict[str, Any] = {
         "tokenizer_class": _tokenizer_class(settings),
         "do_lower_case": lower,

@@ -32,8 +32,8 @@ from electra_tf.checkpoints.weights import (
     View,
     Weights,
     check_shapes,
+    repeat_segment_row,
     select_part,
-    with_one_segment,
 )
 from electra_tf.text.huggingface_tokenizer import (
     ADDED_TOKENS,
@@ -126,8 +126,10 @@ def write_huggingface(
     vocab_file, vocab = vocab_file or weights.vocab_file, {}
     plain, weights = weights, _folded(weights, networks[0], half_precision)
     head = weights.heads.get(networks[0].task)
-    words_alone = bool(head) and head.kind == "tagging"
-    words_alone = words_alone and not head.as_elsewhere
+    split_words_like_original = bool(head) and head.kind == "tagging"
+    split_words_like_original = (
+        split_words_like_original and not head.as_elsewhere
+    )
     jobs = []
     for network in networks:
         sizes = _sizes_of(weights, network, hparams)
@@ -156,7 +158,7 @@ def write_huggingface(
         layout.make_config(job.network, job.sizes, hparams, pad_id, head)
         for job in jobs
     ]
-    if networks[0].passes_gelu:
+    if networks[0].needs_identity_layer:
         bias = plain.read(f"{networks[0].head_scope}/dense/bias")
         configs[0][layout.MARK]["bias"] = bias.tolist()
     # A model in the folder itself would hide those in its folders, and one
@@ -198,7 +200,7 @@ def write_huggingface(
                         load_wordpieces(vocab_file),
                         hparams,
                         min(filter(None, lengths)),
-                        words_alone,
+                        split_words_like_original,
                         read_settings(vocab_file),
                     )
                 _write(job, weights, made, texts, half_precision)
@@ -283,8 +285,8 @@ def _folded(weights: Weights, network: Network, half: bool) -> Weights:
     """
     scope, specs = network.head_scope, dict(weights.specs)
     if network.architecture == layout.TAGGING:
-        return with_one_segment(weights, 1)
-    if not network.passes_gelu:
+        return repeat_segment_row(weights, 1)
+    if not network.needs_identity_layer:
         return weights
     last = weights.contents.stack("electra").num_hidden_layers - 1
     norm = f"electra/encoder/layer_{last}/output/LayerNorm"
@@ -372,7 +374,7 @@ def _remarks(
         notes["token_type_embeddings"] = (
             "row 1, which tagging uses here, in all rows: transformers uses 0"
         )
-    if jobs[0].network.passes_gelu:
+    if jobs[0].network.needs_identity_layer:
         notes["classifier.dense"] = (
             "a shifted identity that GELU passes; logits differ by rounding"
         )

@@ -3,12 +3,14 @@
 """The sizes that hparams make, and where those of two models differ."""
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
-from configure.config import MODEL_SIZES
+from configure.config import MODEL_SIZES, TOKENIZER_HPARAMS
+from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
-from configure.pretraining import PretrainingConfig
+from configure.pretraining import PretrainingConfig, settled_experiments
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # Generators of their own, by the scope of their (first) transformer.
@@ -107,6 +109,8 @@ MODEL_HPARAMS = tuple(
     untied_generator_embeddings vocab_size
     """.split()
 )
+# Decides how a run is trained; must not change during the run.
+SCHEDULE_HPARAMS = ("training_schedule", "two_stage_steps")
 # Sizes and settings of a transformer that no shape shows.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
 _KIND_WORDS = {
@@ -157,7 +161,7 @@ _REMEDIES = {
 }
 
 
-def merged(
+def merge_hparams(
     inferred: Mapping[str, Any], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Adds to inferred hparams what somebody stated, which wins."""
@@ -168,7 +172,7 @@ def merged(
     return {**inferred, **given, key: overrides}
 
 
-def as_config(hparams: Mapping[str, Any]) -> PretrainingConfig:
+def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
     """Completes the model's hparams; the rest keeps its defaults."""
     kept = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
     # Length 1 fits any position table; the length of examples is no size.
@@ -179,12 +183,12 @@ def as_config(hparams: Mapping[str, Any]) -> PretrainingConfig:
 
 def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
     """Returns the discriminator's sizes."""
-    return EncoderConfig.of(as_config(hparams))
+    return EncoderConfig.of(complete_hparams(hparams))
 
 
-def resolve(hparams: Mapping[str, Any]) -> ModelSizes:
+def resolve_sizes(hparams: Mapping[str, Any]) -> ModelSizes:
     """Works out the sizes that hparams make."""
-    config, encoder = as_config(hparams), encoder_config(hparams)
+    config, encoder = complete_hparams(hparams), encoder_config(hparams)
     kind, generator = generator_kind(config), None
     if kind in KINDS.values():
         shares = (getattr(config, name) for name in SHARES)
@@ -258,3 +262,54 @@ def _facts(sizes: ModelSizes) -> dict[str, Any]:
             size = getattr(sizes.generator, field)
             facts[f"generator's {field}"] = size
     return facts
+
+
+def list_unseen_differences(
+    stored: Mapping[str, Any], given: Mapping[str, Any]
+) -> list[str]:
+    """Compares what changes the outputs but does not show in shapes."""
+    if not stored:
+        return []
+    old, new = (
+        {**dataclasses.asdict(encoder_config(hparams)), **hparams}
+        for hparams in (stored, given)
+    )
+    return [
+        f"{name}: {old[name]} beside the checkpoint, {new[name]} here"
+        for name in (*UNSEEN_SIZES, *TOKENIZER_HPARAMS)
+        if name in old and name in new and old[name] != new[name]
+    ]
+
+
+def list_changes(
+    before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
+) -> list[str]:
+    """Texts `name: old -> new` of the named hparams that differ."""
+    plain = json.loads(json.dumps(now))  # As they read back from a file.
+    return [
+        f"{name}: {before[name]!r} -> {plain[name]!r}"
+        for name in names
+        if name in before and name in plain and before[name] != plain[name]
+    ]
+
+
+def check_same_model(
+    before: Mapping[str, Any], now: Mapping[str, Any], path: str
+) -> None:
+    """Raises UserError naming the model hparams that changed."""
+    if before:
+        before = {**before, **settled_experiments(before)}
+    differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
+    # The head is there or not; its weight may change like disc_weight. Earlier
+    # versions had no such hparam.
+    name = "correction_weight"
+    before = {name: 0.0, **before} if before else {}
+    if before and bool(before[name]) != bool(now[name]):
+        differing += list_changes(before, now, (name,))
+    if differing:
+        raise UserError(
+            f"checkpoint {path} was trained with other model hparams:\n"
+            + "".join(f"  {text}\n" for text in differing)
+            + "Set them as they were, choose another model_name, or use"
+            " --overwrite to delete that model and start anew."
+        )

@@ -20,7 +20,7 @@ from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.weights import (
     TensorSpec,
     Weights,
-    fitted,
+    match_tables,
 )
 from electra_tf.files import write_atomically
 
@@ -63,7 +63,7 @@ def find_checkpoint(path: str) -> str:
     )
 
 
-def checkpoints_in(directory: str) -> list[str]:
+def list_checkpoints(directory: str) -> list[str]:
     """Lists the last parts of the prefixes of a directory's checkpoints."""
     return [
         name.removesuffix(".index")
@@ -72,7 +72,7 @@ def checkpoints_in(directory: str) -> list[str]:
     ]
 
 
-def named_in(directory: str) -> list[str]:
+def list_recorded(directory: str) -> list[str]:
     """The prefixes that the file `checkpoint` names, the newest last.
 
     All are in the directory, whatever the file says: the directory may have
@@ -98,20 +98,20 @@ def named_in(directory: str) -> list[str]:
     return [os.path.join(directory, name) for name in (*older, names[-1])]
 
 
-def newest_in(directory: str) -> str | None:
+def find_latest(directory: str) -> str | None:
     """The checkpoint that a directory names the newest, if it is there."""
-    named = named_in(directory)
+    named = list_recorded(directory)
     if named and tf.io.gfile.exists(named[-1] + ".index"):
         return named[-1]
     return None
 
 
 def _newest(directory: str) -> str:
-    if prefix := newest_in(directory):
+    if prefix := find_latest(directory):
         return prefix
     # Released folders hold files without a `checkpoint` state file.
-    found = checkpoints_in(directory)
-    if named := named_in(directory):
+    found = list_checkpoints(directory)
+    if named := list_recorded(directory):
         if older := [n for n in map(os.path.basename, named) if n in found]:
             raise UserError(
                 f"{os.path.join(directory, STATE)} names"
@@ -151,7 +151,7 @@ def _no_index_message(path: str, prefix: str) -> str:
             f" {name}.index, too."
         )
     # The nearest first.
-    found = checkpoints_in(directory)
+    found = list_checkpoints(directory)
     if near := difflib.get_close_matches(name, found, n=5, cutoff=0):
         others = f" (of {len(found)})" if len(found) > len(near) else ""
         where = directory or "this directory"
@@ -280,8 +280,8 @@ def write_tf1(
     Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
     `sharded=True`), which the original's Estimator uses.
     """
-    weights = fitted(weights, {*weights.specs, TABLE})
-    if (existing := files_of(prefix)) and not overwrite:
+    weights = match_tables(weights, {*weights.specs, TABLE})
+    if (existing := list_files(prefix)) and not overwrite:
         raise UserError(
             f"{prefix}: there is a checkpoint already ({existing[0]}); choose"
             " another name or pass --overwrite."
@@ -293,17 +293,17 @@ def write_tf1(
         merged = _write_shards(weights, partial, bytes_per_file)
         replace_files(merged, prefix, complete)
         directory, name = os.path.split(prefix)
-        names = map(os.path.basename, named_in(directory or "."))
-        there = set(checkpoints_in(directory)) - {name}
+        names = map(os.path.basename, list_recorded(directory or "."))
+        there = set(list_checkpoints(directory)) - {name}
         others = [other for other in names if other in there]
-        record_newest(directory or ".", [*others, name])
+        record_latest(directory or ".", [*others, name])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
     finally:
         remove_tree(partial)
 
 
-def files_of(prefix: str) -> list[str]:
+def list_files(prefix: str) -> list[str]:
     """Lists the files of a checkpoint, the index first."""
     directory, name = os.path.split(prefix)
     found = [
@@ -316,7 +316,7 @@ def files_of(prefix: str) -> list[str]:
 
 def remove_checkpoint(prefix: str) -> None:
     """Deletes a checkpoint's files; without the index, it does not count."""
-    for path in files_of(prefix):
+    for path in list_files(prefix):
         tf.io.gfile.remove(path)
 
 
@@ -335,14 +335,14 @@ def replace_files(
             tf.io.gfile.rename(kept, index)
         raise
     remove_checkpoint(prefix)
-    for path in reversed(files_of(written)):
+    for path in reversed(list_files(written)):
         suffix = path[len(written) :]
         tf.io.gfile.rename(path, prefix + suffix, overwrite=True)
     if replaces:
         tf.io.gfile.remove(kept)
 
 
-def record_newest(directory: str, prefixes: list[str]) -> None:
+def record_latest(directory: str, prefixes: list[str]) -> None:
     """Writes the file `checkpoint`, as a Saver does: the newest is last."""
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []

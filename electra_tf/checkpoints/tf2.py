@@ -120,7 +120,7 @@ def write_native(
             tf.io.gfile.makedirs(directory)
         written = tf.train.Checkpoint(**state).write(prefix + ".part")
         tf1.replace_files(written, prefix, complete)
-        tf1.record_newest(directory or ".", [prefix])
+        tf1.record_latest(directory or ".", [prefix])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
 

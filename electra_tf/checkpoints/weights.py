@@ -9,7 +9,6 @@ only here and a checkpoint need not fit in memory twice.
 """
 
 import abc
-import collections
 import dataclasses
 import functools
 import re
@@ -28,7 +27,7 @@ from electra_tf.checkpoints.contents import (
 )
 
 if TYPE_CHECKING:  # Its import takes seconds.
-    import tensorflow as tf
+    pass
 
 SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 STEP_NAME = "global_step"
@@ -117,7 +116,7 @@ class Weights(abc.ABC):
             yield name, self.read(name)
 
 
-def described(counts: Mapping[str, Any]) -> str:
+def describe_counts(counts: Mapping[str, Any]) -> str:
     """What `Weights.counts` gives, in words."""
     step = counts["global_step"]
     return (
@@ -197,12 +196,12 @@ class View(Weights):
         return self._change(name, value) if self._change else value
 
 
-def selected(weights: Weights, keep: Callable[[str], bool]) -> Weights:
+def select_tensors(weights: Weights, keep: Callable[[str], bool]) -> Weights:
     """Takes the tensors whose names are wanted."""
     return View(weights, {n: s for n, s in weights.specs.items() if keep(n)})
 
 
-def with_one_segment(weights: Weights, row: int) -> Weights:
+def repeat_segment_row(weights: Weights, row: int) -> Weights:
     """Gives all segments one row: taggers are asked with 1 here, 0 there."""
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
@@ -230,7 +229,7 @@ class _Renamed(View):
         return super().read(self._former[name])
 
 
-def with_task_named(weights: Weights, task: str) -> tuple[Weights, str]:
+def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
     """Gives the only head of a task another name; returns its former one."""
     tasks = weights.contents.tasks
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
@@ -258,7 +257,7 @@ def select_part(weights: Weights, part: str) -> Weights:
         return weights
     prefixes = weights.contents.prefixes(part, weights.path)
     weights = _with_tables_of(weights, part)
-    chosen = selected(
+    chosen = select_tensors(
         weights, lambda name: name == STEP_NAME or name.startswith(prefixes)
     )
     left = (name for name in weights.specs if name not in chosen.specs)
@@ -316,7 +315,7 @@ def _with_tables_of(weights: Weights, part: str) -> Weights:
     return _Remade(weights, made, left) if left else weights
 
 
-def fitted(weights: Weights, wanted: Collection[str]) -> Weights:
+def match_tables(weights: Weights, wanted: Collection[str]) -> Weights:
     """Gives tables the names that a model of these variables has for them.
 
     A plain model is one whose delta is zero, or whose generator's own tables
@@ -398,134 +397,6 @@ def _tables(weights: Weights) -> list[str]:
     return [name for name in weights.specs if name.endswith(ends)]
 
 
-# Into a model, with nothing left unsaid.
-
-
-@dataclasses.dataclass(frozen=True)
-class Coverage:
-    """What a checkpoint and a model had in common."""
-
-    path: str  # of the checkpoint
-    kind: str  # its format
-    loaded: tuple[str, ...]  # names of variables that took its values
-    missing: tuple[str, ...]  # the model's that it lacks; these keep theirs
-    other_shape: tuple[str, ...]  # allowed to differ in shape; these, too
-    unexpected: tuple[str, ...]  # its names that the model lacks
-    dropped: Mapping[str, str]  # what its format holds besides, and why
-    slots_loaded: int  # Adam slots that took its values
-    slots_left: int  # those left in the file
-    global_step: int | None
-
-    def __str__(self) -> str:
-        total = len(self.loaded) + len(self.missing) + len(self.other_shape)
-        step = "not stored" if self.global_step is None else self.global_step
-        lines = [
-            f"{self.path} ({self.kind}, step {step}): {len(self.loaded)} of"
-            f" {total} variables loaded, {len(self.missing)} missing,"
-            f" {len(self.unexpected)} unexpected; Adam slots:"
-            f" {self.slots_loaded} loaded, {self.slots_left} not used"
-        ]
-        dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
-        missing = self.missing
-        if len(missing) > _MOST_LINES:  # Whole networks.
-            scopes = ["/".join(name.split("/")[:2]) for name in missing]
-            counts = collections.Counter(scopes).items()
-            missing = [f"{scope} ({n} variables)" for scope, n in counts]
-        for title, names in (
-            ("missing, keeps its fresh value", missing),
-            ("of another shape, keeps its fresh value", self.other_shape),
-            ("unexpected, not used", self.unexpected),
-            ("left in the file", dropped),
-        ):
-            lines += first_lines(names, _MOST_LINES, f"  {title}: ")
-        return "\n".join(lines)
-
-
-def assign(
-    weights: Weights,
-    variables: "Iterable[tf.Variable]",
-    *,
-    allow_missing: str | None = None,
-    missing_is_fine: bool = False,
-    optimizer: Any = None,
-) -> Coverage:
-    """Gives variables a checkpoint's values.
-
-    `optimizer` takes the Adam slots, all of them; it has `m` and `v` by
-    variable name. None leaves them in the file.
-
-    Source: google-research/electra, model/modeling.py,
-    get_assignment_map_from_checkpoint.
-    Differs: what does not match is reported and by default refused.
-    """
-    wanted = variables_by_name(variables)
-    given = Contents(dict.fromkeys(wanted, ())).embedding_sharing
-    held = weights.contents.embedding_sharing
-    if weights.contents.shares_some_tables and given not in (None, held):
-        # Two networks' tables where the model has one for both.
-        raise UserError(
-            f"{weights.path}: embedding_sharing is {held} there, {given} in the"
-            f" model. Set embedding_sharing to {held}, or take one network"
-            " (convert_checkpoint --part=discriminator) and start from it with"
-            " --allow_missing=^generator."
-        )
-    weights = fitted(weights, wanted)
-    shapes = weights.shapes
-    # Nothing matches "(?!)".
-    may_lack = re.compile(allow_missing or "(?!)").search
-    missing = tuple(name for name in wanted if name not in shapes)
-    other_shape = tuple(
-        name
-        for name, variable in wanted.items()
-        if name in shapes
-        and shapes[name] != tuple(variable.shape)
-        and may_lack(name)
-    )
-    targets = {
-        name: variable
-        for name, variable in wanted.items()
-        if name in shapes and name not in other_shape
-    }
-    loaded = tuple(targets)
-    check_shapes(weights, targets, wanted)
-    refused = [name for name in missing if not may_lack(name)]
-    if refused and not missing_is_fine:
-        lines = [
-            f"{weights.path} ({weights.kind}) lacks {len(refused)} of the"
-            f" model's {len(wanted)} variables:",
-            *first_lines(refused, _MOST_LINES),
-        ]
-        if hint := weights.contents.mistaken_for(refused):
-            lines.append(hint)
-        reasons = (weights.dropped.get(name) for name in refused)
-        if why := next(filter(None, reasons), None):
-            lines.append(f"There are such, {why}.")
-        lines.append(
-            "Change the hparams, choose another checkpoint, or let them start"
-            " fresh with --allow_missing=REGEX."
-        )
-        raise UserError("\n".join(lines))
-    if optimizer is not None:
-        targets |= _slot_targets(weights, optimizer)
-    # All of it before any of it is assigned: a cut file must change nothing.
-    values = {name: weights.read(name) for name in targets}
-    report = Coverage(
-        path=weights.path,
-        kind=weights.kind,
-        loaded=loaded,
-        missing=missing,
-        other_shape=other_shape,
-        unexpected=tuple(sorted(n for n in shapes if n not in wanted)),
-        dropped=weights.dropped,
-        slots_loaded=len(targets) - len(loaded),
-        slots_left=len(weights.slots) - (len(targets) - len(loaded)),
-        global_step=weights.global_step,
-    )
-    for name in list(values):
-        targets[name].assign(values.pop(name))
-    return report
-
-
 def check_shapes(
     weights: Weights,
     targets: Mapping[str, Any],
@@ -551,20 +422,3 @@ def check_shapes(
         lines = first_lines(lines, _MOST_LINES) + differences
         title = f"{weights.path} is of another model, shapes differ:"
         raise UserError("\n".join([title, *lines]))
-
-
-def _slot_targets(weights: Weights, optimizer: Any) -> "dict[str, tf.Variable]":
-    targets = {}
-    for slots, suffix in ((optimizer.m, "adam_m"), (optimizer.v, "adam_v")):
-        targets |= {f"{name}/{suffix}": slot for name, slot in slots.items()}
-    missing = [name for name in targets if name not in weights.specs]
-    if missing:
-        raise UserError(
-            f"{weights.path} ({weights.kind}) has {len(weights.slots)} Adam"
-            f" slots; {len(missing)} that training on needs are missing, the"
-            f" first being {missing[0]}. Released checkpoints have none. Start"
-            " from its weights alone with --init_checkpoint, in a model_dir of"
-            " its own."
-        )
-    check_shapes(weights, targets)
-    return targets

@@ -105,13 +105,13 @@ def main(args: argparse.Namespace) -> int:
 def _compare(args: argparse.Namespace) -> int:
     # TensorFlow only from here on.
     from electra_tf.checkpoints.formats import open_weights
-    from electra_tf.checkpoints.weights import described
+    from electra_tf.checkpoints.weights import describe_counts
     from electra_tf.compare import outputs, recording
 
     request = _request(args)
     result: dict[str, Any] = {"tolerance": args.tolerance, "a": args.a}
     a = open_weights(args.a)
-    _say(f"A  {a.path} ({a.kind}): {described(a.counts())}")
+    _say(f"A  {a.path} ({a.kind}): {describe_counts(a.counts())}")
     if args.expect:
         _say(f"B  {args.expect} (recorded)")
         result["expect"] = args.expect
@@ -124,7 +124,7 @@ def _compare(args: argparse.Namespace) -> int:
         ]
     else:
         b = open_weights(args.b)
-        _say(f"B  {b.path} ({b.kind}): {described(b.counts())}")
+        _say(f"B  {b.path} ({b.kind}): {describe_counts(b.counts())}")
         result["b"] = args.b
         names = dict.fromkeys([*a.shapes, *b.shapes])
         extra = dict.fromkeys([*a.specs, *b.specs])  # slots and step

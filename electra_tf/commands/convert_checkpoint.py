@@ -24,15 +24,15 @@ from configure.pretraining import PretrainingConfig
 from electra_tf import files
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import PARTS, TaskHead
-from electra_tf.checkpoints.sizes import merged
+from electra_tf.checkpoints.sizes import merge_hparams
 from electra_tf.checkpoints.weights import (
     Weights,
+    describe_counts,
     describe_extension,
-    described,
     extend_positions,
+    rename_task,
     select_part,
-    selected,
-    with_task_named,
+    select_tensors,
 )
 from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 from electra_tf.text.tokenizer_settings import (
@@ -125,7 +125,7 @@ def main(args: argparse.Namespace) -> None:
     hparams, assumed = _hparams(source, args)
     weights, changes, rows = source, [], args.extend_positions
     if args.task is not None:
-        weights, former = with_task_named(weights, args.task)
+        weights, former = rename_task(weights, args.task)
         changes.append(f"the head of {former} is that of {args.task} (--task)")
     if rows is not None:
         weights = extend_positions(weights, rows)
@@ -133,7 +133,7 @@ def main(args: argparse.Namespace) -> None:
     weights = select_part(weights, args.part)
     if args.strip_optimizer:
         slots = weights.slots
-        weights = selected(weights, lambda name: name not in slots)
+        weights = select_tensors(weights, lambda name: name not in slots)
         changes.append(f"{len(slots)} Adam slots left out (--strip_optimizer)")
     path, form = _choose_place(args, source.global_step)
     is_folder = form == "huggingface"
@@ -158,7 +158,7 @@ def main(args: argparse.Namespace) -> None:
             refuse_other_vocab(vocab_file, known, source.path)
     guessed = [name for text in assumed for name in _names(text)]
     beside = {
-        formats.ELECTRA_CONFIG: formats.config_text(
+        formats.ELECTRA_CONFIG: formats.format_config(
             hparams, guessed, {} if is_folder else _heads_held(weights)
         ).encode()
     }
@@ -267,14 +267,14 @@ def _hparams(
             read.pop(name, None)
         given = PretrainingConfig.clean_hparams(read)
     vocab_file = args.vocab_file or source.vocab_file or ""
-    casing = formats.casing_of(source, vocab_file, given)
+    casing = formats.resolve_model_casing(source, vocab_file, given)
     for stated, where in (
         (casing, f"the casing beside {vocab_file}"),
         (source.hparams, f"the config beside {source.path}"),
         (given, "--hparams"),
     ):
         source.contents.check_hparams(stated, where)
-        hparams = merged(hparams, stated)
+        hparams = merge_hparams(hparams, stated)
     if args.extend_positions is not None:
         hparams["model_hparam_overrides"] = {
             **hparams.get("model_hparam_overrides", {}),
@@ -314,7 +314,11 @@ def _choose_place(
             )
         return os.path.dirname(target) or ".", "huggingface"
     if chosen is None:
-        chosen = "huggingface" if formats.hugging_face_file(target) else "tf1"
+        chosen = (
+            "huggingface"
+            if formats.find_hugging_face_weights(target)
+            else "tf1"
+        )
     if chosen == "huggingface":
         return target.rstrip("/") or "/", chosen
     if target.endswith("/") or files.is_directory(target):
@@ -332,7 +336,7 @@ def _check_free(
     overwrite: bool,
 ) -> None:
     """Refuses to replace what is not the same, before anything is written."""
-    from electra_tf.checkpoints.tf1 import files_of
+    from electra_tf.checkpoints.tf1 import list_files
     from electra_tf.training.summaries import TRAIN_LOG
 
     if os.path.realpath(path) == os.path.realpath(source):
@@ -345,7 +349,7 @@ def _check_free(
             " written there; choose another."
         )
     if not beside.keys() & {*formats.VOCAB_FILES} and not is_folder:
-        if other := formats.vocab_in(folder):
+        if other := formats.find_vocab(folder):
             raise UserError(
                 f"{other} would be taken for this model's, whose vocabulary is"
                 " not known; give it as --vocab_file, or choose another place."
@@ -356,7 +360,7 @@ def _check_free(
         if files.exists(there := os.path.join(folder, name))
         and files.read_bytes(there) != content
     ]
-    differing += [] if is_folder else files_of(path)
+    differing += [] if is_folder else list_files(path)
     if differing and not overwrite:
         raise UserError(
             f"{differing[0]} exists and would be replaced; choose another"
@@ -393,7 +397,7 @@ def _write(
             vocab_file=vocab_file,
             hparams=hparams,
             overwrite=args.overwrite,
-            electra_config=formats.config_text(hparams, assumed),
+            electra_config=formats.format_config(hparams, assumed),
             half_precision=args.half_precision,
         )
         dropped |= report.left_out
@@ -425,9 +429,9 @@ def _screen(report: Mapping[str, Any]) -> str:
     source, result = report["from"], report["to"]
     lines = [
         f"Read     {source['path']}",
-        f"  {source['kind']}: {described(source)}",
+        f"  {source['kind']}: {describe_counts(source)}",
         f"Written  {result['path']} (part: {report['part']})",
-        f"  {result['kind']}: {described(result)}",
+        f"  {result['kind']}: {describe_counts(result)}",
     ]
     lines += [f"Changed  {text}" for text in report["changes"]]
     for reason, names in report["dropped"].items():

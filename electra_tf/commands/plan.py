@@ -28,8 +28,9 @@ from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
-from electra_tf.checkpoints.formats import check_same_model, placed
+from electra_tf.checkpoints.formats import resolve_reference
 from electra_tf.checkpoints.hub import hub_hint
+from electra_tf.checkpoints.sizes import check_same_model
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.extras import memory_curve
 from electra_tf.modeling.encoder_config import EncoderConfig
@@ -218,7 +219,7 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
         yield str(error)
     start, folder = config.init_checkpoint, config.model_dir
     with contextlib.suppress(UserError):
-        start = start and placed(start)
+        start = start and resolve_reference(start)
     if start and not any(map(files.exists, (start, f"{start}.index"))):
         yield (
             f"init_checkpoint {start}: no such folder or checkpoint."

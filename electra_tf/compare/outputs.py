@@ -18,7 +18,11 @@ import tensorflow as tf
 from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.generator import GeneratorKind
-from electra_tf.checkpoints.sizes import UNSEEN_SIZES, as_config, merged
+from electra_tf.checkpoints.sizes import (
+    UNSEEN_SIZES,
+    complete_hparams,
+    merge_hparams,
+)
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference, add_equal
 from electra_tf.data.example_writer import (
@@ -145,11 +149,13 @@ def _both_hparams(
     found = []
     for weights, other in ((a, b), (b, a)):
         unshown = _unshown_hparams(other, weights)
-        found.append(merged(merged(model_hparams(weights), unshown), given))
+        found.append(
+            merge_hparams(merge_hparams(model_hparams(weights), unshown), given)
+        )
     # An encoder without heads is run as what the other one's encoder is.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
-        is_masked_lm = not as_config(found[other]).has_two_networks
+        is_masked_lm = not complete_hparams(found[other]).has_two_networks
         if headless[i] and not headless[other] and is_masked_lm:
             found[i] |= {"electra_objective": False, "uniform_generator": False}
     return found

@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.json_text import read_hparams
-from electra_tf.checkpoints.sizes import merged
+from electra_tf.checkpoints.sizes import merge_hparams
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference, add_equal
 from electra_tf.compare.outputs import (
@@ -154,7 +154,7 @@ def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
     # What is recorded with the outputs describes the whole model.
     stated = dict(recording.hparams) or model_hparams(a)
     beside = stated.pop("vocab_file", None)
-    hparams = merged(stated, request.hparams)
+    hparams = merge_hparams(stated, request.hparams)
     if not request.vocab_file and not request.hparams.get("vocab_file"):
         request = dataclasses.replace(request, vocab_file=beside)
     length = recording.arrays["input_ids"].shape[1]

@@ -13,8 +13,13 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
 from electra_tf.checkpoints import formats
-from electra_tf.checkpoints.sizes import UNSEEN_SIZES, encoder_config, merged
-from electra_tf.checkpoints.weights import Coverage, Weights, assign
+from electra_tf.checkpoints.assignment import Coverage, assign
+from electra_tf.checkpoints.sizes import (
+    UNSEEN_SIZES,
+    encoder_config,
+    merge_hparams,
+)
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.inheritance import inherited_hparams
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
@@ -146,7 +151,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
             ) from error
         adopted = _sizes_of(config, weights)
         adopted |= inherited_hparams(config, weights)
-        run = read_config(formats.home_of(weights.path)) or {}
+        run = read_config(formats.find_model_folder(weights.path)) or {}
         if "task_names" not in run:  # Pre-trained, and by this project.
             length = run.get("max_seq_length", config.max_seq_length)
             if length < config.max_seq_length:
@@ -171,7 +176,7 @@ def resolve_start(config: FinetuningConfig) -> Start:
         ]
     if not config.is_stated("vocab_file"):
         theirs = getattr(weights, "vocab_file", None)
-        if own := theirs or formats.vocab_in(config.pretrained_model_dir):
+        if own := theirs or formats.find_vocab(config.pretrained_model_dir):
             adopted["vocab_file"] = own
     vocab_file = adopted.get("vocab_file", config.vocab_file)
     adopted |= _casing(config, weights, vocab_file)
@@ -201,7 +206,7 @@ def _casing(
     if weights is None:
         casing = resolve_casing(vocab_file, given)
     else:
-        casing = formats.casing_of(weights, vocab_file, given)
+        casing = formats.resolve_model_casing(weights, vocab_file, given)
     return {name: v for name, v in casing.items() if name not in given}
 
 
@@ -220,7 +225,7 @@ def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     of = "debug (set init_checkpoint to null)" if config.debug else "the given"
     weights.contents.check_hparams(given, f"{of} hparams")
     stored = dict(weights.hparams) or weights.contents.hparams()
-    whole = merged(stored, given)
+    whole = merge_hparams(stored, given)
     if config.debug:
         return {}
     theirs, ours = encoder_config(stored), encoder_config(whole)

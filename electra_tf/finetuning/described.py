@@ -39,10 +39,10 @@ def open_described(path: str) -> Weights | None:
 
     A run's own config.json goes before such statements.
     """
-    path = formats.placed(path).rstrip("/") or "/"
+    path = formats.resolve_reference(path).rstrip("/") or "/"
     if not formats.describes_itself(path):
         return None
-    if "task_names" in (read_config(formats.home_of(path)) or {}):
+    if "task_names" in (read_config(formats.find_model_folder(path)) or {}):
         return None
     weights = formats.open_weights(path)
     return weights if heads_of(weights) else None

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.formats import changed
+from electra_tf.checkpoints.sizes import list_changes
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.files import (
     png,
@@ -109,11 +109,13 @@ class ResultsFiles:
             self._put_aside()
             return []
         before, now = found["config"], config.as_dict()
-        differing = changed_hparams(before, now) + changed(before, now, SCORING)
+        differing = changed_hparams(before, now) + list_changes(
+            before, now, SCORING
+        )
         kept = found.get("data", {})  # Earlier versions have none.
         for name in self._measures:  # Theirs was for English.
             kept.setdefault(f"measure of {name}", "an earlier version's")
-        differing += changed(kept, self._data, tuple(self._data))
+        differing += list_changes(kept, self._data, tuple(self._data))
         if differing:
             raise UserError(
                 f"{config.results_json} holds the results of a run with other"

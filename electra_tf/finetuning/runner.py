@@ -19,7 +19,7 @@ import tensorflow as tf
 from configure.errors import UserError, listed
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf1
-from electra_tf.checkpoints.formats import home_of
+from electra_tf.checkpoints.formats import find_model_folder
 from electra_tf.files import is_directory, list_directory
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
@@ -102,7 +102,7 @@ class _Run:
         print_start(console, start.config, self._strategy, start.notes)
         self.tasks = get_tasks(start.config) if tasks is None else tasks
         if not start.config.do_train:
-            home = home_of(str(start.config.init_checkpoint))
+            home = find_model_folder(str(start.config.init_checkpoint))
             for task in self.tasks:  # Those in the data may be others now.
                 task.take_labels_of(home)
         if start.weights is not None and not self._by_majority:
@@ -395,7 +395,7 @@ def _refuse_models_of_others(config: FinetuningConfig) -> None:
         if 0 < config.num_trials < int(trial):
             continue
         found = os.path.join(folder, name)
-        path = tf1.newest_in(found)
+        path = tf1.find_latest(found)
         if path and read_config(found) is None:
             raise UserError(
                 f"{found} holds a model ({os.path.basename(path)}) of the"
@@ -412,7 +412,7 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     # Of the trial, or not of evaluation.
     skip = "init_checkpoint model_dir num_trials seed write_test_outputs"
     if config.init_checkpoint and config.is_stated("init_checkpoint"):
-        run = read_config(home_of(config.init_checkpoint)) or {}
+        run = read_config(find_model_folder(config.init_checkpoint)) or {}
         skip += " results_json results_pkl results_txt run_name"
         run = run if "task_names" in run else {}
         config = config.with_settings_of(run, skip.split())

@@ -20,9 +20,10 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf import files
-from electra_tf.checkpoints import formats
+from electra_tf.checkpoints import formats, sizes
+from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.contents import HIDDEN
-from electra_tf.checkpoints.weights import Weights, assign
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning import build
 from electra_tf.finetuning.inheritance import with_inherited_heads
 from electra_tf.finetuning.model import FinetuningModel
@@ -249,7 +250,7 @@ def changed_hparams(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
     before, now = ({n: placed(v) for n, v in x.items()} for x in (before, now))
     names = tuple(name for name in now if name not in FREE_HPARAMS)
-    return formats.changed(before, now, names)
+    return sizes.list_changes(before, now, names)
 
 
 def watched_figure(
@@ -318,9 +319,8 @@ class Trial(Run):
     def load(self, path: str) -> None:
         allowed = self.config.allow_missing
         try:
-            weights, _ = with_inherited_heads(
-                formats.open_weights(path), self._tasks
-            )
+            opened = formats.open_weights(path)
+            weights, _ = with_inherited_heads(opened, self._tasks)
             for task in self._tasks:
                 task.check_head(weights.heads.get(task.name), path)
             found = assign(weights, self.model.variables, allow_missing=allowed)
@@ -343,7 +343,7 @@ class Trial(Run):
         if "interrupted" in self.train():
             return False
         gathered(self.strategy, 0)  # The chief has written it.
-        if self.best and (path := formats.best_checkpoint(self.directory)):
+        if self.best and (path := formats.find_best_checkpoint(self.directory)):
             checkpointing.restore_model(path, self.model, self.step)
             self.console.line(
                 f"The best model by {self.config.keep_best}: {path}"

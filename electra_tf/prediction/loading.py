@@ -18,8 +18,9 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.hub import hub_hint
-from electra_tf.checkpoints.weights import assign, with_one_segment
+from electra_tf.checkpoints.weights import repeat_segment_row
 from electra_tf.finetuning.described import (
     make_config,
     make_tasks,
@@ -78,7 +79,7 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
     model = FinetuningModel(config, tasks)
     weights = formats.open_weights(checkpoint)
     if {task.head.kind for task in tasks} == {"tagging"}:
-        weights = with_one_segment(weights, 1)
+        weights = repeat_segment_row(weights, 1)
     if weights.vocab_file:
         refuse_other_vocab(config.vocab_file, weights.vocab_file, home)
     try:
@@ -135,7 +136,9 @@ def read_run(
 
 def is_finetuned(path: str) -> bool:
     """Whether a path is of a fine-tuned model, not a pre-trained one."""
-    home = formats.home_of(formats.placed(path).rstrip("/") or "/")
+    home = formats.find_model_folder(
+        formats.resolve_reference(path).rstrip("/") or "/"
+    )
     if "task_names" in (checkpointing.read_config(home) or {}):
         return True
     return open_described(path) is not None
@@ -202,7 +205,10 @@ def find_run(folder: str) -> tuple[str, str]:
     """The run's own directory, and the prefix of the weights to take."""
     if weights := open_described(folder):
         return weights.path, weights.path
-    place, checkpoint = formats.placed(folder).rstrip("/") or "/", None
+    place, checkpoint = (
+        formats.resolve_reference(folder).rstrip("/") or "/",
+        None,
+    )
     place = place.removesuffix(".index")
     _refuse_other_head(place)
     if not tf.io.gfile.isdir(place):
@@ -214,7 +220,7 @@ def find_run(folder: str) -> tuple[str, str]:
                 hint = f" Do you mean {trials}?"
             raise UserError(f"{place}: no such folder or checkpoint.{hint}")
         place, checkpoint = os.path.dirname(place) or ".", place
-    home = formats.home_of(place)
+    home = formats.find_model_folder(place)
     if not _has_config(home):
         raise UserError(
             f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
@@ -222,7 +228,7 @@ def find_run(folder: str) -> tuple[str, str]:
             f" {formats.BEST}"
         )
     if checkpoint is None and home != place:
-        checkpoint = tf1.newest_in(place)
+        checkpoint = tf1.find_latest(place)
     elif checkpoint is None:
         checkpoint = checkpointing.best_or_newest(home)
     if checkpoint is None:
@@ -235,7 +241,9 @@ def find_run(folder: str) -> tuple[str, str]:
 
 def _refuse_other_head(path: str) -> None:
     """Raises where a Hugging Face folder holds no head of a task."""
-    if not (tf.io.gfile.isdir(path) and formats.hugging_face_file(path)):
+    if not (
+        tf.io.gfile.isdir(path) and formats.find_hugging_face_weights(path)
+    ):
         return
     weights = formats.open_weights(path)
     reasons = [text for text in weights.dropped.values() if "head of" in text]
@@ -266,7 +274,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     names = [given.pop("model_name", ""), given.pop("data_dir", "")]
     names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
     settled = {"model_dir": home}
-    if vocab := formats.vocab_in(home):
+    if vocab := formats.find_vocab(home):
         settled["vocab_file"] = vocab
     layers = [("file", given), ("file", settled), ("argument", overrides)]
     config = FinetuningConfig.from_layers(*names, layers, "file")

@@ -17,17 +17,17 @@ from configure.pretraining import PretrainingConfig, beyond_switches
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import Contents
-from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merged
+from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merge_hparams
 from electra_tf.checkpoints.weights import (
     ModelWeights,
     TensorSpec,
     View,
     Weights,
     check_shapes,
-    fitted,
+    match_tables,
+    repeat_segment_row,
     select_part,
     variables_by_name,
-    with_one_segment,
 )
 from electra_tf.modeling.transformer import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
@@ -50,7 +50,7 @@ def model_hparams(weights: Weights) -> dict[str, Any]:
     hparams = weights.contents.hparams()
     if weights.contents.is_headless:
         hparams["uniform_generator"] = True
-    return merged(hparams, _stated_hparams(weights.hparams))
+    return merge_hparams(hparams, _stated_hparams(weights.hparams))
 
 
 def _stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class LoadedModel:
         self.label, self.config = label, config
         self.model = PretrainingModel(config)
         wanted = variables_by_name(self.model.variables)
-        weights = fitted(weights, wanted)
+        weights = match_tables(weights, wanted)
         held = weights.shapes
         self.missing = tuple(name for name in wanted if name not in held)
         # Nor is a network run with other layers than it has.
@@ -177,7 +177,7 @@ class PretrainedModel(LoadedModel):
         self, weights: Weights, config: PretrainingConfig, stated: frozenset
     ) -> None:
         if {head.kind for head in weights.heads.values()} == {"tagging"}:
-            weights = with_one_segment(weights, 1)
+            weights = repeat_segment_row(weights, 1)
         super().__init__(weights.path, weights, config)
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
@@ -189,7 +189,7 @@ class PretrainedModel(LoadedModel):
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
         counts = os.path.join(
-            formats.home_of(weights.path), unigram.TOKEN_COUNTS
+            formats.find_model_folder(weights.path), unigram.TOKEN_COUNTS
         )
         if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
             rows = self.model.encoder_config.vocab_size
@@ -249,16 +249,16 @@ def read_pretrained(
     hparams: Mapping[str, Any] | None = None,
 ) -> tuple[Weights, PretrainingConfig, frozenset[str]]:
     """Weights, not read yet, their settings, and which of these are stated."""
-    path = formats.placed(path)
+    path = formats.resolve_reference(path)
     weights = formats.open_weights(path)
     given = PretrainingConfig.clean_hparams(dict(hparams or {}))
-    run = read_config(formats.home_of(path)) or {}
+    run = read_config(formats.find_model_folder(path)) or {}
     if "model_size" not in run:  # Of another program.
         run = {}
-    hparams = merged(model_hparams(weights), _stated_hparams(run))
-    hparams = merged(hparams, given)
+    hparams = merge_hparams(model_hparams(weights), _stated_hparams(run))
+    hparams = merge_hparams(hparams, given)
     vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
-    hparams = formats.casing_of(weights, vocab, given) | hparams
+    hparams = formats.resolve_model_casing(weights, vocab, given) | hparams
     if weights.vocab_file:
         refuse_other_vocab(vocab, weights.vocab_file, weights.path)
     positions = weights.contents.sizes.max_position_embeddings
@@ -290,7 +290,7 @@ def write_pretrained(
     complete = functools.partial(
         formats.complete_folder, folder, config.as_dict(), config.vocab_file
     )
-    weights = formats.finished(weights)
+    weights = formats.strip_training_state(weights)
     tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
     return prefix
 

@@ -17,15 +17,16 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.contents import CORRECTION_HEAD
-from electra_tf.checkpoints.formats import (
-    changed,
+from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.sizes import (
+    MODEL_HPARAMS,
     check_same_model,
-    open_weights,
+    list_changes,
+    list_unseen_differences,
 )
-from electra_tf.checkpoints.sizes import MODEL_HPARAMS
-from electra_tf.checkpoints.weights import assign
 from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import (
@@ -134,7 +135,7 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
     check_vocab_size(config, len(check_vocab(config.vocab_file)))
     path = config.init_checkpoint if config.do_train else None
     if not (config.do_train and config.overwrite):
-        path = tf1.newest_in(config.model_dir) or path
+        path = tf1.find_latest(config.model_dir) or path
     own = open_weights(path).vocab_file if path else None
     if own:
         refuse_other_vocab(config.vocab_file, own, path)
@@ -218,7 +219,7 @@ class PretrainingRun(Run):
         self.console.line(f"Starting from the weights of {report}")
         if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
             return  # A generator alone: its own heads, not the model's.
-        for text in formats.unseen_differences(
+        for text in list_unseen_differences(
             weights.hparams, self.config.as_dict()
         ):
             self.console.warning(
@@ -252,7 +253,7 @@ class PretrainingRun(Run):
             )
         told = {*MODEL_HPARAMS, *DATA_HPARAMS, "overwrite", "do_train"}
         others = tuple(name for name in now if name not in told)
-        for text in changed(before, now, others):
+        for text in list_changes(before, now, others):
             self.console.line(f"  changed since then: {text}")
         return positioned
 

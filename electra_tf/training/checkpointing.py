@@ -15,8 +15,10 @@ import tensorflow as tf
 from configure.errors import UserError, first_lines
 from electra_tf import files
 from electra_tf.checkpoints import formats, tf1, tf2
+from electra_tf.checkpoints.assignment import Coverage, assign
 from electra_tf.checkpoints.contents import Contents
-from electra_tf.checkpoints.weights import Coverage, Weights, assign
+from electra_tf.checkpoints.sizes import list_changes
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.files import write_atomically
 from electra_tf.metrics.direction import lower_is_better
 
@@ -54,8 +56,8 @@ class Checkpoints:
     @property
     def latest(self) -> str | None:
         """The newest checkpoint, or None where there was never one."""
-        named = tf1.named_in(self.directory)
-        found = tf1.newest_in(self.directory)
+        named = tf1.list_recorded(self.directory)
+        found = tf1.find_latest(self.directory)
         if found is None and named:
             others = map(os.path.basename, _listed(self.directory))
             raise UserError(
@@ -79,13 +81,13 @@ class Checkpoints:
         _write(self._whole, prefix)
         known = [p for p in _listed(self.write_directory) if p != prefix]
         known.append(prefix)
-        tf1.record_newest(self.write_directory, known)
+        tf1.record_latest(self.write_directory, known)
         surplus = self._surplus(known)
         for old in surplus:
             tf1.remove_checkpoint(old)
         if surplus:
             kept = [path for path in known if path not in surplus]
-            tf1.record_newest(self.write_directory, kept)
+            tf1.record_latest(self.write_directory, kept)
         return prefix
 
     def save_best(self, directory: str) -> str:
@@ -93,7 +95,7 @@ class Checkpoints:
         tf.io.gfile.makedirs(directory)
         former = _listed(directory)
         _write(self._without_position, prefix)
-        tf1.record_newest(directory, [prefix])
+        tf1.record_latest(directory, [prefix])
         for old in former:
             if old != prefix:
                 tf1.remove_checkpoint(old)
@@ -106,7 +108,7 @@ class Checkpoints:
 
         Of the position, `but` stays as it is.
         """
-        weights = formats.open_weights(path, whole=True)
+        weights = formats.open_weights(path, with_training_state=True)
         check_same_variables(weights, self.model.variables)
         held, wanted = tf2.optimizer_of(weights), self.optimizer.kind
         if held not in (None, wanted):
@@ -186,7 +188,7 @@ class Checkpoints:
 
 def _listed(directory: str) -> list[str]:
     """Prefixes that the file `checkpoint` names and whose files exist."""
-    named = tf1.named_in(directory)
+    named = tf1.list_recorded(directory)
     return [path for path in named if tf.io.gfile.exists(path + ".index")]
 
 
@@ -213,7 +215,7 @@ def sweep(directory: str) -> None:
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
     """Loads the weights and the step (else 0) only, for evaluation."""
-    weights = formats.open_weights(path, whole=True)
+    weights = formats.open_weights(path, with_training_state=True)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
     step.assign(report.global_step or 0)
@@ -286,7 +288,7 @@ class DataFacts(tf.train.experimental.PythonState):
             reader = tf1.load_reader(path)
             if reader.has_tensor(name):
                 otherwise = json.loads(reader.get_tensor(name))
-        return formats.changed(otherwise, self._facts, tuple(self._facts))
+        return list_changes(otherwise, self._facts, tuple(self._facts))
 
 
 STATE_FILE = "best.json"
@@ -294,7 +296,7 @@ STATE_FILE = "best.json"
 
 def best_or_newest(path: str) -> str | None:
     """Return a run's best checkpoint; without `best`, its latest one."""
-    return formats.best_checkpoint(path) or tf1.newest_in(path)
+    return formats.find_best_checkpoint(path) or tf1.find_latest(path)
 
 
 class BestCheckpoint:

@@ -18,12 +18,15 @@ from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.formats import (
     ELECTRA_CONFIG,
     complete_folder,
-    config_text,
+    format_config,
     open_weights,
     read_electra_config,
-    unseen_differences,
 )
-from electra_tf.checkpoints.sizes import merged, resolve
+from electra_tf.checkpoints.sizes import (
+    list_unseen_differences,
+    merge_hparams,
+    resolve_sizes,
+)
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, same_tensors
 from tests.conftest import TINY, refused
@@ -172,7 +175,7 @@ def test_keys_of_other_programs_are_understood(name, tmp_path):
     keys = {"vocab_size": 35000, "embedding_size": 128, "hidden_size": 256}
     keys |= {"num_attention_heads": 4, "architectures": ["ElectraForMaskedLM"]}
     (tmp_path / name).write_text(json.dumps(keys))
-    sizes = resolve(read_electra_config(str(tmp_path)))
+    sizes = resolve_sizes(read_electra_config(str(tmp_path)))
     assert (sizes.vocab_size, sizes.embedding_size) == (35000, 128)
     assert sizes.encoder.hidden_size == 256
 
@@ -188,7 +191,7 @@ def test_keys_of_other_programs_are_understood(name, tmp_path):
     ],
 )
 def test_a_file_that_cannot_be_is_refused_by_name(change, words, tmp_path):
-    text = json.dumps({**json.loads(config_text({})), **change})
+    text = json.dumps({**json.loads(format_config({})), **change})
     (tmp_path / ELECTRA_CONFIG).write_text(text if change else text[:40])
     with pytest.raises(UserError, match=f"(?s){ELECTRA_CONFIG}.*{words}"):
         read_electra_config(str(tmp_path))
@@ -218,7 +221,7 @@ def test_sizes_are_hparams_there_and_back(config_name, all_configs, tmp_path):
     config = all_configs[config_name]
     contents = Contents(config["shapes"])
     hparams = contents.hparams()
-    inferred = resolve(hparams)
+    inferred = resolve_sizes(hparams)
     assert inferred.encoder == contents.sizes.encoder
     assert inferred.embedding_size == contents.sizes.embedding_size
     contents.check_hparams(hparams)
@@ -226,11 +229,11 @@ def test_sizes_are_hparams_there_and_back(config_name, all_configs, tmp_path):
     complete_folder(str(tmp_path / "new"), hparams, None)
     read = read_electra_config(str(tmp_path / "new"))
     assert {name: read[name] for name in hparams} == hparams
-    assert resolve(read) == inferred
+    assert resolve_sizes(read) == inferred
     if config_name.startswith("pretrain/"):
         given = dict(config["hparams"])
         # Two towers are taken for Electric's; the variables are the same.
-        assert inferred == contents.sizes == resolve(given)
+        assert inferred == contents.sizes == resolve_sizes(given)
         contents.check_hparams(given, "test")
 
 
@@ -334,9 +337,9 @@ def test_the_released_small_models_generator_is_named(all_configs):
 
 def test_overrides_are_joined_unless_the_size_is_stated():
     inferred, given = {OVERRIDES: {"a": 1}}, {OVERRIDES: {"b": 2}}
-    assert merged(inferred, given) == {OVERRIDES: {"a": 1, "b": 2}}
+    assert merge_hparams(inferred, given) == {OVERRIDES: {"a": 1, "b": 2}}
     given["model_size"] = "small"
-    assert merged(inferred, given)[OVERRIDES] == {"b": 2}
+    assert merge_hparams(inferred, given)[OVERRIDES] == {"b": 2}
 
 
 def test_an_incomplete_checkpoint_and_another_models(all_configs):
@@ -351,9 +354,9 @@ def test_what_shapes_do_not_show_is_compared_with_the_config_beside():
     stored = {OVERRIDES: {"num_attention_heads": 4}, "do_lower_case": True}
     given = {OVERRIDES: {"hidden_act": "relu"}, "do_lower_case": False}
     stored[OVERRIDES]["hidden_size"] = given[OVERRIDES]["hidden_size"] = 64
-    assert unseen_differences(stored, stored) == []
-    assert unseen_differences({}, given) == []
-    assert unseen_differences(stored, given) == [
+    assert list_unseen_differences(stored, stored) == []
+    assert list_unseen_differences({}, given) == []
+    assert list_unseen_differences(stored, given) == [
         "num_attention_heads: 4 beside the checkpoint, 1 here",
         "hidden_act: gelu beside the checkpoint, relu here",
         "do_lower_case: True beside the checkpoint, False here",

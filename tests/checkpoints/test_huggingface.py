@@ -20,7 +20,11 @@ from electra_tf.checkpoints.contents import HIDDEN, TOWERS, TaskHead
 from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.huggingface_reader import open_huggingface
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.weights import MemoryWeights, select_part, selected
+from electra_tf.checkpoints.weights import (
+    MemoryWeights,
+    select_part,
+    select_tensors,
+)
 from electra_tf.modeling.layers import gelu
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
@@ -46,7 +50,9 @@ def test_every_pretrained_comes_back(pretrain_name, scaled, out):
     parts = ["discriminator"] if towers else ["discriminator", "generator"]
     held = [part for part in parts if weights.contents.holds(part)]
     assert sorted(path.name for path in out.iterdir()) == held
-    same_tensors(out.weights(), selected(weights, lambda n: n not in towers))
+    same_tensors(
+        out.weights(), select_tensors(weights, lambda n: n not in towers)
+    )
 
 
 def test_every_tuned_model_comes_back(finetune_name, scaled, out):
@@ -68,7 +74,7 @@ def test_every_tuned_model_comes_back(finetune_name, scaled, out):
         assert ("joint question-answering head" in said) is joint
     report = out.write(weights, drop_unrepresentable=True)
     assert set(report.left_out) == head - kept
-    rest = selected(weights, lambda name: name not in head - kept)
+    rest = select_tensors(weights, lambda name: name not in head - kept)
     same_tensors(out.weights(), rest)
 
 

@@ -11,9 +11,9 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.weights import (
     MemoryWeights,
-    assign,
     extend_positions,
     select_part,
 )

@@ -104,7 +104,7 @@ def test_a_large_checkpoint_is_several_files_that_read_as_one(tmp_path):
     source = RandomWeights({f"v{i}": [10, 10] for i in range(9)})
     prefix = str(tmp_path / "model.ckpt")
     tf1.write_tf1(source, prefix, bytes_per_file=2000)
-    names = [os.path.basename(path) for path in tf1.files_of(prefix)]
+    names = [os.path.basename(path) for path in tf1.list_files(prefix)]
     assert names[0] == "model.ckpt.index" and len(names) > 5
     assert names[1].endswith(f"data-00000-of-{len(names) - 1:05d}")
     same_tensors(tf1.open_tf1(prefix), source)
@@ -119,11 +119,11 @@ def test_files_stay_unless_asked(tmp_path, write):
     prefix = str(tmp_path / "m")
     old, new = RandomWeights(SHAPES, step=1), RandomWeights(SHAPES, step=2)
     tf1.write_tf1(old, prefix, bytes_per_file=16)
-    assert len(tf1.files_of(prefix)) > 2
+    assert len(tf1.list_files(prefix)) > 2
     refused("there is a checkpoint already", write, new, prefix)
     same_tensors(open_weights(prefix), old)
     write(new, prefix, overwrite=True)
-    assert len(tf1.files_of(prefix)) == 2
+    assert len(tf1.list_files(prefix)) == 2
     same_tensors(open_weights(prefix), new)
 
 

@@ -16,10 +16,11 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1, tf2
+from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.sizes import encoder_config
 from electra_tf.checkpoints.tf1 import write_tf1
-from electra_tf.checkpoints.weights import MemoryWeights, assign
+from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import convert_checkpoint
 from electra_tf.pretraining import runner
 from electra_tf.training.summaries import TRAIN_LOG, Console, read_rows
@@ -140,7 +141,7 @@ def test_two_stages_go_on_from_any_step_as_such(data_dir, settings, tmp_path):
             needed = ("config.json", "vocab.txt", *LOGS)
             if f"-{step}." in path.name or path.name in needed:
                 shutil.copy(path, folder)
-        tf1.record_newest(str(folder), [str(folder / f"model.ckpt-{step}")])
+        tf1.record_latest(str(folder), [str(folder / f"model.ckpt-{step}")])
         runner.run(config(str(step)))
         assert_same_tensors(saved_tensors(folder / "model.ckpt-8"), expected)
         assert logs == logs_of(folder)

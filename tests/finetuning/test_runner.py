@@ -19,7 +19,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.tf1 import newest_in, write_tf1
+from electra_tf.checkpoints.tf1 import find_latest, write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.finetuning.trial import changed_hparams
 from electra_tf.prediction.loading import load_finetuned
@@ -92,7 +92,7 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     state = read_json(directory / "best/best.json")
     assert re.match("[0-9a-f]{12}; .*n_best", state["scored_on"])
     # So does a run that starts from it, or converts it.
-    assert open_weights(str(directory)).path == newest_in(f"{directory}/best")
+    assert open_weights(str(directory)).path == find_latest(f"{directory}/best")
     # Alone, it can be asked.
     alone = shutil.copytree(directory / "best", tmp_path / "alone")
     loaded = load_finetuned(str(alone))

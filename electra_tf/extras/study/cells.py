@@ -24,7 +24,10 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import files
-from electra_tf.checkpoints.formats import hugging_face_file, placed
+from electra_tf.checkpoints.formats import (
+    find_hugging_face_weights,
+    resolve_reference,
+)
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.data.record_checks import check_records
 from electra_tf.files import shortened
@@ -472,13 +475,15 @@ def _check_start(start: str) -> None:
     """Raise a UserError unless a checkpoint is where `start` says."""
     from electra_tf.checkpoints import tf1  # imports TensorFlow
 
-    path = placed(start)
+    path = resolve_reference(start)
     if files.exists(f"{path}.index"):
         return
     if not files.exists(path):
         raise UserError(f"start: {start}: no such checkpoint.{hub_hint(start)}")
     is_folder = files.is_directory(path)
-    if is_folder and not (tf1.checkpoints_in(path) or hugging_face_file(path)):
+    if is_folder and not (
+        tf1.list_checkpoints(path) or find_hugging_face_weights(path)
+    ):
         raise UserError(
             f"start: {start}: no checkpoint in this folder; expected"
             " model.ckpt-<step> or a model of transformers"
