@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The one exception that means: the user can fix this; lists and tables."""
+"""The one exception that means: the user can fix this; lists of names."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -65,13 +65,3 @@ def first_lines(
     shown = [lead + line for line in lines[:most]]
     rest = len(lines) - most
     return [*shown, f"{lead}... and {rest} more"] if rest > 0 else shown
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int = 2) -> list[str]:
-    """A table's lines: columns to the left, from `left` on to the right."""
-    columns = []
-    for place, cells in enumerate(zip(*rows, strict=True)):
-        side, width = "<" if place < left else ">", max(map(len, cells))
-        columns.append([f"{cell:{side}{width}}" for cell in cells])
-    lines = zip(*columns, strict=True)
-    return ["  ".join(cells).rstrip() for cells in lines]

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from configure import flags
-from configure.errors import UserError, aligned
+from configure.errors import UserError
+from configure.text_tables import render_rows
 from electra_tf import files
 from electra_tf.commands import score
 from electra_tf.data.tables import read_rows
@@ -166,7 +167,7 @@ def main(args: argparse.Namespace) -> None:
         cells = (result.get(column) for column in columns)
         texts = ["-" if cell is None else f"{cell:.3f}" for cell in cells]
         table.append([name, "", *texts])
-    print("\n".join(aligned(table)))
+    print("\n".join(render_rows(table)))
 
 
 def _named(text: str) -> tuple[str, str]:

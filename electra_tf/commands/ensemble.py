@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from configure import flags
-from configure.errors import UserError, aligned
+from configure.errors import UserError
+from configure.text_tables import render_rows
 from electra_tf.commands import shared_flags
 from electra_tf.files import check_readable, write_atomically
 from electra_tf.prediction import writer
@@ -168,7 +169,7 @@ def _score(
     mean = f"{found['mean_file']:.2f}"
     rows.insert(len(files) + 1, ["mean file", "", mean, "", ""])
     print(f"{members.name}: {count:,} examples")
-    print("\n".join(aligned(rows)))
+    print("\n".join(render_rows(rows)))
     shown = ",".join(f"{weight:.3f}" for weight in weights)
     print(
         f"fitted: scored by {args.folds}-fold cross-validation; fitted to all"

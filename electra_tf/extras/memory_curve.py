@@ -16,7 +16,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from configure.errors import UserError, aligned
+from configure.errors import UserError
+from configure.text_tables import render_rows
 from electra_tf import files
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.memory import MIB, machine_memory, pretraining_memory
@@ -240,7 +241,7 @@ def _text(found: Mapping[str, Any]) -> str:
             peaks = [f"{row['measured'] / MIB:,.0f}", f"{ratio:.2f}"]
         cells = [str(row[name]) for name in _KEYS]
         table.append([*cells, f"{row['predicted'] / MIB:,.0f}", *peaks])
-    lines = aligned(table, left=0)
+    lines = render_rows(table, left=0)
     if found["measured_points"]:
         lines.append(
             f"\n{found['within_tolerance']} of {found['measured_points']}"
@@ -253,7 +254,7 @@ def _text(found: Mapping[str, Any]) -> str:
     for kind, most in found["largest"].items():
         numbers = (most["length"], *most["batches"].values())
         table.append([kind, *(f"{n:,}" for n in numbers)])
-    return "\n".join([*lines, *aligned(table, left=0)]) + "\n"
+    return "\n".join([*lines, *render_rows(table, left=0)]) + "\n"
 
 
 def _draw(rows: Sequence[Row]) -> bytes:

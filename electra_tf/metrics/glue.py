@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from configure.errors import aligned
+from configure.text_tables import render_rows
 from electra_tf.metrics.statistics import Statistics, describe, finite
 
 TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
@@ -123,7 +123,7 @@ def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
     for kind, average in averages.items():
         mean, median, best = (_text(average[name]) for name in _STATISTICS)
         rows.append([AVERAGES[kind], "", "", mean, median, "", best])
-    lines = aligned(rows)
+    lines = render_rows(rows)
     for i, average in enumerate(averages.values(), len(lines) - len(averages)):
         if missing := average["missing"]:
             there = len(average["tasks"])

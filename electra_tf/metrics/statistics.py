@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from configure.errors import aligned
+from configure.text_tables import render_rows
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.scorers import Json
 
@@ -115,7 +115,7 @@ def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
             texts = [f"{number:.2f}" for number in numbers]
             values = " ".join(f"{value:.2f}" for value in metric.values)
             rows.append([task, name, *texts, values])
-    lines = aligned([row[:-1] for row in rows])
+    lines = render_rows([row[:-1] for row in rows])
     return [f"{line}  {row[-1]}" for line, row in zip(lines, rows, strict=True)]
 
 

@@ -28,7 +28,8 @@ import tensorflow as tf
 import tf_keras
 
 from configure import flags
-from configure.errors import UserError, aligned
+from configure.errors import UserError
+from configure.text_tables import render_rows
 from electra_tf import files
 from electra_tf.metrics import statistics
 
@@ -306,7 +307,7 @@ def main(args: argparse.Namespace) -> None:
         table.append([name, f"n = {args.seeds}", *cells, errors])
     by_pixels = accuracy(lambda images: images.reshape(len(images), -1))
     table.append(["the pixels", "", f"{by_pixels:.4f}", "", ""])
-    print("\n".join(["", *aligned(table)]))
+    print("\n".join(["", *render_rows(table)]))
     found = {"steps": args.steps, "probe": rows, "pixels": by_pixels}
     for name, content in (
         ("results.json", json.dumps(found, indent=1) + "\n"),

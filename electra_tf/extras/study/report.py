@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from configure.errors import aligned
+from configure.text_tables import render_rows
 from electra_tf import files
 from electra_tf.extras.study.cells import Arm, Cell, Lines, Study
 from electra_tf.extras.study.pictures import Panel, Point, draw
@@ -224,7 +224,7 @@ def text_of(study: Study, tables: Sequence[Table]) -> str:
         rows = [["arm", *(name.replace("_", " ") for name in _COLUMNS)]]
         for arm, row in table["arms"].items():
             rows.append([arm, *_texts(table, row)])
-        lines += ["", table["title"], *aligned(rows), *_notes(table)]
+        lines += ["", table["title"], *render_rows(rows), *_notes(table)]
     return "\n".join(lines) + "\n"
 
 
