@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The one exception that means: the user can fix this; lists of names."""
+"""Errors that the user can correct."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 TRY_AGAIN = 75  # exit status where the same command goes on; EX_TEMPFAIL
 
@@ -29,7 +29,7 @@ def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
 
 
 @contextlib.contextmanager
-def lines_in_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
+def append_to_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
     """Add lines to whatever error is raised inside.
 
     What was collected until then (bad rows, bytes that are not UTF-8) is often
@@ -48,20 +48,3 @@ def lines_in_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
             else:
                 error.add_note(text)
         raise
-
-
-def listed(names: Iterable[object], most: int = 5) -> str:
-    """Lists names for a message: "a, b and 7 more"."""
-    names = [str(name) for name in names]
-    rest = len(names) - most
-    shown = ", ".join(names[:most])
-    return f"{shown} and {rest} more" if rest > 0 else shown
-
-
-def first_lines(
-    lines: Sequence[str], most: int = 5, lead: str = "  "
-) -> list[str]:
-    """The first lines, with `lead` before each, and how many more there are."""
-    shown = [lead + line for line in lines[:most]]
-    rest = len(lines) - most
-    return [*shown, f"{lead}... and {rest} more"] if rest > 0 else shown

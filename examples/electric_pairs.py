@@ -29,10 +29,12 @@ import numpy as np
 
 from configure import flags
 from configure.errors import UserError
+from configure.formatting import shorten
 from configure.text_tables import render_rows
-from electra_tf import files
 from electra_tf.commands import score
 from electra_tf.data.tables import read_rows
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.lines import LineReader
 
 METHODS = ("electric", "cloze", "masked_lm")  # of `score`
 KINDS = ("swapped", "replaced", "dropped")
@@ -48,7 +50,7 @@ def sound_sentences(path: str) -> list[list[str]]:
     found = []
     for row in read_rows(path, "tsv"):
         if len(row.cells) != 4 or row.cells[1] not in ("0", "1"):
-            shown = files.shortened(row.found or row.cells)
+            shown = shorten(row.found or row.cells)
             raise UserError(
                 f"{path}:{row.line}: found {shown}; expected four columns, the"
                 " second of which is 0 or 1."
@@ -110,13 +112,13 @@ def score_texts(
 ) -> tuple[list[dict[str, Any]], float]:
     """What `score` says of texts, and its seconds."""
     given = f"{path}.txt"
-    files.write_atomically(given, "".join(f"{text}\n" for text in texts))
+    write_atomically(given, "".join(f"{text}\n" for text in texts))
     argv = ["score", "--model", model, given, "--output", path]
     argv += ["--method", name if name in METHODS else "auto", "--overwrite"]
     started = time.perf_counter()
     score.main(score.parse_flags(argv))
     seconds = time.perf_counter() - started
-    rows = [json.loads(line) for line in files.LineReader(path).texts()]
+    rows = [json.loads(line) for line in LineReader(path).texts()]
     if [row["text"] for row in rows] != list(texts):
         raise UserError(f"{path}: not the texts of {given}, in their order.")
     return rows, seconds
@@ -160,7 +162,7 @@ def main(args: argparse.Namespace) -> None:
     results["chance"] = chance | {"edits left": edits[:, LISTED].mean()}
     found = {"sentences": len(sentences), "texts": len(texts), **results}
     path = os.path.join(args.output, "results.json")
-    files.write_atomically(path, json.dumps(found, indent=1) + "\n")
+    write_atomically(path, json.dumps(found, indent=1) + "\n")
     columns = list(dict.fromkeys(c for of in results.values() for c in of))
     table = [["scores", "", *columns]]
     for name, result in results.items():

@@ -20,7 +20,8 @@ import tf_keras
 
 from configure.errors import UserError
 from electra_tf.extras.ensemble import answer_of, open_task
-from electra_tf.files import LineReader, write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.lines import LineReader
 from electra_tf.finetuning.classification import RegressionTask
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task

@@ -15,7 +15,7 @@ import sys
 import numpy as np
 
 from configure.finetuning import FinetuningConfig
-from electra_tf.files import read_text
+from electra_tf.files.reading import read_text
 from electra_tf.finetuning import runner
 from electra_tf.metrics.summaries import BASELINES, ROUGE
 from electra_tf.text.tokenization import check_vocab

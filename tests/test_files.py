@@ -13,24 +13,32 @@ import tracemalloc
 
 import pytest
 
-from configure.errors import UserError, first_lines, listed
-from electra_tf import files
-from electra_tf.files import Line, LineReader
+from configure.errors import UserError
+from configure.formatting import join_names, limit_lines
+from electra_tf.files.atomic import (
+    atomic_file,
+    part_folder,
+    part_path,
+    write_atomically,
+)
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.lines import Line, LineReader
+from electra_tf.files.patterns import find_files
 from tests.conftest import ROOT, refused
 
 
 def test_a_file_appears_at_once_and_errors_of_others_are_theirs(tmp_path):
     path = tmp_path / "new" / "a.json"
-    with files.atomic_file(str(path)) as file:
+    with atomic_file(str(path)) as file:
         file.write(b"half")
         assert not path.exists()
     assert path.read_bytes() == b"half"
-    files.write_atomically(str(path), "whole ä")
+    write_atomically(str(path), "whole ä")
     assert path.read_text(encoding="utf-8") == "whole ä"
     assert os.listdir(path.parent) == ["a.json"]
     with (
         pytest.raises(FileNotFoundError),
-        files.atomic_file(str(tmp_path / "a")),
+        atomic_file(str(tmp_path / "a")),
     ):
         open(tmp_path / "none")
 
@@ -39,7 +47,7 @@ def test_a_file_appears_at_once_and_errors_of_others_are_theirs(tmp_path):
 def test_after_an_error_the_earlier_file_is_there(tmp_path, keep):
     path = tmp_path / "a"
     path.write_text("before")
-    with pytest.raises(KeyError), files.atomic_file(str(path), keep=keep):
+    with pytest.raises(KeyError), atomic_file(str(path), keep=keep):
         raise KeyError
     assert path.read_text() == "before"
     assert (tmp_path / "a.tmp").exists() == keep
@@ -47,8 +55,8 @@ def test_after_an_error_the_earlier_file_is_there(tmp_path, keep):
 
 def test_a_second_writer_of_a_file_waits_for_the_first(tmp_path):
     path = str(tmp_path / "a")
-    second = threading.Thread(target=files.write_atomically, args=(path, "2"))
-    with files.atomic_file(path) as file:
+    second = threading.Thread(target=write_atomically, args=(path, "2"))
+    with atomic_file(path) as file:
         file.write(b"fir")
         second.start()
         second.join(0.1)
@@ -61,16 +69,16 @@ def test_a_second_writer_of_a_file_waits_for_the_first(tmp_path):
 
 def test_the_unfinished_folder_of_a_killed_process_is_removed(tmp_path):
     code = (
-        "import os, sys; from electra_tf import files\n"
-        "with files.part_folder(*sys.argv[1:]): os.kill(os.getpid(), 9)"
+        "import os, sys; from electra_tf.files import atomic\n"
+        "with atomic.part_folder(*sys.argv[1:]): os.kill(os.getpid(), 9)"
     )
     places = [str(tmp_path / "model"), str(tmp_path)]
     subprocess.run([sys.executable, "-c", code, *places], cwd=ROOT)
     (left,) = os.listdir(tmp_path)
     assert left.startswith("model.")
-    with files.part_folder(*places) as folder:
+    with part_folder(*places) as folder:
         assert os.listdir(tmp_path) == [os.path.basename(folder)] != [left]
-        refused("is writing it", files.own_part, places[0])
+        refused("is writing it", part_path, places[0])
     assert not os.listdir(tmp_path)
 
 
@@ -78,8 +86,8 @@ def test_a_file_that_cannot_be_written_is_named_with_a_remedy(tmp_path):
     (tmp_path / "file").touch()
     path = str(tmp_path / "file" / "a")
     with pytest.raises(UserError, match="file/a: cannot be written.*Make room"):
-        files.write_atomically(path, "", hint="Make room.")
-    refused("is a directory", files.write_atomically, str(tmp_path), "")
+        write_atomically(path, "", hint="Make room.")
+    refused("is a directory", write_atomically, str(tmp_path), "")
 
 
 @pytest.fixture
@@ -109,7 +117,7 @@ def test_lines_end_at_newlines_and_bad_ones_have_a_reason(lines, monkeypatch):
     assert found[1] == Line(2, None, "b'b\\xff'", found[1].expected)
     assert found[1].expected.startswith("text in UTF-8 (iconv")
     refused(r"a\.txt:2: found .* expected text in", list, reader.texts())
-    monkeypatch.setattr(files, "MAX_LINE_BYTES", 4)
+    monkeypatch.setattr("electra_tf.files.lines.MAX_LINE_BYTES", 4)
     found, reader = lines(b"abcdefghij\nabc\nabcd")
     assert [line.text for line in found] == [None, "abc", None]
     assert "more than 4 bytes" in found[0].found
@@ -119,17 +127,17 @@ def test_lines_end_at_newlines_and_bad_ones_have_a_reason(lines, monkeypatch):
 def test_packed_files_and_standard_input_are_read(lines, monkeypatch):
     packed = gzip.compress(b"a\nb\n")
     assert [line.text for line in lines(packed, "a.gz")[0]] == ["a", "b"]
-    refused("cannot be unpacked", lines, packed[:-9], "a.gz")
+    refused("cannot be decompressed", lines, packed[:-9], "a.gz")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\n")))
     assert list(LineReader("-").texts()) == ["x"]
     assert LineReader("-").size() is None
 
 
 def test_long_lists_are_cut_and_counted():
-    assert listed("abc") == "a, b, c"
-    assert listed("abcdefg", 2) == "a, b and 5 more"
-    assert first_lines("abc", 2) == ["  a", "  b", "  ... and 1 more"]
-    assert first_lines("ab", 2, "") == ["a", "b"]
+    assert join_names("abc") == "a, b, c"
+    assert join_names("abcdefg", 2) == "a, b and 5 more"
+    assert limit_lines("abc", 2) == ["  a", "  b", "  ... and 1 more"]
+    assert limit_lines("ab", 2, "") == ["a", "b"]
 
 
 def test_a_digest_is_that_of_the_bytes_and_holds_one_block_at_once(tmp_path):
@@ -138,11 +146,11 @@ def test_a_digest_is_that_of_the_bytes_and_holds_one_block_at_once(tmp_path):
     path.write_bytes(content)
     expected = hashlib.sha256(content).hexdigest()
     tracemalloc.start()
-    assert files.sha256_of(str(path)) == expected
+    assert file_sha256(str(path)) == expected
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < len(content) / 4
-    refused("no such file", files.sha256_of, str(tmp_path / "absent"))
+    refused("no such file", file_sha256, str(tmp_path / "absent"))
 
 
 def test_a_folder_that_is_there_stands_for_itself(tmp_path, monkeypatch):
@@ -150,19 +158,19 @@ def test_a_folder_that_is_there_stands_for_itself(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.txt").write_text(folder)
     here = str(tmp_path / "d[1]" / "x.txt")
-    assert files.matching(f"{tmp_path}/d[1]/x*")[0] == [here]
-    assert len(files.matching(f"{tmp_path}/d?/*, {here[:-8]}/d1/x*")[0]) == 1
+    assert find_files(f"{tmp_path}/d[1]/x*")[0] == [here]
+    assert len(find_files(f"{tmp_path}/d?/*, {here[:-8]}/d1/x*")[0]) == 1
     for name in ("p[1].txt", "p1.txt"):
         (tmp_path / name).write_text(name)
     file = str(tmp_path / "p[1].txt")
-    assert files.matching(file)[0] == [file]
+    assert find_files(file)[0] == [file]
     for folder in ("d[1]", "a,b"):
         monkeypatch.chdir(tmp_path / folder)
-        assert files.matching("x*")[0] == [str(tmp_path / folder / "x.txt")]
+        assert find_files("x*")[0] == [str(tmp_path / folder / "x.txt")]
 
 
 def test_a_folder_among_files_is_refused_or_left_out(tmp_path):
     (tmp_path / "records").mkdir()
     with pytest.raises(UserError, match=r"records: is a directory.*records/\*"):
-        files.matching(f"{tmp_path}/records")
-    assert files.matching(f"{tmp_path}/*", but_folders=True) == ([], [])
+        find_files(f"{tmp_path}/records")
+    assert find_files(f"{tmp_path}/*", skip_folders=True) == ([], [])

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from configure.errors import UserError, first_lines
+from configure.errors import UserError
+from configure.formatting import limit_lines
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.weights import (
     Weights,
@@ -59,7 +60,7 @@ class Coverage:
             ("unexpected, not used", self.unexpected),
             ("left in the file", dropped),
         ):
-            lines += first_lines(names, _MOST_LINES, f"  {title}: ")
+            lines += limit_lines(names, _MOST_LINES, f"  {title}: ")
         return "\n".join(lines)
 
 
@@ -115,7 +116,7 @@ def assign(
         lines = [
             f"{weights.path} ({weights.kind}) lacks {len(refused)} of the"
             f" model's {len(wanted)} variables:",
-            *first_lines(refused, _MOST_LINES),
+            *limit_lines(refused, _MOST_LINES),
         ]
         if hint := weights.contents.mixup_hint(refused):
             lines.append(hint)

@@ -22,7 +22,6 @@ from configure.pretraining import (
     PretrainingConfig,
     beyond_switches,
 )
-from electra_tf import files
 from electra_tf.checkpoints import hub
 from electra_tf.checkpoints.contents import (
     DISCRIMINATOR,
@@ -37,6 +36,11 @@ from electra_tf.checkpoints.sizes import (
     nearest_size,
 )
 from electra_tf.checkpoints.weights import Weights, select_tensors
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import check_digest, write_digests
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_bytes
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.casing import read_casing, resolve_casing
 from electra_tf.text.tokenization import is_bpe
@@ -66,14 +70,14 @@ def resolve_reference(path: str) -> str:
     """
     if path.startswith(hub.PREFIX):
         return hub.fetch(path)
-    if path != RELEASED or files.exists(path):
+    if path != RELEASED or filesystem.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     user = sysconfig.get_preferred_scheme("user")  # pip's, without a venv
     shares = (sysconfig.get_path("data"), sysconfig.get_path("data", user))
     shares = (os.path.join(at, "share", "electra_tf") for at in shares)
     places = [os.path.join(at, "models", RELEASED) for at in (root, *shares)]
-    for place in filter(files.is_directory, places):
+    for place in filter(filesystem.is_directory, places):
         return place
     raise UserError(
         f"{RELEASED}: the reference model is in none of {', '.join(places)}."
@@ -101,10 +105,12 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
                 " alone beside a config.json to take it."
             )
         return huggingface_reader.open_huggingface(folder or ".")
-    if files.is_directory(path):
+    if filesystem.is_directory(path):
         own = os.path.join(path, "config.json")
-        if files.is_directory(os.path.join(path, BEST)) and files.exists(own):
-            if "task_names" in files.read_json(own):  # A fine-tuned model.
+        if filesystem.is_directory(
+            os.path.join(path, BEST)
+        ) and filesystem.exists(own):
+            if "task_names" in read_json(own):  # A fine-tuned model.
                 return open_weights(
                     find_best_checkpoint(path), with_training_state
                 )
@@ -118,7 +124,9 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
                 f" and Hugging Face weights ({theirs}); give the path of the"
                 " one to take."
             )
-        if theirs or (not ours and "config.json" in files.list_directory(path)):
+        if theirs or (
+            not ours and "config.json" in filesystem.list_directory(path)
+        ):
             return huggingface_reader.open_huggingface(path)
     prefix = tf1.find_checkpoint(path)
     is_native = tf2.is_native(prefix)
@@ -154,21 +162,21 @@ def _vocab_of(folder: str) -> str | None:
     """The vocabulary in a model's folder, else the one that its run names."""
     own = find_vocab(folder)
     # Which says, too, where one should be and is not.
-    files.check_digest(own or os.path.join(folder, VOCAB_FILES[0]))
+    check_digest(own or os.path.join(folder, VOCAB_FILES[0]))
     config = os.path.join(folder, "config.json")
-    if own or not files.exists(config):
+    if own or not filesystem.exists(config):
         return own
-    named = files.read_json(config).get("vocab_file") or ""
+    named = read_json(config).get("vocab_file") or ""
     # A data directory may have been moved as a whole: DIR/models/NAME.
     moved = os.path.join(folder, "..", "..", os.path.basename(named))
     places = (named, moved) if named else ()
-    return next(filter(files.exists, places), None)
+    return next(filter(filesystem.exists, places), None)
 
 
 def find_vocab(folder: str) -> str | None:
     """The vocabulary in a model's folder."""
     places = (os.path.join(folder, name) for name in VOCAB_FILES)
-    return next(filter(files.exists, places), None)
+    return next(filter(filesystem.exists, places), None)
 
 
 def vocab_name(vocab_file: str) -> str:
@@ -180,8 +188,8 @@ def find_hugging_face_weights(folder: str) -> str | None:
     """A file of weights in a folder, or in those of its two networks."""
     for part in ("", "discriminator", "generator"):
         inner = os.path.join(folder, part)
-        if files.is_directory(inner):
-            for name in files.list_directory(inner):
+        if filesystem.is_directory(inner):
+            for name in filesystem.list_directory(inner):
                 if _HUGGING_FACE.fullmatch(name):
                     return os.path.join(part, name)
     return None
@@ -193,7 +201,7 @@ def digest_file(path: str) -> str:
     `path`: of opened weights (`Weights.path`).
     """
     index = f"{path}.index"  # with a checksum of each tensor
-    if files.exists(index):
+    if filesystem.exists(index):
         return index
     return os.path.join(path, find_hugging_face_weights(path) or "")
 
@@ -204,13 +212,13 @@ def describes_itself(path: str) -> bool:
     `path`: a folder, or a prefix or file in it, of whatever format.
     """
     name = os.path.basename(path)
-    if files.is_directory(path):
+    if filesystem.is_directory(path):
         if find_hugging_face_weights(path):
             return True
     elif _HUGGING_FACE.fullmatch(name):
-        return files.exists(path)
+        return filesystem.exists(path)
     own = os.path.join(find_model_folder(path), ELECTRA_CONFIG)
-    return files.exists(own) and "heads" in files.read_json(own)
+    return filesystem.exists(own) and "heads" in read_json(own)
 
 
 def resolve_model_casing(
@@ -247,12 +255,12 @@ def complete_folder(
 ) -> None:
     """Writes settings (with casing), vocabulary, digests beside weights."""
     path = os.path.join(directory, ELECTRA_CONFIG)
-    files.write_atomically(path, format_config(hparams, assumed, heads))
+    write_atomically(path, format_config(hparams, assumed, heads))
     own = os.path.join(directory, vocab_name(vocab_file or ""))
     if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
-        files.write_atomically(own, files.read_bytes(vocab_file))
+        write_atomically(own, read_bytes(vocab_file))
         copy_settings(vocab_file, directory)
-    files.write_digests(directory)
+    write_digests(directory)
 
 
 def format_config(
@@ -296,7 +304,7 @@ def find_best_checkpoint(run: str) -> str | None:
     from electra_tf.checkpoints import tf1
 
     folder = os.path.join(run, BEST)
-    if not files.is_directory(folder):
+    if not filesystem.is_directory(folder):
         return None
     if prefix := tf1.find_latest(folder):
         return prefix
@@ -318,10 +326,14 @@ def find_model_folder(path: str) -> str:
     `path`: its folder, or its prefix.
     """
     path = resolve_reference(path)
-    folder = path if files.is_directory(path) else os.path.dirname(path) or "."
-    whole = folder if files.is_remote(folder) else os.path.abspath(folder)
+    folder = (
+        path if filesystem.is_directory(path) else os.path.dirname(path) or "."
+    )
+    whole = folder if filesystem.is_remote(folder) else os.path.abspath(folder)
     parent, name = os.path.split(whole.rstrip("/"))
-    described = any(files.exists(os.path.join(folder, n)) for n in _CONFIGS)
+    described = any(
+        filesystem.exists(os.path.join(folder, n)) for n in _CONFIGS
+    )
     return parent if name == BEST and not described else folder
 
 
@@ -334,9 +346,9 @@ def read_electra_config(directory: str) -> dict[str, Any]:
     """
     for name in _CONFIGS:
         path = os.path.join(directory, name)
-        if not files.exists(path):
+        if not filesystem.exists(path):
             continue
-        given = files.read_json(path)
+        given = read_json(path)
         try:
             if name == ELECTRA_CONFIG and "hparams" in given:
                 return _own_hparams(given)
@@ -355,7 +367,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
 def _read_heads(folder: str) -> dict[str, TaskHead]:
     """What the heads of a converted fine-tuned model are, where it is told."""
     path = os.path.join(folder, ELECTRA_CONFIG)
-    given = files.read_json(path).get("heads", {}) if files.exists(path) else {}
+    given = read_json(path).get("heads", {}) if filesystem.exists(path) else {}
     try:
         heads = {}
         for name, head in given.items():

@@ -13,8 +13,9 @@ import re
 from collections.abc import Sequence
 
 from configure.errors import UserError, missing_extra
-from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
+from electra_tf.files import filesystem
+from electra_tf.files.digests import DIGESTS_FILE
 from electra_tf.text.huggingface_tokens import (
     ADDED_TOKENS,
     SPECIAL_TOKENS_MAP,
@@ -33,7 +34,7 @@ _DESCRIPTIONS = (
     SPECIAL_TOKENS_MAP,
     ADDED_TOKENS,
     "electra_config.json",
-    files.DIGESTS,
+    DIGESTS_FILE,
 )
 _SECONDS = 20  # that an answer of the hub may take
 _logger = logging.getLogger(__name__)
@@ -80,7 +81,7 @@ def hub_hint(path: str) -> str:
     transformers takes OWNER/NAME, here it is a path; empty for other paths.
     """
     name = PREFIX + path
-    if not _MODEL.fullmatch(name) or files.exists(os.path.dirname(path)):
+    if not _MODEL.fullmatch(name) or filesystem.exists(os.path.dirname(path)):
         return ""
     return f" For the model of the Hugging Face hub, pass {name}."
 

@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import TaskHead
+from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 _KINDS = {problem: kind for kind, problem in layout.PROBLEMS.items()}
@@ -168,7 +168,7 @@ def read_max_length(folder: str, positions: int) -> int:
     """
     path = os.path.join(folder, TOKENIZER_CONFIG)
     name = "model_max_length"
-    stated = files.read_json(path).get(name) if os.path.isfile(path) else None
+    stated = read_json(path).get(name) if os.path.isfile(path) else None
     if stated is None:
         return positions
     is_number = isinstance(stated, int | float) and not isinstance(stated, bool)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.checkpoints.contents import Contents, TaskHead
 from electra_tf.checkpoints.sizes import default_heads
+from electra_tf.files.json_files import read_json
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.tokenizer_settings import MARK
 
@@ -260,7 +260,7 @@ def read_config(folder: str) -> dict[str, Any]:
             f"{folder}: no {CONFIG}. It states the model's sizes and belongs"
             " to the weights; download the whole folder."
         )
-    given = files.read_json(path)
+    given = read_json(path)
     config = {**_DEFAULTS, **given}
     hidden, heads = config["hidden_size"], config["num_attention_heads"]
     act, eps = config["hidden_act"], "layer_norm_eps"

@@ -19,8 +19,8 @@ import ml_dtypes  # noqa: F401  (gives NumPy the type bfloat16)
 import numpy as np
 import safetensors
 
-from configure.errors import UserError, first_lines
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import limit_lines
 from electra_tf.checkpoints import huggingface_heads as heads
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
@@ -31,6 +31,10 @@ from electra_tf.checkpoints.weights import (
     Weights,
     repeat_segment_row,
 )
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import check_digest
+from electra_tf.files.json_files import read_json
 from electra_tf.text.huggingface_tokenizer import (
     TOKENIZER,
     read_tokenizer,
@@ -71,7 +75,7 @@ def find_weights(folder: str) -> str:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
             return path
-    names = files.list_directory(folder)
+    names = filesystem.list_directory(folder)
     others = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
     found = f" that can be read ({', '.join(others)} cannot)" if others else ""
     raise UserError(
@@ -191,7 +195,7 @@ def _safe_open(path: str) -> Any:
 
 
 def _shards(path: str) -> dict[str, list[str]]:
-    weight_map = files.read_json(path).get("weight_map")
+    weight_map = read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{path}: no `weight_map` from tensors to files.")
     shards: dict[str, list[str]] = {}
@@ -246,7 +250,7 @@ class _Folder:
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = find_weights(path)
-        files.check_digest(self._file)
+        check_digest(self._file)
         self.config = layout.read_config(path)  # filled in
         self._stored = _open_tensors(self._file)
         self._sizes: dict[str, int] = dict(self.config)
@@ -346,7 +350,7 @@ class _Folder:
         ):
             if lines:
                 title = f"{self._file} {what}:"
-                raise UserError("\n".join([title, *first_lines(lines, 8)]))
+                raise UserError("\n".join([title, *limit_lines(lines, 8)]))
         return tensors
 
     def variables(
@@ -442,9 +446,9 @@ def _find_vocab(folder: str, settings: TokenizerSettings) -> str | None:
         _VOCABULARIES[text, stated] = temporary
     place = _VOCABULARIES[text, stated].name
     path = os.path.join(place, layout.VOCAB)
-    files.write_atomically(path, text)
+    write_atomically(path, text)
     if stated:
-        files.write_atomically(os.path.join(place, TOKENIZER_CONFIG), stated)
+        write_atomically(os.path.join(place, TOKENIZER_CONFIG), stated)
     return path
 
 

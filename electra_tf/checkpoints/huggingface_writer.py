@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import safetensors
 
-from configure.errors import UserError, first_lines
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import limit_lines
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TOWERS
 from electra_tf.checkpoints.formats import ELECTRA_CONFIG
@@ -35,6 +35,8 @@ from electra_tf.checkpoints.weights import (
     repeat_segment_row,
     select_part,
 )
+from electra_tf.files.atomic import part_folder, write_atomically
+from electra_tf.files.digests import DIGESTS_FILE, write_digests
 from electra_tf.text.huggingface_tokenizer import (
     ADDED_TOKENS,
     SPECIAL_TOKENS_MAP,
@@ -59,7 +61,7 @@ _FILES = (
     ADDED_TOKENS,
     TOKENIZER,
     ELECTRA_CONFIG,
-    files.DIGESTS,
+    DIGESTS_FILE,
     CONFIG,
 )
 
@@ -150,7 +152,7 @@ def write_huggingface(
         lines = [f"{name}: {why}" for name, why in left_out.items()]
         raise UserError(
             f"{weights.path}: a Hugging Face folder cannot hold all of it:\n"
-            + "\n".join(first_lines(lines, _MOST_LINES))
+            + "\n".join(limit_lines(lines, _MOST_LINES))
             + "\nPass --drop_unrepresentable to leave this out."
         )
     pad_id = vocab.get(PAD, 0)
@@ -172,7 +174,7 @@ def write_huggingface(
         }
         if missing := [name for name in specs if name not in weights.specs]:
             what = f"{weights.path}: not a whole {job.network.architecture}"
-            lines = [f"{what}, lacks", *first_lines(missing, _MOST_LINES)]
+            lines = [f"{what}, lacks", *limit_lines(missing, _MOST_LINES)]
             raise UserError("\n".join(lines))
         check_shapes(weights, specs)
     for below in places:
@@ -187,7 +189,7 @@ def write_huggingface(
     while not os.path.isdir(place):
         place = os.path.dirname(place)
     try:
-        with files.part_folder(folder, place) as temporary:
+        with part_folder(folder, place) as temporary:
             whole = os.path.join(temporary, "whole")
             for job, config in zip(jobs, configs, strict=True):
                 made = os.path.join(whole, job.below)
@@ -207,11 +209,11 @@ def write_huggingface(
                 if vocab:
                     target = os.path.join(made, layout.VOCAB)
                     shutil.copyfile(vocab_file, target)
-                files.write_digests(made)
+                write_digests(made)
             for below in {"", *(job.below for job in jobs)}:
                 if electra_config:
                     target = os.path.join(whole, below, ELECTRA_CONFIG)
-                    files.write_atomically(target, electra_config)
+                    write_atomically(target, electra_config)
             if not os.path.exists(folder):  # At once, then.
                 above = os.path.dirname(os.path.abspath(folder))
                 os.makedirs(above, exist_ok=True)

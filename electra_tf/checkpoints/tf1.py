@@ -14,7 +14,6 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.checkpoints.contents import DELTA_TABLE, TABLE
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.weights import (
@@ -22,7 +21,8 @@ from electra_tf.checkpoints.weights import (
     Weights,
     match_tables,
 )
-from electra_tf.files import write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import read_text
 
 STATE = "checkpoint"  # the file that names a directory's checkpoints
 # Only files of TensorFlow 2, keyed by Python objects, hold it.
@@ -81,7 +81,7 @@ def list_recorded(directory: str) -> list[str]:
     path = os.path.join(directory, STATE)
     if not tf.io.gfile.exists(path):
         return []
-    files.read_text(path)  # An error that names it, unless it is text.
+    read_text(path)  # An error that names it, unless it is text.
     try:
         state = tf.train.get_checkpoint_state(directory)
     except ValueError:  # It names none.

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from configure.errors import UserError, first_lines
+from configure.errors import UserError
+from configure.formatting import limit_lines
 from electra_tf.checkpoints.contents import (
     DELTA_TABLE,
     SHARED_TABLE,
@@ -419,6 +420,6 @@ def check_shapes(
     if lines:
         shapes = {n: tuple(v.shape) for n, v in (model or targets).items()}
         differences = weights.contents.differences(Contents(shapes))
-        lines = first_lines(lines, _MOST_LINES) + differences
+        lines = limit_lines(lines, _MOST_LINES) + differences
         title = f"{weights.path} is of another model, shapes differ:"
         raise UserError("\n".join([title, *lines]))

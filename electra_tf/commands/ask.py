@@ -16,11 +16,14 @@ from typing import Any
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_server, serve_model
 from electra_tf.data import tables, values
 from electra_tf.extras.ask.text_folder import find_texts
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.json_files import read_json
 from electra_tf.prediction import writer
 
 DEFAULT_WEIGHT = 0.5
@@ -119,7 +122,7 @@ def main(args: argparse.Namespace) -> int:
         if args.fit:
             report = retrieval.fit(asker, known, args.fit_questions)
             text = {"model": _identity(args.model), **report}
-            files.write_atomically(kept, json.dumps(text, indent=2) + "\n")
+            write_atomically(kept, json.dumps(text, indent=2) + "\n")
             write(report)
         has_ids = any("id" in own for own in asked)
         for start in range(0, len(asked), args.batch_size):
@@ -137,14 +140,14 @@ def _identity(folder: str) -> dict[str, str]:
     from electra_tf.prediction.loading import find_run
 
     path = digest_file(find_run(folder)[1])
-    return {os.path.abspath(path): files.sha256_of(path)}
+    return {os.path.abspath(path): file_sha256(path)}
 
 
 def _weight(args: argparse.Namespace, path: str) -> float:
     """As given, else as fitted for this model, else the default."""
     if args.weight is not None:
         return args.weight
-    kept = files.read_json(path) if files.exists(path) else {}
+    kept = read_json(path) if filesystem.exists(path) else {}
     if kept.get("model") != _identity(args.model):
         if not args.fit:
             shared_flags.say(

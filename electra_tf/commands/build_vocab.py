@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.data import build, corpora
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
 from electra_tf.text import casing, vocab_builder
 from electra_tf.text.stripping import ScriptCounter, stripping_warnings
 
@@ -65,12 +66,12 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> None:
     """Counts words, learns the vocabulary, writes it and says how it fits."""
     started = time.monotonic()
-    if files.is_directory(args.output):
+    if filesystem.is_directory(args.output):
         raise UserError(
             f"Output {args.output!r} is a directory; name a file, such as"
             f" {os.path.join(args.output, 'vocab.txt')}."
         )
-    if files.exists(args.output) and not args.overwrite:
+    if filesystem.exists(args.output) and not args.overwrite:
         raise UserError(
             f"Output {args.output!r} exists. Records made with it would no"
             " longer fit; choose another name, or add --overwrite."
@@ -90,9 +91,7 @@ def main(args: argparse.Namespace) -> None:
             max_characters=args.max_characters,
         )
     # Half a vocabulary looks like a whole one.
-    files.write_atomically(
-        args.output, "".join(f"{token}\n" for token in tokens)
-    )
+    write_atomically(args.output, "".join(f"{token}\n" for token in tokens))
     casing_file = casing.write_casing(args.output, *switches)
     words, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
     size = f"{len(tokens):,} tokens, as wanted"

@@ -23,7 +23,8 @@ from configure.json_text import read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf.compare import report
 from electra_tf.compare.differences import TensorDifference, compare_tensors
-from electra_tf.files import LineReader, write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.lines import LineReader
 
 RESULT_FILE = "comparison.json"
 

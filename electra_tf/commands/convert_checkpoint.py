@@ -18,10 +18,10 @@ from typing import Any
 
 from configure import flags
 from configure.config import TOKENIZER_HPARAMS
-from configure.errors import UserError, listed
+from configure.errors import UserError
+from configure.formatting import join_names
 from configure.json_text import read_hparams
 from configure.pretraining import PretrainingConfig
-from electra_tf import files
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import PARTS, TaskHead
 from electra_tf.checkpoints.sizes import merge_hparams
@@ -34,6 +34,9 @@ from electra_tf.checkpoints.weights import (
     select_part,
     select_tensors,
 )
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import read_bytes
 from electra_tf.text.tokenization import check_vocab, refuse_other_vocab
 from electra_tf.text.tokenizer_settings import (
     TOKENIZER_CONFIG,
@@ -163,7 +166,7 @@ def main(args: argparse.Namespace) -> None:
         ).encode()
     }
     if vocab_file is not None:
-        beside[formats.vocab_name(vocab_file)] = files.read_bytes(vocab_file)
+        beside[formats.vocab_name(vocab_file)] = read_bytes(vocab_file)
         settings = settings_text(read_settings(vocab_file))
         if settings and not is_folder:
             beside[TOKENIZER_CONFIG] = settings.encode()
@@ -173,17 +176,17 @@ def main(args: argparse.Namespace) -> None:
     place = f"{path}{os.sep if is_folder else '.'}{_REPORT}"
     begun, known = f"{place}.unfinished", json.dumps({"from": source.path})
     # What a conversion that was killed has left may go.
-    if files.exists(begun) and files.read_bytes(begun) == known.encode():
+    if filesystem.exists(begun) and read_bytes(begun) == known.encode():
         args.overwrite = True
     _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
-    is_new = not files.exists(folder)
-    files.write_atomically(begun, known)
+    is_new = not filesystem.exists(folder)
+    write_atomically(begun, known)
     try:
         dropped, remarks = _write(
             weights, path, form, hparams, vocab_file, guessed, args
         )
     except Exception:
-        files.remove(begun)
+        filesystem.remove(begun)
         with contextlib.suppress(OSError):  # It is not empty.
             if is_new:
                 os.rmdir(folder)
@@ -208,8 +211,8 @@ def main(args: argparse.Namespace) -> None:
         "assumed": assumed,
         "hparams": hparams,
     }
-    files.write_atomically(place, json.dumps(report, indent=2) + "\n")
-    files.remove(begun)
+    write_atomically(place, json.dumps(report, indent=2) + "\n")
+    filesystem.remove(begun)
     print(_screen(report), f"Report   {place}", sep="\n")
 
 
@@ -321,7 +324,7 @@ def _choose_place(
         )
     if chosen == "huggingface":
         return target.rstrip("/") or "/", chosen
-    if target.endswith("/") or files.is_directory(target):
+    if target.endswith("/") or filesystem.is_directory(target):
         name = "model.ckpt" if step is None else f"model.ckpt-{step}"
         target = os.path.join(target, name)
     return target.removesuffix(".index"), chosen
@@ -343,7 +346,7 @@ def _check_free(
         raise UserError(
             f"{path} is the checkpoint that is read; choose another place."
         )
-    if files.exists(os.path.join(folder, TRAIN_LOG)):
+    if filesystem.exists(os.path.join(folder, TRAIN_LOG)):
         raise UserError(
             f"{folder} is the folder of a run, which would go on from what is"
             " written there; choose another."
@@ -357,8 +360,8 @@ def _check_free(
     differing = [
         there
         for name, content in beside.items()
-        if files.exists(there := os.path.join(folder, name))
-        and files.read_bytes(there) != content
+        if filesystem.exists(there := os.path.join(folder, name))
+        and read_bytes(there) != content
     ]
     differing += [] if is_folder else list_files(path)
     if differing and not overwrite:
@@ -435,10 +438,10 @@ def _screen(report: Mapping[str, Any]) -> str:
     ]
     lines += [f"Changed  {text}" for text in report["changes"]]
     for reason, names in report["dropped"].items():
-        lines.append(f"Dropped  {listed(names, 3)}: {reason}")
+        lines.append(f"Dropped  {join_names(names, 3)}: {reason}")
     if report["unknown"]:
         lines.append(
-            f"Unknown  {listed(report['unknown'], 3)}: of no model of the"
+            f"Unknown  {join_names(report['unknown'], 3)}: of no model of the"
             " original's; kept under their names"
         )
     lines += [f"Note     {text}" for text in report["notes"]]

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf import files
 from electra_tf.data.build import build_records
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
 from electra_tf.text.vocab_builder import build_vocab
 
 _PRESET = "demo"
@@ -66,7 +67,7 @@ def prepare(output_dir: str) -> int:
     corpus_dir = os.path.join(output_dir, "corpus")
     vocab_file = os.path.join(output_dir, "vocab.txt")
     own = os.path.join(corpus_dir, "python_reference.txt")
-    if files.exists(vocab_file) and not files.exists(own):
+    if filesystem.exists(vocab_file) and not filesystem.exists(own):
         raise UserError(
             f"{output_dir}: its vocabulary is not the demo's; choose another"
         )
@@ -74,7 +75,7 @@ def prepare(output_dir: str) -> int:
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)
     tokens = build_vocab(lines, vocab_size=model.vocab_size, num_unused=0)
     for path, texts in ((own, lines), (vocab_file, tokens)):
-        files.write_atomically(path, "\n".join(texts) + "\n")
+        write_atomically(path, "\n".join(texts) + "\n")
     print(f"Corpus: {len(lines):,} lines; vocabulary: {len(tokens):,} tokens")
     build_records(
         BuildOptions(

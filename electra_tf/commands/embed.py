@@ -21,7 +21,7 @@ from configure.errors import UserError
 from configure.json_text import read_hparams
 from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
-from electra_tf.files import write_atomically
+from electra_tf.files.atomic import write_atomically
 from electra_tf.prediction import writer
 
 _SEVERAL = ("words", "none")

@@ -20,7 +20,8 @@ from configure import flags
 from configure.errors import UserError
 from configure.text_tables import render_rows
 from electra_tf.commands import shared_flags
-from electra_tf.files import check_readable, write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import check_readable
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 def main(args: argparse.Namespace) -> None:
     """Writes the submission, and says what it holds and lacks."""
-    from electra_tf import files
+    from electra_tf.files import filesystem
     from electra_tf.finetuning import glue
 
     name = filter(None, ["glue_submission", args.run_name])
@@ -53,7 +53,7 @@ def main(args: argparse.Namespace) -> None:
         *(args.data_dir, "models", args.model_name),
         *("test_predictions", f"{'_'.join(name)}.zip"),
     )
-    if files.exists(path) and not args.overwrite:
+    if filesystem.exists(path) and not args.overwrite:
         raise UserError(f"{path} is there already; add --overwrite")
     found = glue.collect(
         args.model_name, args.data_dir, args.trial, args.run_name or ""

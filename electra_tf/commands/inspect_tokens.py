@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf.commands import shared_flags
-from electra_tf.files import write_atomically
+from electra_tf.files.atomic import write_atomically
 from electra_tf.prediction.writer import answer_file
 
 

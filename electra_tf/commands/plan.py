@@ -27,12 +27,14 @@ from configure import flags
 from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
-from electra_tf import files
 from electra_tf.checkpoints.formats import resolve_reference
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.sizes import check_same_model
 from electra_tf.data.record_checks import check_records, count_training_examples
 from electra_tf.extras import memory_curve
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.counts import (
     PETAFLOP_DAY,
@@ -220,16 +222,16 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     start, folder = config.init_checkpoint, config.model_dir
     with contextlib.suppress(UserError):
         start = start and resolve_reference(start)
-    if start and not any(map(files.exists, (start, f"{start}.index"))):
+    if start and not any(map(filesystem.exists, (start, f"{start}.index"))):
         yield (
             f"init_checkpoint {start}: no such folder or checkpoint."
             + hub_hint(start)
         )
     before = os.path.join(folder, "config.json")
-    is_begun = all(map(files.exists, (before, f"{folder}/checkpoint")))
+    is_begun = all(map(filesystem.exists, (before, f"{folder}/checkpoint")))
     if is_begun and not config.overwrite:
         try:
-            check_same_model(files.read_json(before), config.as_dict(), folder)
+            check_same_model(read_json(before), config.as_dict(), folder)
         except UserError as error:
             yield str(error)
 
@@ -244,7 +246,7 @@ def _checkpoints(config: PretrainingConfig) -> Numbers:
         # The newest ones may be milestones, too.
         kept = min(saves, kept + steps // milestones)
     size, free = checkpoint_bytes(config), None
-    if not files.is_remote(path := config.model_dir):
+    if not filesystem.is_remote(path := config.model_dir):
         path = os.path.abspath(path)
         while not os.path.exists(path):
             path = os.path.dirname(path)
@@ -305,7 +307,7 @@ def measure_steps(
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "vocab.txt")
         words = (f"word{i}" for i in range(vocab_size - len(_SPECIAL)))
-        files.write_atomically(path, "\n".join([*_SPECIAL, *words, ""]))
+        write_atomically(path, "\n".join([*_SPECIAL, *words, ""]))
         config = dataclasses.replace(
             config,
             train_batch_size=batch_size,

@@ -14,9 +14,10 @@ import tqdm
 
 from configure import config, flags
 from configure.errors import UserError
+from configure.formatting import shorten
 from configure.json_text import read_hparams
 from electra_tf.data import values
-from electra_tf.files import STDIN, shortened
+from electra_tf.files.reading import STDIN
 from electra_tf.prediction import writer
 from electra_tf.prediction.reader import FORMATS, Read, Source
 
@@ -247,7 +248,7 @@ class Run:
         """Raises what is wrong with a `--text`, and refuses a file's line."""
         if read.path == "--text":
             raise error
-        found = shortened(read.values["text"])
+        found = shorten(read.values["text"])
         self.refuse(read, found, f"another text: {error}")
 
     def refuse(self, read: Read, found: str, expected: str) -> None:

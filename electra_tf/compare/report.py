@@ -5,7 +5,7 @@
 import posixpath
 from collections.abc import Iterable, Sequence
 
-from configure.errors import first_lines, listed
+from configure.formatting import join_names, limit_lines
 from electra_tf.checkpoints.weights import STEP_NAME
 from electra_tf.compare.differences import (
     Difference,
@@ -37,7 +37,7 @@ def variables_table(
         f"Variables: {len(compared)} compared, {exact} exactly equal,"
         f" {near} within {tolerance:g}" + "".join(_problem_counts(found))
     ]
-    lines += first_lines(absences(found), _MOST_ROWS)
+    lines += limit_lines(absences(found), _MOST_ROWS)
     worst = [r for r in compared if not r.difference.is_exact][:_MOST_ROWS]
     if worst:
         heads = f"{'max abs':>10}{'rel':>10}{'norm rel':>10}"
@@ -143,4 +143,4 @@ def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
     if not problems:
         limit = ", as far as compared" if is_partial else ""
         return f"AGREE within {tolerance:g}{limit}"
-    return f"DIFFER by more than {tolerance:g}: {listed(problems)}"
+    return f"DIFFER by more than {tolerance:g}: {join_names(problems)}"

@@ -15,7 +15,7 @@ from typing import IO
 
 from configure.config import Positive
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf.files import filesystem
 
 _PACKERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _TAR_NAME = re.compile(r"\.tar(\.\w+)?$|\.tgz$")
@@ -96,7 +96,7 @@ class _Metered:
 def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
     """Opens a tar file, packed or not: it, and the file as it is."""
     with contextlib.ExitStack() as stack:
-        raw = stack.enter_context(files.open_file(path, "rb"))
+        raw = stack.enter_context(filesystem.open_file(path, "rb"))
         start = raw.read(8)
         raw.seek(0)
         file = raw
@@ -119,7 +119,7 @@ def is_tar(path: str) -> bool:
 
 def members(path: str, limits: Limits) -> Iterator[tuple[str, IO[bytes], int]]:
     """Name and open file of each text, and how far the archive is read."""
-    size, total = files.file_size(path), 0
+    size, total = filesystem.file_size(path), 0
     with _open(path) as (archive, raw):
         for member in archive:
             if member.isdir():

@@ -17,10 +17,12 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from configure.errors import UserError, missing_extra
-from electra_tf import files
 from electra_tf.data import build, example_writer
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.example_writer import Job, JobReport
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
 
 try:
     import apache_beam as beam
@@ -51,7 +53,7 @@ class _RunJob(beam.DoFn):
             report = {"error": str(error)}
         path = _report_path(self._options, job)
         temporary = _report_path(self._options, job, job.attempt)
-        files.write_atomically(path, json.dumps(report), temporary)
+        write_atomically(path, json.dumps(report), temporary)
 
 
 def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
@@ -99,7 +101,7 @@ def run_jobs(
         found = []
         for job in jobs:
             path = _report_path(options, job)
-            report = files.read_json(path) if files.exists(path) else {}
+            report = read_json(path) if filesystem.exists(path) else {}
             if "counts" in report:
                 on_done(job, report)
             else:

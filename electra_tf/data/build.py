@@ -24,8 +24,8 @@ from typing import Any
 import electra_tf
 from configure import flags
 from configure.config import check_bounds
-from configure.errors import UserError, lines_in_errors, listed
-from electra_tf import files
+from configure.errors import UserError, append_to_errors
+from configure.formatting import join_names
 from electra_tf.data import corpora, workers
 from electra_tf.data.archives import Limits
 from electra_tf.data.build_options import BuildOptions
@@ -38,7 +38,10 @@ from electra_tf.data.example_writer import (
     JobReport,
     run_job,
 )
-from electra_tf.locks import LOCK, folder_lock
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
+from electra_tf.files.locks import LOCK_FILE, folder_lock
 from electra_tf.text import tokenization
 from electra_tf.text.stripping import stripping_warnings, sum_of_scripts
 
@@ -97,7 +100,7 @@ def _build_records(
         manifest["jobs"][str(job.index)] = report
         save_manifest(options.output_dir, manifest)
 
-    with lines_in_errors(lambda: _invalid_lines(manifest)):
+    with append_to_errors(lambda: _invalid_lines(manifest)):
         run(options, left, on_done)
         _complete(options, manifest)
     print("\n".join(summary(manifest, time.monotonic() - started)))
@@ -216,10 +219,10 @@ def _manifest(
 def load_manifest(directory: str) -> dict[str, Any] | None:
     """Reads a directory's manifest; None if there is none."""
     path = os.path.join(directory, MANIFEST_NAME)
-    if not files.exists(path):
+    if not filesystem.exists(path):
         return None
     try:
-        manifest = files.read_json(path)
+        manifest = read_json(path)
         if manifest["format"] == MANIFEST_FORMAT:
             return manifest
         reason = "another program or version wrote it"
@@ -238,7 +241,7 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     indent = 1 if manifest["complete"] else None
     # Jobs end in another order each time.
     jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))
-    files.write_atomically(
+    write_atomically(
         os.path.join(directory, MANIFEST_NAME),
         json.dumps(manifest | {"jobs": jobs}, indent=indent) + "\n",
         temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
@@ -270,7 +273,7 @@ def _differences(found: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
             set(map(tuple, manifest["corpus"]["files"]))
             for manifest in (found, wanted)
         )
-        changed = listed(sorted({name for name, _ in before ^ now}))
+        changed = join_names(sorted({name for name, _ in before ^ now}))
         lines.append(
             f"corpus: files added, removed or of another size: {changed}"
         )
@@ -283,13 +286,13 @@ def _open_output(
     """The manifest to go on with; refuses a directory of something else."""
     directory = options.output_dir
     try:
-        files.make_directory(directory)
-        names = sorted({*files.list_directory(directory)} - {LOCK})
+        filesystem.make_directory(directory)
+        names = sorted({*filesystem.list_directory(directory)} - {LOCK_FILE})
         if os.access(directory, os.W_OK):
             held.enter_context(folder_lock(directory))
         if options.overwrite:
             for name in filter(_OWN_NAMES.fullmatch, names):
-                files.remove(os.path.join(directory, name))
+                filesystem.remove(os.path.join(directory, name))
             found = None
         else:
             found = load_manifest(directory)
@@ -298,8 +301,8 @@ def _open_output(
             if found is None and names:
                 raise UserError(
                     f"output_dir {directory!r} is not empty"
-                    f" ({listed(names, 3)}) and has no {MANIFEST_NAME}. Give an"
-                    " empty directory, or --overwrite, which removes"
+                    f" ({join_names(names, 3)}) and has no {MANIFEST_NAME}."
+                    " Give an empty directory, or --overwrite, which removes"
                     " pretrain_data.tfrecord-*, eval_data.tfrecord-* and"
                     f" {MANIFEST_NAME} there and nothing else."
                 )
@@ -335,9 +338,9 @@ def _complete(options: BuildOptions, manifest: dict) -> None:
             "Is this the right corpus_dir, corpus_format or "
             "held_out_fraction? Run again with --overwrite after the change."
         )
-    for name in files.list_directory(options.output_dir):
+    for name in filesystem.list_directory(options.output_dir):
         if name.startswith(TEMPORARY_PREFIX) and _OWN_NAMES.fullmatch(name):
-            files.remove(os.path.join(options.output_dir, name))
+            filesystem.remove(os.path.join(options.output_dir, name))
     manifest["complete"] = True
     save_manifest(options.output_dir, manifest)
 
@@ -451,7 +454,7 @@ _EXAMPLES_PER_SHARD = 100
 def _warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
     lines = []
     if listing.nested_directories:
-        names = listed(listing.nested_directories)
+        names = join_names(listing.nested_directories)
         lines.append(
             f"WARNING: {len(listing.nested_directories)} directories inside "
             f"{options.corpus.path} are not read: {names}"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from configure.errors import UserError
 from electra_tf.data.tables import Row
-from electra_tf.files import Line, LineReader
+from electra_tf.files.lines import Line, LineReader
 
 DOCUMENT_START = "-DOCSTART-"
 COMMENTS = "comment lines"

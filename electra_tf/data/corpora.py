@@ -25,15 +25,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Annotated, Any, NamedTuple
 
 from configure.config import check_bounds, one_of
-from configure.errors import (
-    UserError,
-    first_lines,
-    lines_in_errors,
-    listed,
-)
-from electra_tf import files
+from configure.errors import UserError, append_to_errors
+from configure.formatting import join_names, limit_lines
 from electra_tf.data import archives
 from electra_tf.data.tables import JSON_LINES, tfds_builder, tfds_examples
+from electra_tf.files import filesystem
+from electra_tf.files.reading import ICONV
 
 # Raw lines -> stripped lines, grouped into pieces of documents.
 
@@ -81,7 +78,7 @@ class ReadingReport:
                 raise UserError(
                     f"{name}: byte {position + error.start} is not UTF-8:"
                     f" found {raw[error.start : error.start + 20]!r}. Convert"
-                    f" the file ({files.ICONV}, where it is in Latin-1)."
+                    f" the file ({ICONV}, where it is in Latin-1)."
                     " (Stopped by --strict; without it such bytes are left out"
                     " and counted.)"
                 ) from None
@@ -92,7 +89,7 @@ class ReadingReport:
 
     def in_errors(self) -> contextlib.AbstractContextManager[None]:
         """Add the bytes left out so far to errors that are raised inside."""
-        return lines_in_errors(
+        return append_to_errors(
             lambda: told_invalid(self.invalid, self.bytes_read)
         )
 
@@ -108,8 +105,8 @@ def told_invalid(
     return [
         f"{count:,} of {bytes_read:,} bytes ({share:.3%}) are not UTF-8 and"
         " were left out; a text in another encoding loses its letters. Convert"
-        f" such files ({files.ICONV}, where they are in Latin-1):",
-        *first_lines(
+        f" such files ({ICONV}, where they are in Latin-1):",
+        *limit_lines(
             [
                 f"{name}: {left_out:,} bytes, the first at byte {offset}"
                 for name, (offset, left_out) in sorted(invalid.items())
@@ -303,30 +300,30 @@ def list_sources(corpus: Corpus) -> Listing:
         check_bounds(name, getattr(corpus, name), declared)
     if corpus.corpus_format == "tfds":
         return Listing([_tfds_source(corpus)], [])
-    if not files.exists(corpus.path):
+    if not filesystem.exists(corpus.path):
         raise UserError(
             f"corpus_dir {corpus.path!r} does not exist; give the directory "
             "that holds the text files."
         )
-    if files.is_directory(corpus.path):
-        folder, names = corpus.path, files.list_directory(corpus.path)
+    if filesystem.is_directory(corpus.path):
+        folder, names = corpus.path, filesystem.list_directory(corpus.path)
     else:
         folder, *names = os.path.split(corpus.path)
     sources, nested = [], []
     for name in names:
         path = os.path.join(folder, name)
-        if files.is_directory(path):
+        if filesystem.is_directory(path):
             nested.append(name)
             continue
-        if not files.exists(path):
-            raise UserError(f"{path}: a link to what is not there; remove it.")
-        size = files.file_size(path)
+        if not filesystem.exists(path):
+            raise UserError(f"{path}: broken symbolic link; remove it.")
+        size = filesystem.file_size(path)
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
     if not any(source.size for source in sources):
         inside = (
-            f" Directories inside it are not entered ({listed(nested)}); give"
-            " one of them."
+            f" Directories inside it are not entered ({join_names(nested)});"
+            " give one of them."
         )
         raise UserError(
             f"corpus_dir {corpus.path!r} holds no text: {len(sources)} files,"
@@ -377,7 +374,7 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
     if source.kind == "tfds":
         bounds = aims
     else:
-        with files.open_file(source.path, "rb") as file:
+        with filesystem.open_file(source.path, "rb") as file:
             bounds = [_next_boundary(file, aim, source, corpus) for aim in aims]
     return [
         dataclasses.replace(source, start=start, end=end)
@@ -420,7 +417,7 @@ def read_documents(
             yield from _read_jsonl(source, corpus, report)
         else:
             yield from _read_text(source, corpus, report)
-    except files.DAMAGED as error:
+    except filesystem.DECOMPRESSION_ERRORS as error:
         raise UserError(
             f"{source.path}: the compressed file is damaged or cut short "
             f"({error}); fetch it again or remove it."
@@ -432,7 +429,7 @@ def read_documents(
 def _read_text(
     source: Source, corpus: Corpus, report: ReadingReport
 ) -> Iterator[Piece]:
-    with files.open_unpacked(source.path) as file:
+    with filesystem.open_decompressed(source.path) as file:
         archives.check_text(file, source.path)
         lines = _lines_until(file, source, corpus)
         yield from _read_pieces(
@@ -463,7 +460,7 @@ def _read_jsonl(
     source: Source, corpus: Corpus, report: ReadingReport
 ) -> Iterator[Piece]:
     position = source.start
-    with files.open_unpacked(source.path) as file:
+    with filesystem.open_decompressed(source.path) as file:
         for raw in _lines_until(file, source, corpus):
             where = f"{source.path}: the line at byte {position}"
             if raw.strip():

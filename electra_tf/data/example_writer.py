@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import google_crc32c
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.data import corpora
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH, BuildOptions
 from electra_tf.data.corpora import ReadingReport
+from electra_tf.files import filesystem
 from electra_tf.text.stripping import ScriptCounter
 from electra_tf.text.tokenization import CLS, SEP, UNK, Tokenizer, is_bpe
 
@@ -264,7 +264,7 @@ class BrokenRecordError(ValueError):
 
 def read_records(path: str) -> Iterator[bytes]:
     """Reads a TFRecord file; errors name file, record number and byte."""
-    with files.open_file(path, "rb") as file:
+    with filesystem.open_file(path, "rb") as file:
         number = 0
         while header := file.read(_HEADER_SIZE):
             start = file.tell() - len(header)
@@ -325,10 +325,11 @@ class ShardSet:
         self._hidden = TEMPORARY_PREFIX + attempt
         self._names = [f"{prefix}.tfrecord-{i}-of-{count}" for i in indices]
         self._sizes = [0] * len(indices)
-        if not files.is_remote(directory):
-            files.allow_open_files(len(indices))
+        if not filesystem.is_remote(directory):
+            filesystem.allow_open_files(len(indices))
         self._files = [
-            files.open_file(self._temporary(name), "wb") for name in self._names
+            filesystem.open_file(self._temporary(name), "wb")
+            for name in self._names
         ]
 
     def write(self, payload: bytes) -> None:
@@ -349,7 +350,7 @@ class ShardSet:
         sized = zip(self._names, self._sizes, strict=True)
         for i, (name, size) in enumerate(sized):
             target = os.path.join(self._directory, name)
-            files.rename(self._temporary(name), target)
+            filesystem.rename(self._temporary(name), target)
             records = shares[0] + (i < shares[1])
             entries.append({"name": name, "records": records, "bytes": size})
         return entries

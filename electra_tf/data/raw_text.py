@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from configure.config import at_least, check_bounds
-from configure.errors import UserError, listed
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import join_names
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
 from electra_tf.data.example_writer import (
     ExampleBuilder,
@@ -24,6 +24,9 @@ from electra_tf.data.example_writer import (
     document_draws,
     encoder_of,
 )
+from electra_tf.files import filesystem
+from electra_tf.files.patterns import find_files
+from electra_tf.files.reading import ICONV
 from electra_tf.text import tokenization
 
 # Longer documents count as several: one is in memory as a whole. Here a build's
@@ -45,7 +48,7 @@ class RawText:
     def __init__(self, config: Any, hparam: str):
         """Finds the documents of `pretrain_text` or `eval_text`."""
         patterns = getattr(config, hparam)
-        self.paths, _ = files.matching(patterns)
+        self.paths, _ = find_files(patterns)
         if not self.paths:
             raise UserError(
                 f"hparam {hparam}: no file with text matches {patterns!r};"
@@ -53,19 +56,20 @@ class RawText:
             )
         if packed := [p for p in self.paths if p.lower().endswith(_PACKED)]:
             raise UserError(
-                f"hparam {hparam}: {listed(packed, 3)}: not plain text, in"
+                f"hparam {hparam}: {join_names(packed, 3)}: not plain text, in"
                 " which documents can be found; unpack it, a sentence a line"
             )
         name, least = "hparam max_seq_length", at_least(MIN_SEQUENCE_LENGTH)
         check_bounds(name, config.max_seq_length, Annotated[int, least])
-        spans = [_spans(hparam, p, files.file_size(p)) for p in self.paths]
+        spans = [_spans(hparam, p, filesystem.file_size(p)) for p in self.paths]
         self._spans = np.concatenate(spans)
         self.num_bytes = int(np.diff(self._spans).sum())
         counts = [len(span) for span in spans]
         self._files = np.repeat(np.arange(len(counts)), counts)
         if not len(self):
             raise UserError(
-                f"hparam {hparam}: {listed(self.paths, 3)}: only blank lines"
+                f"hparam {hparam}: {join_names(self.paths, 3)}: only blank"
+                " lines"
             )
         # Training text is read for ever, in an order of each epoch's own.
         self.repeats = hparam == "pretrain_text"
@@ -89,7 +93,7 @@ class RawText:
         """
         path = self.paths[self._files[document]]
         start, end = self._spans[document].tolist()
-        with files.open_file(path, "rb") as file:
+        with filesystem.open_file(path, "rb") as file:
             file.seek(start)
             text = file.read(end - start).decode()
         lines = (text if start else text.removeprefix("\ufeff")).split("\n")
@@ -136,7 +140,8 @@ class RawText:
         if not examples:
             raise UserError(
                 f"hparam {self._hparam}: {size:,} bytes of"
-                f" {listed(self.paths, 3)} hold no token; give files with text"
+                f" {join_names(self.paths, 3)} hold no token; give files with"
+                " text"
             )
         if unknown > 0.05 * tokens:
             yield (
@@ -158,7 +163,7 @@ def _spans(hparam: str, path: str, size: int) -> np.ndarray:
     """First byte and end of each document of a file, int64 [n, 2]."""
     starts: list[int] = []
     position = lines = 0
-    with files.open_file(path, "rb") as file:
+    with filesystem.open_file(path, "rb") as file:
         for raw in file:
             try:
                 is_blank = not raw.decode().strip()
@@ -166,7 +171,7 @@ def _spans(hparam: str, path: str, size: int) -> np.ndarray:
                 raise UserError(
                     f"hparam {hparam}: {path}: byte"
                     f" {position + error.start} is not UTF-8; convert the file"
-                    f" ({files.ICONV}, where it is in Latin-1)"
+                    f" ({ICONV}, where it is in Latin-1)"
                 ) from None
             if is_blank:
                 lines = 0

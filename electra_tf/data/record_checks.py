@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from configure.errors import UserError, listed
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import join_names
 from electra_tf.data import example_writer
 from electra_tf.data.build import MANIFEST_NAME, load_manifest
 from electra_tf.data.raw_text import RawText
+from electra_tf.files import filesystem
+from electra_tf.files.patterns import find_files, normalize_patterns
 from electra_tf.text.tokenization import is_bpe, load_vocab, vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
@@ -43,7 +45,7 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
     if held_out:
         return RecordFiles(held_out, True, empty)
     pattern = config.pretrain_tfrecords
-    paths, more = files.matching(pattern)
+    paths, more = find_files(pattern)
     if not (paths or more):
         raise UserError(
             f"No record file matches pretrain_tfrecords = {pattern!r}. Build "
@@ -60,7 +62,7 @@ def find_record_files(config: Any, training: bool) -> RecordFiles:
 def _held_out_files(config: Any) -> tuple[list[str], list[str]]:
     """Held-out record files, and empty ones; refuses a name for none."""
     pattern = config.eval_tfrecords
-    held_out, empty = files.matching(pattern)
+    held_out, empty = find_files(pattern)
     origin = getattr(config, "origins", {}).get("eval_tfrecords", "derived")
     if not held_out and origin != "derived":
         raise UserError(
@@ -139,7 +141,7 @@ def check_records(
             doubts += _manifest_warnings(config, folder, manifest)
             for name, shard in listed.items():
                 path, size = os.path.join(folder, name), shard["bytes"]
-                if path in paths and files.file_size(path) != size:
+                if path in paths and filesystem.file_size(path) != size:
                     attempt(
                         _refuse,
                         f"{path} has not the {size} bytes that {MANIFEST_NAME}"
@@ -178,12 +180,12 @@ def damaged_record(config: Any) -> str:
 def _also_held_out(config: Any, found: RecordFiles | None) -> list[str]:
     """Warns of, or refuses, files of training that evaluations are to read."""
     kind = "tfrecords" if found else "text"
-    trained = found.paths if found else files.matching(config.pretrain_text)[0]
-    held_out = files.matching(getattr(config, f"eval_{kind}", ""))[0]
+    trained = found.paths if found else find_files(config.pretrain_text)[0]
+    held_out = find_files(getattr(config, f"eval_{kind}", ""))[0]
     if not (both := sorted({*trained} & {*held_out})):
         return []
     said = (
-        f"{listed(both, 3)}: trained on, and held out for evaluations; give"
+        f"{join_names(both, 3)}: trained on, and held out for evaluations; give"
         f" pretrain_{kind} = {getattr(config, f'pretrain_{kind}')!r} without."
     )
     if getattr(config, "origins", {}).get(f"eval_{kind}") == "derived":
@@ -201,7 +203,7 @@ def _check_empty(paths: list[str]) -> None:
     The original's, which writes no manifest, leaves some: each of its jobs has
     every n-th file and deals its examples out to them in turn.
     """
-    sizes = {path: files.file_size(path) for path in paths}
+    sizes = {path: filesystem.file_size(path) for path in paths}
     empty = [path for path in paths if not sizes[path]]
     if not empty:
         return
@@ -215,7 +217,8 @@ def _check_empty(paths: list[str]) -> None:
         ):
             return
     raise UserError(
-        f"{listed(empty, 3)}: 0 bytes, though other files hold several records,"
+        f"{join_names(empty, 3)}: 0 bytes, though other files hold several"
+        " records,"
         " and no manifest says that it is to be so. Copy it again, build the"
         " records again, or remove it if nothing was ever in it."
     )
@@ -223,7 +226,7 @@ def _check_empty(paths: list[str]) -> None:
 
 def _not_there(folder: str, paths: list[str]) -> list[str]:
     """A warning where a name such as 0-of-4 says that files are missing."""
-    there, warnings = set(files.list_directory(folder)), []
+    there, warnings = set(filesystem.list_directory(folder)), []
     names = (_NUMBER.sub(r"-*-of-\2", os.path.basename(p)) for p in paths)
     for name in dict.fromkeys(names):
         head, _, count = name.partition("-*-of-")
@@ -240,7 +243,7 @@ def _check_casing(
     config: Any, folder: str, ids: Counter[int] | None
 ) -> list[str]:
     path = getattr(config, "vocab_file", None)
-    if not (ids and path and files.exists(path)) or is_bpe(path):
+    if not (ids and path and filesystem.exists(path)) or is_bpe(path):
         return []
     upper = either = 0
     for token, number in load_vocab(path).items():
@@ -270,7 +273,7 @@ def _listed_shards(manifest: dict | None) -> dict[str, dict]:
 
 def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
     path = getattr(config, "vocab_file", None)
-    if path and files.exists(path):
+    if path and filesystem.exists(path):
         if vocab_hash(path) != vocabulary["hash"]:
             raise UserError(
                 f"The records in {folder} were built with another vocabulary "
@@ -301,7 +304,10 @@ def _manifest_warnings(config: Any, folder: str, manifest: dict) -> list[str]:
                 f"were built with {settings[name]}: use the same setting "
                 "wherever the model meets text."
             )
-    listed, present = _listed_shards(manifest), files.list_directory(folder)
+    listed, present = (
+        _listed_shards(manifest),
+        filesystem.list_directory(folder),
+    )
     if missing := sorted(listed.keys() - set(present)):
         records = sum(listed[name]["records"] for name in missing)
         warnings.append(
@@ -325,9 +331,9 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
     """Checks records without a manifest; counts the ids of the first ones."""
     walked, ids = 0, Counter()
     for path in paths:
-        size = files.file_size(path)
+        size = filesystem.file_size(path)
         walked += size
-        is_small = walked <= _BYTES_WALKED and not files.is_remote(path)
+        is_small = walked <= _BYTES_WALKED and not filesystem.is_remote(path)
         try:
             records = example_writer.read_records(path)
             first = itertools.islice(records, _RECORDS_DECODED)
@@ -392,7 +398,7 @@ def data_facts(hparams: Mapping[str, Any]) -> dict[str, Any]:
         facts.pop("pretrain_tfrecords", None)  # They are not read.
     # Another spelling of a path is no other data.
     return facts | {
-        n: ",".join(files.spelled_alike(facts[n]))
+        n: ",".join(normalize_patterns(facts[n]))
         for n in DATA_PATHS
         if n in facts
     }
@@ -419,13 +425,13 @@ def told_files(files_or_patterns: Any, beginning: int = 0) -> str:
     """Names, sizes and so many first bytes of files, told in little."""
     paths = files_or_patterns
     if not isinstance(paths, list):
-        paths, _ = files.matching(paths or "", but_folders=True)
+        paths, _ = find_files(paths or "", skip_folders=True)
     digest, total = hashlib.sha256(), 0
     for path in paths:
-        total += (size := files.file_size(path))
+        total += (size := filesystem.file_size(path))
         digest.update(f"{os.path.basename(path)} {size}\n".encode())
         if beginning:
-            with files.open_file(path, "rb") as file:
+            with filesystem.open_file(path, "rb") as file:
                 digest.update(file.read(beginning))
     what = "names, sizes and beginnings" if beginning else "names and sizes"
     return (
@@ -466,7 +472,7 @@ def count_training_examples(config: Any) -> ExampleCount:
             continue
         records, read = _walk(path, _BYTES_WALKED - walked)
         counted, walked = counted + records, walked + read
-        skipped += max(0, files.file_size(path) - read)
+        skipped += max(0, filesystem.file_size(path) - read)
     if walked:
         counted += round(counted * skipped / walked)
     return ExampleCount(examples + counted, not skipped, len(paths))
@@ -475,7 +481,7 @@ def count_training_examples(config: Any) -> ExampleCount:
 def _walk(path: str, limit: int) -> tuple[int, int]:
     """Counts records by their lengths; stops after `limit` bytes."""
     records = position = 0
-    with files.open_file(path, "rb") as file:
+    with filesystem.open_file(path, "rb") as file:
         while position < limit and (length := file.read(8)):
             records += 1
             # The length is framed by its checksum and that of the payload.

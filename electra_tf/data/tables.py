@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf.files import MAX_LINE_BYTES, Line, LineReader, shortened
+from configure.formatting import shorten
+from electra_tf.files.lines import MAX_LINE_BYTES, Line, LineReader
 
 BY_EXTENSION = {
     ".tsv": "tsv",
@@ -67,7 +68,7 @@ def no_wider(row: Row, most: int) -> Row:
     if not any(row.cells[most:]):
         return row
     found = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
-    return Row(row.line, [], shortened(found), f"{most}, as the header has")
+    return Row(row.line, [], shorten(found), f"{most}, as the header has")
 
 
 def read_rows(
@@ -105,7 +106,7 @@ def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for row in read_rows(path, "jsonl"):
         if row.expected:
             raise UserError(
-                f"{path}:{row.line}: found {shortened(row.found)}; expected"
+                f"{path}:{row.line}: found {shorten(row.found)}; expected"
                 f" {row.expected}"
             )
         if row.cells:

@@ -10,7 +10,7 @@ its meaning is uncertain; `described` names such a value in a message.
 import re
 from typing import Any
 
-from electra_tf.files import shortened
+from configure.formatting import shorten
 
 # Larger ones of a float have lost digits.
 _MAX_EXACT_FLOAT = 2**53
@@ -64,9 +64,9 @@ def described(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
-        return f"the number {shortened(value)}"
+        return f"the number {shorten(value)}"
     if isinstance(value, str):
-        return f"the text {shortened(repr(value))}"
+        return f"the text {shorten(repr(value))}"
     kind = "object" if isinstance(value, dict) else "list"
     article = "an" if kind == "object" else "a"
-    return f"{article} {kind} {shortened(value)}"
+    return f"{article} {kind} {shorten(value)}"

@@ -29,7 +29,10 @@ from electra_tf.checkpoints.formats import BEST
 from electra_tf.data.build import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
-from electra_tf.files import digest_of, read_json, read_text, write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import file_digest
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_text
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.tokenization import check_vocab, vocab_hash
 
@@ -278,7 +281,7 @@ def measured(folder: str) -> dict[str, Any]:
             folder, loaded, tokens, config["max_positions"]
         ),
         "files": {
-            os.path.relpath(path, folder): digest_of(path)
+            os.path.relpath(path, folder): file_digest(path)
             for part in _HASHED
             for path in sorted(tf.io.gfile.glob(os.path.join(folder, part)))
         },
@@ -376,7 +379,7 @@ def _released_facts(folder: str) -> dict[str, Any]:
         digests = facts.get("weights", {})
         if any(name.startswith(lead) for name in digests) and all(
             tf.io.gfile.exists(path := os.path.join(place, name))
-            and digest_of(path)["sha256"] == digest
+            and file_digest(path)["sha256"] == digest
             for name, digest in digests.items()
         ):
             return facts
@@ -395,7 +398,7 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
     # A split's features may depend on another's file, for its labels.
     own = {found[0]: split for split, found in paths.items() if found}
     return {
-        f"{split}: {os.path.basename(path)}": digest_of(path)
+        f"{split}: {os.path.basename(path)}": file_digest(path)
         for split in shown
         for path in paths[split]
         if own.get(path, split) == split

@@ -22,7 +22,8 @@ import tensorflow as tf
 
 from configure.errors import UserError, missing_extra
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule
-from electra_tf.files import read_bytes, write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import read_bytes
 from electra_tf.modeling.layers import inference
 from electra_tf.text.tokenization import CLS, SEP
 

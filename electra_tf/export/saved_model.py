@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator
 
 import tensorflow as tf
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
+from configure.formatting import join_names
 from electra_tf.export import heads
 from electra_tf.export.question_answering import QuestionAnsweringModule
 from electra_tf.export.signatures import ServingModule, TaskModule
 from electra_tf.export.summarization import SummarizationModule
 from electra_tf.export.tagging import TaggingModule
-from electra_tf.files import read_bytes, write_atomically, write_digests
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import write_digests
+from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning import model
 from electra_tf.modeling.layers import inference
 from electra_tf.prediction.loading import FinetunedModel
@@ -150,7 +153,7 @@ def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
     if others := sorted(n for n in names if not known.fullmatch(n)):
         raise UserError(
             f"--output_dir: {output_dir} holds other files"
-            f" ({listed(others, most=3)}); expected a folder of exported"
+            f" ({join_names(others, limit=3)}); expected a folder of exported"
             " versions, or one that is not there yet."
         )
     highest = max((int(n) for n in names if n.isdecimal()), default=0)

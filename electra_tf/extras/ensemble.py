@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.formatting import join_names, shorten
 from electra_tf.data import tables, values
-from electra_tf.files import read_json, shortened
+from electra_tf.files.json_files import read_json
 from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,
@@ -197,14 +198,14 @@ class Members:
                 except _BadRowError as error:
                     seen, expected = error.args
                     raise UserError(
-                        f"{where}: found {shortened(seen)}; expected {expected}"
+                        f"{where}: found {shorten(seen)}; expected {expected}"
                     ) from None
             pairs = zip(self._examples, found, strict=True)
             if lacking := [self._key(e) for e, own in pairs if own is None]:
                 raise UserError(
                     f"{path}: nothing about {len(lacking)} of {len(found)}"
                     f" examples of {self.name}: {self.key_name}"
-                    f" {listed(lacking)}"
+                    f" {join_names(lacking)}"
                 )
             yield found
 
@@ -413,8 +414,8 @@ def _probability(value: Any, label: str) -> float:
 def _shares(given: Any, labels: Sequence[str]) -> list[float]:
     """Checked probabilities, in the order of the labels."""
     if not isinstance(given, Mapping) or set(given) != set(labels):
-        found = listed(given, 12) if isinstance(given, Mapping) else given
-        expected = f"those of the labels {listed(labels, 12)}"
+        found = join_names(given, 12) if isinstance(given, Mapping) else given
+        expected = f"those of the labels {join_names(labels, 12)}"
         raise _BadRowError(f"probabilities of {found}", expected)
     shares = [_probability(given[label], label) for label in labels]
     if abs(sum(shares) - 1) > _ROUNDING:

@@ -17,8 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
+from configure.formatting import shorten
 from configure.text_tables import render_rows
-from electra_tf import files
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.figures import encode_png
+from electra_tf.files.lines import LineReader
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.memory import MIB, machine_memory, pretraining_memory
 
@@ -132,7 +136,7 @@ def measured_peak(config: Any) -> int:
 def measure(config: Any, folder: str, limit: int) -> list[Row]:
     """Rows of all points; those of earlier calls are read, not measured."""
     path = os.path.join(folder, "points.jsonl")
-    files.make_directory(folder)
+    filesystem.make_directory(folder)
     known = dict(_known(path))
     rows, todo = [], list(points(config, limit))
     for number, point in enumerate(todo, 1):
@@ -162,15 +166,15 @@ def _key(config: Any) -> str:
 
 
 def _known(path: str) -> Iterator[tuple[str, int]]:
-    if not files.exists(path):
+    if not filesystem.exists(path):
         return
-    for number, text in enumerate(files.LineReader(path).texts(), 1):
+    for number, text in enumerate(LineReader(path).texts(), 1):
         try:
             line = json.loads(text)
             yield line["key"], int(line["measured"])
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path}:{number}: found {files.shortened(text)}; expected a"
+                f"{path}:{number}: found {shorten(text)}; expected a"
                 " line that this command wrote. Remove the line: its point is"
                 " measured again."
             ) from error
@@ -227,7 +231,7 @@ def run(config: Any, folder: str, gibibytes: float | None) -> str:
         ("memory.json", json.dumps(found, indent=1) + "\n"),
         ("memory.png", _draw(rows)),
     ):
-        files.write_atomically(os.path.join(folder, name), content)
+        write_atomically(os.path.join(folder, name), content)
     return text
 
 
@@ -295,4 +299,4 @@ def _draw(rows: Sequence[Row]) -> bytes:
         axes.set(xlabel=x, ylabel=y, ylim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    return files.png(figure)
+    return encode_png(figure)

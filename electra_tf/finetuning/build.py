@@ -11,7 +11,6 @@ import tensorflow as tf
 from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf import files
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.assignment import Coverage, assign
 from electra_tf.checkpoints.sizes import (
@@ -20,6 +19,7 @@ from electra_tf.checkpoints.sizes import (
     merge_hparams,
 )
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.files.digests import file_sha256
 from electra_tf.finetuning.inheritance import inherited_hparams
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
@@ -212,7 +212,7 @@ def _casing(
 
 def digest_of_start(weights: Weights) -> str:
     """Of the file that changes with the weights, whatever they are."""
-    return files.sha256_of(formats.digest_file(weights.path))
+    return file_sha256(formats.digest_file(weights.path))
 
 
 def _sizes_of(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:

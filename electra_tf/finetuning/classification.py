@@ -14,7 +14,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
+from configure.formatting import join_names
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import list_cells, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
@@ -287,7 +288,9 @@ class ClassificationTask(TextTask):
         if label not in self.labels:
             if isinstance(cell, str) and _list_in(cell) is not None:
                 raise BadLabelError(_NO_LIST)
-            raise BadLabelError(f"one of: {listed(self.labels, _SHOWN_LABELS)}")
+            raise BadLabelError(
+                f"one of: {join_names(self.labels, _SHOWN_LABELS)}"
+            )
         return label
 
     def label_value(self, label: Any) -> Any:
@@ -356,7 +359,7 @@ class MultiLabelTask(ClassificationTask):
         given = self._split_cell(cell)
         if set(given) - set(self.labels):
             raise BadLabelError(
-                f"only one of: {listed(self.labels, _SHOWN_LABELS)}"
+                f"only one of: {join_names(self.labels, _SHOWN_LABELS)}"
             )
         return tuple(label for label in self.labels if label in given)
 

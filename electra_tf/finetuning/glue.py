@@ -17,8 +17,11 @@ import numpy as np
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf import files as storage
 from electra_tf.data import tables
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.registry import GLUE_TASKS
@@ -189,9 +192,9 @@ class _Suite:
             "config": self._config.as_dict(),
         }
         text = json.dumps(contents, indent=1, allow_nan=False)
-        storage.write_atomically(self._json_path, f"{text}\n")
+        write_atomically(self._json_path, f"{text}\n")
         text = "\n".join([*self._lines(), ""])
-        storage.write_atomically(self._text_path, text)
+        write_atomically(self._text_path, text)
 
 
 def _missing_data(config: FinetuningConfig, task: str) -> str:
@@ -202,7 +205,7 @@ def _missing_data(config: FinetuningConfig, task: str) -> str:
     splits = ["train"] * config.do_train + ["dev"] * config.do_eval
     splits = splits or [s for s in spec.files if "test" in s][:1]
     paths = [spec.split(split, directory).path for split in splits]
-    missing = [path for path in paths if not storage.exists(path)]
+    missing = [path for path in paths if not filesystem.exists(path)]
     return f"no {', '.join(missing)}" if missing else ""
 
 
@@ -249,7 +252,7 @@ def write_archive(
             info = zipfile.ZipInfo(name, _DATE)
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, "\n".join([*lines, ""]))
-    storage.write_atomically(path, buffer.getvalue())
+    write_atomically(path, buffer.getvalue())
 
 
 _NUMPY_CORES = ("numpy.core", "numpy._core")
@@ -273,7 +276,7 @@ class _NumbersOnly(pickle.Unpickler):
 
 def read_predictions(path: str) -> dict[int, Any]:
     """Reads a file of test predictions."""
-    data = storage.read_bytes(path)
+    data = read_bytes(path)
     try:
         found = _NumbersOnly(io.BytesIO(data)).load()
         return {int(eid): value for eid, value in found.items()}
@@ -322,10 +325,10 @@ def _settings(
     config = FinetuningConfig.create(
         model_name, data_dir, task_names=[task], run_name=run_name
     )
-    if not storage.exists(config.results_json):
+    if not filesystem.exists(config.results_json):
         return config, 1
     try:
-        results = storage.read_json(config.results_json)
+        results = read_json(config.results_json)
         names = ("data_source", "tfds_data_dir")
         used = {name: results["config"][name] for name in names}
         best = int(results["best_trial"] or 1)
@@ -342,7 +345,7 @@ def _rows(
 ) -> list[tuple[int, str]]:
     indices = _indices(config, part)
     path = config.test_predictions(part.task, part.split, trial)
-    if not storage.exists(path):
+    if not filesystem.exists(path):
         raise _MissingError(
             f"no {path}; predict with --write_test_outputs (of the first"
             f" n_writes_test trials), or choose a --trial"
@@ -418,7 +421,7 @@ def _indices(
         }
     else:
         place = spec.split(part.split, config.raw_data_dir(part.task))
-        if not storage.exists(place.path):
+        if not filesystem.exists(place.path):
             raise _MissingError(f"no {place.path}")
         found = dict(_indices_of_file(place.path))
     if len({index for index, _ in found.values()}) != len(found):

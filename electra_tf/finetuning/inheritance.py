@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.formatting import join_names
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.huggingface_heads import UNNAMED
 from electra_tf.checkpoints.weights import MemoryWeights, View, Weights
@@ -84,7 +85,8 @@ def with_inherited_heads(
             if not is_training:
                 kinds = [f"{head.kind}" for head in heads.values()]
                 raise UserError(
-                    f"{weights.path}: its head is of type {listed(kinds)}, but"
+                    f"{weights.path}: its head is of type {join_names(kinds)},"
+                    " but"
                     f" task {task.name} is of type {task.spec.type}. Choose a"
                     " task of its type."
                 )
@@ -143,8 +145,8 @@ def _order_of_labels(
     if len(theirs) == len(ours) and all(map(UNNAMED.fullmatch, theirs)):
         return "", None  # Nobody named them: they are in the task's order.
     return (
-        f"its head has the labels {listed(theirs, _SHOWN_LABELS)}; task"
-        f" {task.name} has {listed(ours, _SHOWN_LABELS)}. Describe the task"
+        f"its head has the labels {join_names(theirs, _SHOWN_LABELS)}; task"
+        f" {task.name} has {join_names(ours, _SHOWN_LABELS)}. Describe the task"
         " with the labels of the head (--task_config)."
     ), None
 
@@ -157,7 +159,7 @@ def _take_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
     if others:
         task.use_labels(own)
         return (
-            f"its head has the labels {listed(head.labels, _SHOWN_LABELS)};"
-            f" the data of task {task.name} also {listed(others)}"
+            f"its head has the labels {join_names(head.labels, _SHOWN_LABELS)};"
+            f" the data of task {task.name} also {join_names(others)}"
         )
     return ""

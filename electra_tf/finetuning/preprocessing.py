@@ -15,13 +15,17 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf import files
+from configure.formatting import join_names
 from electra_tf.data import feature_spec
 from electra_tf.data.example_writer import frame_record
 from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.record_checks import file_facts
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import atomic_file, write_atomically
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.json_files import read_json
 from electra_tf.finetuning.row_report import BadRow, RowReport
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.text.stripping import (
@@ -322,7 +326,7 @@ class Preprocessor:
             order.shuffle(examples)
         path = f"{prefix}.tfrecord"
         count = 0
-        with files.atomic_file(path, f"{path}.{os.getpid()}.tmp") as file:
+        with atomic_file(path, f"{path}.{os.getpid()}.tmp") as file:
             for features in self._featurized(examples, order is not None):
                 example = feature_spec.encode_example(
                     self.feature_specs, features
@@ -410,7 +414,7 @@ class Preprocessor:
         paths = [task.data_files(split) for task in tasks]
         facts["data"] = None
         if all(own is not None for own in paths):
-            facts["data"] = [files.sha256_of(p) for own in paths for p in own]
+            facts["data"] = [file_sha256(p) for own in paths for p in own]
         return json.loads(json.dumps(facts))
 
     def _check_letters(self, scripts: Scripts) -> None:
@@ -432,8 +436,8 @@ class Preprocessor:
         count = sum(n for label, n in dev.items() if label not in train)
         text = (
             f"{name}: {count:,} of {sum(dev.values()):,} labels in its dev"
-            f" split are in no training example ({listed(lacking)}); no model"
-            " learns them. Correct them, or add such examples to train"
+            f" split are in no training example ({join_names(lacking)}); no"
+            " model learns them. Correct them, or add such examples to train"
         )
         if self._config.strict:
             raise UserError(f"{text}. (Stopped by --strict.)")
@@ -486,13 +490,13 @@ def _difference(
 
 def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
     """Write what `_read_metadata` returns, with the digests it checks."""
-    metadata |= {"sha256": files.sha256_of(f"{prefix}.tfrecord")}
+    metadata |= {"sha256": file_sha256(f"{prefix}.tfrecord")}
     # The digest is of the values as they are read back.
     metadata = json.loads(json.dumps(metadata))
     metadata["digest"] = _digest(metadata)
     path = f"{prefix}.metadata"
     text = json.dumps(metadata, indent=1) + "\n"
-    files.write_atomically(path, text, f"{path}.{os.getpid()}.tmp")
+    write_atomically(path, text, f"{path}.{os.getpid()}.tmp")
 
 
 def _read_metadata(
@@ -503,16 +507,16 @@ def _read_metadata(
     A changed byte of either file is reported: the records are written again.
     """
     records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
-    if not (files.exists(records) and files.exists(path)):
+    if not (filesystem.exists(records) and filesystem.exists(path)):
         return None
     try:
-        metadata = files.read_json(path)
+        metadata = read_json(path)
     except UserError:
         metadata = {}
     damaged = None
     if metadata.pop("digest", None) != _digest(metadata):
         damaged = path
-    elif metadata["sha256"] != files.sha256_of(records):
+    elif metadata["sha256"] != file_sha256(records):
         damaged = records
     if damaged:
         print(

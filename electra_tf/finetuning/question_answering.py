@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.files import filesystem
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.model import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
@@ -368,7 +368,7 @@ class QATask(Task):
             return split in ("train", "dev")
         if self.spec.files and split not in self.spec.files:
             return False
-        return files.exists(self._path(split))
+        return filesystem.exists(self._path(split))
 
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
@@ -382,10 +382,12 @@ class QATask(Task):
         end = ".jsonl" if self.version == "mrqa" else ".json"
         path = os.path.join(self.directory, split + end)
         if self.version == "mrqa":
-            plain = files.exists(path) or not files.exists(f"{path}.gz")
+            plain = filesystem.exists(path) or not filesystem.exists(
+                f"{path}.gz"
+            )
             return path if plain else f"{path}.gz"
         debug_path = os.path.join(self.directory, f"{split}-debug.json")
-        if self.config.debug and files.exists(debug_path):
+        if self.config.debug and filesystem.exists(debug_path):
             return debug_path
         return path
 

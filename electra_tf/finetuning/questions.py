@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
-from electra_tf import files
+from configure.formatting import shorten
 from electra_tf.data import tables, values
+from electra_tf.files.reading import read_text
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.finetuning.task import Example
 
@@ -241,7 +242,7 @@ def _take_answer(example: QAExample, text: str, offset: int) -> None:
         last = offset + len(text)
         if last > passage.n_characters:
             raise UnusableError(found, within)
-        there = files.shortened(repr(passage.text[offset:last]))
+        there = shorten(repr(passage.text[offset:last]))
         expected = f"the text that stands there, {there}"
         if elsewhere := re.search(words, passage.text, re.IGNORECASE):
             expected += f" (the answer's begins at {elsewhere.start()})"
@@ -311,7 +312,7 @@ class RawQuestion(NamedTuple):
 
 def read_articles(path: str) -> tuple[str, list[Any]]:
     """A SQuAD file's text, and the articles in it."""
-    text = files.read_text(path).removeprefix("\ufeff")
+    text = read_text(path).removeprefix("\ufeff")
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -416,7 +417,7 @@ def _lack(paragraph: Any) -> str:
             found = paragraph.get(name)
             if found is not None and not isinstance(found, kind):
                 return f"{name} is {values.described(found)}"
-    return files.shortened(paragraph)
+    return shorten(paragraph)
 
 
 def _line_of(text: str, qa: dict[str, Any]) -> int:

@@ -17,13 +17,10 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.sizes import list_changes
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.files import (
-    png,
-    read_json,
-    sha256_of,
-    without_nan,
-    write_atomically,
-)
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.figures import encode_png
+from electra_tf.files.json_files import read_json, without_nan
 from electra_tf.finetuning.build import digest_of_start
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import SCORING, changed_hparams
@@ -69,7 +66,7 @@ class ResultsFiles:
         # Task -> the figure that it names.
         self.metrics = {task.name: task.main_metric for task in tasks}
         self._data = {
-            f"data of {task.name}, {split}": sha256_of(paths[0])
+            f"data of {task.name}, {split}": file_sha256(paths[0])
             for task in tasks
             for split in ("train", *task.get_dev_splits())
             if config.do_eval and (paths := task.data_files(split))
@@ -277,4 +274,4 @@ def draw_scores(
         axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
         axes.set(title=task, xlabel="trial", xticks=list(values))
         axes.legend(fontsize=7)
-    return png(figure)
+    return encode_png(figure)

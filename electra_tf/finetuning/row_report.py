@@ -9,8 +9,8 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from configure.errors import UserError, first_lines, lines_in_errors
-from electra_tf.files import shortened
+from configure.errors import UserError, append_to_errors
+from configure.formatting import limit_lines, shorten
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RowReport:
         skipped: bool = True,
     ) -> None:
         """Collect a row; if `strict`, raise a UserError of it instead."""
-        row = BadRow(path, line, shortened(found), expected, skipped)
+        row = BadRow(path, line, shorten(found), expected, skipped)
         if self.strict:
             place = f"{path}:{line}" if line else path
             raise UserError(
@@ -118,7 +118,7 @@ def _row_lines(rows: Iterable[BadRow]) -> list[str]:
             f"{path}: {count} bad row{'' if count == 1 else 's'},"
             f" {skipped} skipped, {count - skipped} kept"
         )
-        lines += first_lines([str(row) for row in bad])
+        lines += limit_lines([str(row) for row in bad])
     return lines
 
 
@@ -132,7 +132,7 @@ def bad_rows_in_errors(
     Args:
       reports: reports by the titles of their lines, such as tasks' names.
     """
-    return lines_in_errors(
+    return append_to_errors(
         lambda: [
             line
             for title, report in reports.items()

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.formatting import join_names
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import find_model_folder
-from electra_tf.files import is_directory, list_directory
+from electra_tf.files import filesystem
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.inheritance import with_inherited_heads
@@ -388,7 +389,11 @@ class _Majority(Evaluator):
 def _refuse_models_of_others(config: FinetuningConfig) -> None:
     """Raises where training would continue what no run of ours began."""
     folder, stem = os.path.split(f"{config.model_dir}_")
-    for name in list_directory(folder) if is_directory(folder) else ():
+    for name in (
+        filesystem.list_directory(folder)
+        if filesystem.is_directory(folder)
+        else ()
+    ):
         trial = name.removeprefix(stem)
         if stem + trial != name or not trial.isdigit():
             continue
@@ -448,13 +453,17 @@ def _run_to_evaluate(config: FinetuningConfig) -> str:
     folder = os.path.dirname(config.model_dir)
     found = [
         name
-        for name in (list_directory(folder) if is_directory(folder) else ())
+        for name in (
+            filesystem.list_directory(folder)
+            if filesystem.is_directory(folder)
+            else ()
+        )
         if name.endswith(ends) and read_config(os.path.join(folder, name))
     ]
     if len(found) > 1:
         raise UserError(
-            f"{folder} holds several runs ({listed(found)}); say which one to"
-            " evaluate by its task_names, and run_name if it has one."
+            f"{folder} holds several runs ({join_names(found)}); say which one"
+            " to evaluate by its task_names, and run_name if it has one."
         )
     return os.path.join(folder, found[0]) if found else own
 

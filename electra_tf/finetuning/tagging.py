@@ -12,11 +12,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from configure.errors import UserError, listed
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import join_names
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import conll, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.files.lines import LineReader
 from electra_tf.finetuning.model import TaggingHead
 from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
 from electra_tf.finetuning.task import (
@@ -248,8 +249,8 @@ class TaggingTask(Task):
                     sentence.path,
                     sentence.lines[i],
                     f"label {label!r}",
-                    f"one of: {listed(self.label_mapping, 12)} (the sentence"
-                    " is left out)",
+                    f"one of: {join_names(self.label_mapping, 12)} (the"
+                    " sentence is left out)",
                 )
                 return None
         return [self.label_mapping[label] for label in labels]
@@ -304,7 +305,7 @@ def _read_conll(
     if not place.labelled:
         del columns["tag"]
     reader = conll.ConllReader(
-        files.LineReader(place.path), columns, keeps_unended=keep_last
+        LineReader(place.path), columns, keeps_unended=keep_last
     )
     for item in reader:
         if isinstance(item, tables.Row):

@@ -17,11 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables
 from electra_tf.data.columns import column_indices, refuse_unnamed
 from electra_tf.data.feature_spec import FeatureSpec
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.text.tokenization import Tokenizer, require_wordpiece
 
@@ -166,7 +168,7 @@ class Task(abc.ABC):
         """Whether the split's data is there."""
         if self.spec.file_split(split) not in self.spec.files:
             return False
-        return self._tfds is not None or files.exists(self._path(split))
+        return self._tfds is not None or filesystem.exists(self._path(split))
 
     def check_split(self, split: str) -> None:
         """Raises a UserError where its data is missing."""
@@ -247,7 +249,7 @@ class Task(abc.ABC):
 
     def load_labels(self, path: str) -> None:
         """Takes the labels that an earlier run kept in a file."""
-        with files.open_file(path, "rb") as file:
+        with filesystem.open_file(path, "rb") as file:
             try:
                 self.use_labels(json.loads(file.read()))
             except (ValueError, RecursionError) as error:
@@ -260,20 +262,20 @@ class Task(abc.ABC):
     def _keep_labels(self, folder: str) -> None:
         if name := self.labels_name():
             text = json.dumps(self.known_labels, indent=1, ensure_ascii=False)
-            files.write_atomically(os.path.join(folder, name), f"{text}\n")
+            write_atomically(os.path.join(folder, name), f"{text}\n")
 
     def keep(self, folder: str) -> None:
         """Writes labels and description into a model's folder."""
         self._keep_labels(folder)
         own = self.config.task_config
-        if own is not None and files.exists(own):
-            text = files.read_bytes(own)
-            files.write_atomically(os.path.join(folder, TASK_FILE), text)
+        if own is not None and filesystem.exists(own):
+            text = read_bytes(own)
+            write_atomically(os.path.join(folder, TASK_FILE), text)
 
     def take_labels_of(self, folder: str) -> bool:
         """Takes those that a model learned; the description's must be them."""
         path = os.path.join(folder, name := self.labels_name())
-        if not name or not files.exists(path):
+        if not name or not filesystem.exists(path):
             return False
         self.load_labels(path)
         self._labels_of_model = self.given_labels is None
@@ -313,7 +315,7 @@ class Task(abc.ABC):
         if labels is not None:
             self.use_labels(labels)
             self._keep_labels(os.path.dirname(path))
-        elif files.exists(path):
+        elif filesystem.exists(path):
             self.load_labels(path)
         else:
             splits = [s for s in self.label_splits if s in self.spec.files]
@@ -347,7 +349,7 @@ class Task(abc.ABC):
 
     def _existing_path(self, split: str) -> str:
         path = self._path(split)
-        if not files.exists(path):
+        if not filesystem.exists(path):
             remedy = ""
             if split == "dev":
                 remedy = (

@@ -19,11 +19,11 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf import files
 from electra_tf.checkpoints import formats, sizes
 from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.checkpoints.weights import Weights
+from electra_tf.files.atomic import write_atomically
 from electra_tf.finetuning import build
 from electra_tf.finetuning.inheritance import with_inherited_heads
 from electra_tf.finetuning.model import FinetuningModel
@@ -160,7 +160,7 @@ class Evaluator:
     def write(self, path: str, content: str | bytes) -> None:
         """Writes a file, as the only one of several workers."""
         if worker_of(self._strategy)[0] == 0:
-            files.write_atomically(path, content)
+            write_atomically(path, content)
 
 
 def compute_of(model: FinetuningModel) -> Callable[..., dict[str, Any]]:

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.formatting import shorten
 from electra_tf.data.example_writer import FEATURE_NAMES
-from electra_tf.files import shortened
 from electra_tf.modeling.layers import inference
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.tokenization import MASK
@@ -103,7 +103,7 @@ class MaskFiller:
         ids = encode(self.pretrained, text)
         if self.pretrained.model.special.mask_id not in ids:
             raise UserError(
-                f"No {MASK} in {shortened(text)!r}; write {MASK} where a token"
+                f"No {MASK} in {shorten(text)!r}; write {MASK} where a token"
                 " is to be found."
             )
         return ids
@@ -122,7 +122,7 @@ def encode(pretrained: PretrainedModel, text: str) -> list[int]:
         ids += pretrained.tokenizer.encode(part)
     if len(ids) > room:
         raise UserError(
-            f"{shortened(text)!r} has {len(ids)} tokens, and the model takes"
+            f"{shorten(text)!r} has {len(ids)} tokens, and the model takes"
             f" {room} at once; give a part of it."
         )
     return [special.cls_id, *ids, special.sep_id]

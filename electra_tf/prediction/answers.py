@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import softmax
 
 from configure.errors import UserError
+from configure.formatting import shorten
 from electra_tf.data import values
-from electra_tf.files import shortened
 from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,
@@ -46,7 +46,7 @@ class BadInputError(UserError):
     """Something that this model cannot be asked."""
 
     def __init__(self, found: Any, expected: str) -> None:
-        self.found, self.expected = shortened(found), expected
+        self.found, self.expected = shorten(found), expected
         super().__init__(f"found {self.found}; expected {expected}")
 
 

@@ -15,9 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf import files
+from configure.formatting import shorten
 from electra_tf.data import conll, tables
 from electra_tf.data.columns import Options, column_indices
+from electra_tf.files.lines import LineReader
+from electra_tf.files.reading import STDIN, check_readable
 
 FORMATS = ("text", "tsv", "csv", "jsonl", "conll")
 _BY_EXTENSION = {
@@ -64,14 +66,14 @@ class Source:
     header: bool | None = None
 
     def __post_init__(self) -> None:
-        self.lines = files.LineReader(self.path)
+        self.lines = LineReader(self.path)
         self.blank = 0  # lines without anything
         # Lines of CoNLL that are no words (comments, ...), by kind.
         self.skipped: collections.Counter[str] = collections.Counter()
 
     def check(self) -> None:
         self.kind()
-        files.check_readable(self.path)
+        check_readable(self.path)
 
     def __iter__(self) -> Iterator[Read]:
         kind = self.kind()
@@ -89,7 +91,7 @@ class Source:
         return self._read_table(kind)
 
     def kind(self) -> str:
-        if self.path == files.STDIN and self.format is None:
+        if self.path == STDIN and self.format is None:
             return "text"
         return tables.file_format(
             self.path, self.format, _BY_EXTENSION, "--format"
@@ -99,7 +101,7 @@ class Source:
         return [name for name in self.columns if name not in self.optional]
 
     def _bad(self, line: int, found: str, expected: str) -> Read:
-        found = files.shortened(found)
+        found = shorten(found)
         return Read(self.path, line, found=found, expected=expected)
 
     def _read_text(self) -> Iterator[Read]:

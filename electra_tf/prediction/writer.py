@@ -15,8 +15,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from configure.errors import UserError, listed
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import join_names
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import atomic_file, part_path
 
 FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
@@ -30,13 +32,13 @@ def check_free(
         return
     if os.path.realpath(path) in map(os.path.realpath, inputs):
         raise UserError(f"{path}: is an input; write to another file")
-    if files.exists(path) and not overwrite:
+    if filesystem.exists(path) and not overwrite:
         raise UserError(
             f"{path}: is there already; choose another name, or pass"
             " --overwrite"
         )
     folder = os.path.dirname(path)
-    if folder and not files.is_remote(path) and not os.path.isdir(folder):
+    if folder and not filesystem.is_remote(path) and not os.path.isdir(folder):
         raise UserError(f"{folder}: no such folder; make it first")
 
 
@@ -65,7 +67,7 @@ def answer_file(
         file: IO[bytes] = sys.stdout.buffer
         if path != STDOUT:
             file = stack.enter_context(
-                files.atomic_file(path, files.own_part(path), keep=True)
+                atomic_file(path, part_path(path), keep=True)
             )
 
         def write_line(text: str) -> None:
@@ -84,7 +86,8 @@ def answer_file(
             if more := flat.keys() - set(columns):
                 raise UserError(
                     f"{path}: the columns of the first answer lack"
-                    f" {listed(sorted(more), 3)} of a later one; write .jsonl"
+                    f" {join_names(sorted(more), 3)} of a later one; write"
+                    " .jsonl"
                 )
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
@@ -143,7 +146,7 @@ class VectorFile:
                 self._save()
 
     def _save(self) -> None:
-        with files.atomic_file(self.path) as file:
+        with atomic_file(self.path) as file:
             if self.path.endswith(".npy"):
                 self._copy_rows(file)
                 return

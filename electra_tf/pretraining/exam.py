@@ -19,9 +19,11 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_checks import find_record_files, told_files
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import read_bytes
 from electra_tf.modeling.layers import SeedStream, inference
 from electra_tf.pretraining import masking, unigram
 from electra_tf.pretraining.loading import PretrainedModel
@@ -76,17 +78,17 @@ class Exam:
                 for name, text in texts.items()
             },
         )
-        files.write_atomically(path, packed.getvalue())
+        write_atomically(path, packed.getvalue())
 
     @classmethod
     def read(cls, path: str) -> "Exam":
         """Reads the file; a UserError unless it is whole and unchanged."""
-        if not files.exists(path):
+        if not filesystem.exists(path):
             raise UserError(
                 f"exam: {path}: no such file. Pass --exam=FILE.npz, a file that"
                 " draw_exam wrote."
             )
-        content = files.read_bytes(path)
+        content = read_bytes(path)
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as found:
                 values = {name: found[name] for name in found.files}

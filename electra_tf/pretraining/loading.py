@@ -14,7 +14,6 @@ import tf_keras
 from configure.errors import UserError
 from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig, beyond_switches
-from electra_tf import files
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merge_hparams
@@ -29,6 +28,7 @@ from electra_tf.checkpoints.weights import (
     select_part,
     variables_by_name,
 )
+from electra_tf.files import filesystem
 from electra_tf.modeling.transformer import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
 from electra_tf.pretraining.model import PretrainingModel
@@ -191,7 +191,9 @@ class PretrainedModel(LoadedModel):
         counts = os.path.join(
             formats.find_model_folder(weights.path), unigram.TOKEN_COUNTS
         )
-        if self.model.kind is GeneratorKind.UNIGRAM and files.exists(counts):
+        if self.model.kind is GeneratorKind.UNIGRAM and filesystem.exists(
+            counts
+        ):
             rows = self.model.encoder_config.vocab_size
             self.model.token_counts = unigram.read_counts(counts, rows)
         self.stated = stated  # hparams, by a file or by the caller

@@ -42,7 +42,8 @@ from electra_tf.data.record_checks import (
     text_hparam,
     told_files,
 )
-from electra_tf.files import read_json, without_nan, write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json, without_nan
 from electra_tf.pretraining import exam as exams
 from electra_tf.pretraining import metrics, schedules, unigram
 from electra_tf.pretraining.build import (

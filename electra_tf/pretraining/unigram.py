@@ -20,8 +20,10 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.data.input_pipeline import each_example_once
+from electra_tf.files import filesystem
+from electra_tf.files.digests import check_digest
+from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenization import CLS, PAD, SEP, SPECIAL_TOKENS
 from electra_tf.training.loop import next_batch
 
@@ -52,7 +54,7 @@ def run_token_counts(
 ) -> np.ndarray:
     """The counts of a run, int64 [V]: its own, or taken now."""
     kept = os.path.join(config.model_dir, TOKEN_COUNTS)
-    if files.exists(kept) and not (config.do_train and config.overwrite):
+    if filesystem.exists(kept) and not (config.do_train and config.overwrite):
         counts = read_counts(kept, vocab_size)
     else:
         print(
@@ -92,8 +94,8 @@ def _hparam(config: Any) -> str:
 
 def read_counts(path: str, vocab_size: int) -> np.ndarray:
     """The counts that a run keeps, int64 [V]."""
-    files.check_digest(path)
-    counts = files.read_json(path).get("counts")
+    check_digest(path)
+    counts = read_json(path).get("counts")
     if not isinstance(counts, list) or len(counts) != vocab_size:
         raise UserError(
             f"{path}: expected the `counts` of {vocab_size} tokens; restore it,"

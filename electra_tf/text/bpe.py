@@ -10,8 +10,11 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners"
 from collections.abc import Mapping
 from typing import Any
 
-from configure.errors import UserError, listed, missing_extra
-from electra_tf import files
+from configure.errors import UserError, missing_extra
+from configure.formatting import join_names
+from electra_tf.files.digests import check_digest
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_text
 from electra_tf.text.tokenization import SPECIAL_TOKENS, Tokenizer, as_text
 
 # What such files may call the special tokens instead.
@@ -21,8 +24,8 @@ _OTHER_NAMES = dict(zip(SPECIAL_TOKENS, _OTHERS, strict=True))
 
 def read_vocab(path: str) -> dict[str, int]:
     """Tokens and ids of a file, special tokens under WordPiece's names."""
-    files.check_digest(path)
-    content = files.read_json(path)
+    check_digest(path)
+    content = read_json(path)
     model = content.get("model") or {}
     before = content.get("pre_tokenizer") or {}
     parts = [before, *before.get("pretokenizers", ())]
@@ -30,7 +33,7 @@ def read_vocab(path: str) -> dict[str, int]:
     if found[0] != "BPE" or "ByteLevel" not in found:
         raise UserError(
             f"{path}: model.type is {found[0]!r}, pre_tokenizer.type"
-            f" {listed(found[1:])}; expected 'BPE' and ByteLevel. Of a"
+            f" {join_names(found[1:])}; expected 'BPE' and ByteLevel. Of a"
             " WordPiece vocabulary give the vocab.txt"
         )
     if dropout := model.get("dropout"):
@@ -93,7 +96,7 @@ class BpeTokenizer(Tokenizer):
             what = f"{path}: needs the package tokenizers, which"
             raise missing_extra(what, "bpe", error) from None
         try:
-            self._model = tokenizers.Tokenizer.from_str(files.read_text(path))
+            self._model = tokenizers.Tokenizer.from_str(read_text(path))
         except Exception as error:  # It has no class of its own.
             raise UserError(f"{path}: tokenizers says: {error}") from error
         self._model.no_truncation()
@@ -103,7 +106,8 @@ class BpeTokenizer(Tokenizer):
         lost = sorted(set(every_byte) - set(self.vocab))
         if lost and self._model.model.unk_token is None:
             raise UserError(
-                f"{path} lacks {len(lost)} of the 256 bytes ({listed(lost)}),"
+                f"{path} lacks {len(lost)} of the 256 bytes"
+                f" ({join_names(lost)}),"
                 " so that text would lose them; train it with"
                 " initial_alphabet=ByteLevel.alphabet()"
             )

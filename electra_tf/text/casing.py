@@ -14,7 +14,9 @@ from typing import Any
 
 from configure.config import TOKENIZER_HPARAMS, Config
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
 from electra_tf.text.huggingface_tokens import TOKENIZER
 from electra_tf.text.tokenization import is_bpe
 from electra_tf.text.tokenizer_settings import MARK, ORIGINAL, read_settings
@@ -43,7 +45,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
     if not vocab_file or is_bpe(vocab_file):
         return {}
     path = casing_path(vocab_file)
-    config = files.read_json(path) if files.exists(path) else {}
+    config = read_json(path) if filesystem.exists(path) else {}
     stated = {name: config.get(name) for name in TOKENIZER_HPARAMS}
     for name, value in stated.items():
         if value is not None and not isinstance(value, bool):
@@ -71,7 +73,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
 def _whole_tokenizer(vocab_file: str) -> str:
     """Return the path of the tokenizer.json beside a vocabulary, or ""."""
     path = os.path.join(os.path.dirname(vocab_file), TOKENIZER)
-    return path if files.exists(path) else ""
+    return path if filesystem.exists(path) else ""
 
 
 def _casing(lower: bool, strip: bool) -> dict[str, bool]:
@@ -88,10 +90,10 @@ def write_casing(
     path = casing_path(vocab_file)
     # Without the mark other settings would be transformers' defaults.
     config: dict[str, Any] = {MARK: {"version": 1, "characters": ORIGINAL}}
-    if files.exists(path):
-        config = files.read_json(path)
+    if filesystem.exists(path):
+        config = read_json(path)
     config |= _casing(do_lower_case, do_lower_case and strip_accents)
-    files.write_atomically(path, json.dumps(config, indent=2) + "\n")
+    write_atomically(path, json.dumps(config, indent=2) + "\n")
     return path
 
 

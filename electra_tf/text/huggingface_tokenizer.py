@@ -19,7 +19,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf.files import filesystem
+from electra_tf.files.digests import check_digest
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_text
 from electra_tf.text.huggingface_tokens import (
     ADDED_TOKENS,
     CONFIG,
@@ -101,14 +104,14 @@ _IN_NORMALIZER = {
 def is_tokenizer(folder: str) -> bool:
     """Return whether a vocabulary's folder holds files of transformers."""
     if any(
-        files.exists(os.path.join(folder, name))
+        filesystem.exists(os.path.join(folder, name))
         for name in (TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, ADDED_TOKENS)
     ):
         return True
     for name, keys in ((CONFIG, ("model_type",)), (TOKENIZER, ("model",))):
         path = os.path.join(folder, name)
-        if files.exists(path):
-            content = files.read_json(path)
+        if filesystem.exists(path):
+            content = read_json(path)
             model = content.get("model")
             is_bpe = isinstance(model, dict) and model.get("type") == "BPE"
             if all(key in content for key in keys) and not is_bpe:
@@ -164,7 +167,7 @@ def vocabulary_text(path: str) -> str:
 
     Added tokens that the model itself does not know are not part of it.
     """
-    content = files.read_json(path)
+    content = read_json(path)
     _check_values(path, content, _TOKENIZER_VALUES)
     vocab = _model_vocab(path, content)
     return "".join(f"{token}\n" for token in vocab)
@@ -309,8 +312,8 @@ def _describes_words(found: TokenizerFiles, stated: Mapping[str, Any]) -> bool:
 
 
 def _read_lines(path: str) -> list[str]:
-    files.check_digest(path)
-    lines = files.read_text(path).split("\n")
+    check_digest(path)
+    lines = read_text(path).split("\n")
     return [line.strip() for line in (lines if lines[-1] else lines[:-1])]
 
 
@@ -332,7 +335,7 @@ def _read_vocabulary(
     """Return the vocabulary that both files of it agree on."""
     path = vocab_file or os.path.join(found.folder, VOCAB)
     whole = os.path.join(found.folder, TOKENIZER)
-    if not files.exists(path):
+    if not filesystem.exists(path):
         return _model_vocab(whole, found.whole) if found.whole else None
     tokens = _read_lines(path)
     vocab: dict[str, int] = {}
@@ -382,7 +385,7 @@ def _read_native(
     """Read the settings that this project put beside a vocabulary."""
     config, mark = found.config, found.config[MARK]
     path = os.path.join(found.folder, TOKENIZER_CONFIG)
-    files.check_digest(path)
+    check_digest(path)
     _check_values(path, config, _CONFIG_VALUES)
     casing = (config.get("do_lower_case"), config.get("strip_accents"))
     characters = mark.get("characters") if isinstance(mark, dict) else None

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf.files import filesystem
+from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, AddedToken
 
 TOKENIZER = "tokenizer.json"
@@ -42,7 +43,7 @@ class TokenizerFiles:
 
     def _read(self, name: str) -> dict[str, Any]:
         path = os.path.join(self.folder, name)
-        return files.read_json(path) if files.exists(path) else {}
+        return read_json(path) if filesystem.exists(path) else {}
 
     def refuse(self, name: str, field: str, value: Any, expected: str) -> None:
         """Raise a UserError about one field of one file."""

@@ -22,8 +22,10 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from configure.errors import UserError, listed
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import join_names
+from electra_tf.files.digests import check_digest, file_sha256
+from electra_tf.files.reading import read_text
 from electra_tf.text.memo import MEMO_ENTRIES, MEMO_WORD_LENGTH, Memo
 from electra_tf.text.tokenizer_settings import (
     LIBRARY,
@@ -196,13 +198,13 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
     if blank := [n for n, token in enumerate(tokens, 1) if not token]:
         raise UserError(
             f"Vocabulary file {path} has {len(blank)} blank line(s):"
-            f" {listed(blank, 3)}. Every line counts as a token; delete"
+            f" {join_names(blank, 3)}. Every line counts as a token; delete"
             " blank lines, or put a token on them if ids after them must stay."
         )
     if damaged := [n for n, token in enumerate(tokens, 1) if "\0" in token]:
         raise UserError(
             f"Vocabulary file {path} has zero bytes on {len(damaged)} line(s):"
-            f" {listed(damaged, 3)}. No text has them; copy the file again."
+            f" {join_names(damaged, 3)}. No text has them; copy the file again."
         )
     vocab: dict[str, int] = {}
     repeats = []
@@ -214,7 +216,7 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
     if repeats:
         raise UserError(
             f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
-            f" {listed(repeats, 3)}. Each token must have one id; remove or"
+            f" {join_names(repeats, 3)}. Each token must have one id; remove or"
             " rename the repeats."
         )
     refuse_missing_specials(path, tokens)
@@ -238,7 +240,7 @@ def vocab_hash(path: str) -> str:
     Settings next to it change it if they are `distinctive`: a vocabulary in a
     plain folder of transformers equals its copy.
     """
-    digest = _read(path, files.sha256_of)
+    digest = _read(path, file_sha256)
     if settings := digest_of(read_settings(path).distinctive):
         return hashlib.sha256(f"{digest} {settings}".encode()).hexdigest()
     return digest
@@ -286,14 +288,14 @@ def _read_tokens(path: str) -> list[str]:
     # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
     # characters, and shift all ids after them. Chinese vocabularies have a line
     # of U+2028 alone, which no text's token is.
-    lines = _read(path, files.read_text).split("\n")
+    lines = _read(path, read_text).split("\n")
     if not lines[-1]:
         lines.pop()
     return [line.strip() or "\u2028" * ("\u2028" in line) for line in lines]
 
 
 def _read(path: str, read: Callable[[str], Any]) -> Any:
-    files.check_digest(os.fspath(path))
+    check_digest(os.fspath(path))
     try:
         return read(os.fspath(path))
     except UserError as error:

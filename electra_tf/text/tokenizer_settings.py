@@ -15,7 +15,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from electra_tf import files
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 # What this project adds to files that other programs read.
@@ -160,9 +161,9 @@ def copy_settings(vocab_file: str, folder: str) -> None:
     path = os.path.join(folder, TOKENIZER_CONFIG)
     text = settings_text(read_settings(vocab_file))
     if text is not None:
-        files.write_atomically(path, text)
-    elif files.exists(path):
-        files.remove(path)
+        write_atomically(path, text)
+    elif filesystem.exists(path):
+        filesystem.remove(path)
 
 
 def read_settings(vocab_file: str | os.PathLike) -> TokenizerSettings:

@@ -12,14 +12,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError, first_lines
-from electra_tf import files
+from configure.errors import UserError
+from configure.formatting import limit_lines
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.assignment import Coverage, assign
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.sizes import list_changes
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.files import write_atomically
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
@@ -238,7 +239,7 @@ def check_same_variables(
             )
     if not lines:
         return
-    lines = first_lines(lines) + weights.contents.differences(Contents(wanted))
+    lines = limit_lines(lines) + weights.contents.differences(Contents(wanted))
     raise UserError(
         f"checkpoint {weights.path} is of another model:\n"
         + "\n".join(lines)
@@ -253,7 +254,7 @@ def read_config(directory: str) -> dict[str, Any] | None:
     if not tf.io.gfile.exists(path):
         return None
     try:
-        return files.read_json(path)
+        return read_json(path)
     except UserError as error:
         raise UserError(
             f"{error}\nRestore {path}, or remove it to accept whatever the"
@@ -340,7 +341,7 @@ class BestCheckpoint:
         if not tf.io.gfile.exists(path):
             return None
         try:
-            best = files.read_json(path)
+            best = read_json(path)
             told = best.get("scored_on", self._scored_on)
             # What another metric, or other data, chose means nothing.
             same = best["metric"] == self._metric and told == self._scored_on

@@ -16,7 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.files import write_atomically
+from electra_tf.files.atomic import write_atomically
 from electra_tf.modeling.layers import inference
 from electra_tf.training import strategy as strategies
 from electra_tf.training.micro_batches import (

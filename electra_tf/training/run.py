@@ -16,9 +16,10 @@ import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import __version__, files
+from electra_tf import __version__
 from electra_tf.checkpoints import formats
-from electra_tf.locks import LOCK, folder_lock
+from electra_tf.files.digests import DIGESTS_FILE
+from electra_tf.files.locks import LOCK_FILE, folder_lock
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import (
@@ -514,14 +515,14 @@ OWN_NAMES = (
     formats.BEST,
     formats.ELECTRA_CONFIG,
     *formats.VOCAB_FILES,
-    files.DIGESTS,
+    DIGESTS_FILE,
     checkpointing.CONFIG_FILE,
     summaries.CURVES_FILE,
     summaries.TENSORBOARD_DIR,
     summaries.TRAIN_LOG,
     summaries.EVAL_LOG,
     REWINDS,
-    LOCK,
+    LOCK_FILE,
 )
 OWN_PREFIXES = (
     checkpointing.CHECKPOINT_NAME,

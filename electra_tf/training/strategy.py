@@ -14,7 +14,8 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from configure.errors import TRY_AGAIN, UserError, first_lines
+from configure.errors import TRY_AGAIN, UserError
+from configure.formatting import limit_lines
 from electra_tf.plan import memory
 from electra_tf.training.cluster import check_cluster
 
@@ -287,7 +288,7 @@ def refuse_differences(
     if lines:
         raise UserError(
             "the workers were not started alike, and nothing was trained:\n"
-            + "\n".join(first_lines(lines, most=20))
+            + "\n".join(limit_lines(lines, limit=20))
             + "\nStart all of them with the same flags and the same files."
         )
 

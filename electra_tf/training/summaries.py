@@ -17,8 +17,13 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import files
-from electra_tf.files import write_atomically
+from configure.formatting import shorten
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.figures import encode_png
+from electra_tf.files.json_files import without_nan
+from electra_tf.files.lines import LineReader
+from electra_tf.files.reading import read_bytes
 
 TRAIN_LOG = "train_log.jsonl"
 EVAL_LOG = "eval_log.jsonl"
@@ -54,7 +59,7 @@ class Log:
         # A step is evaluated after its checkpoint is written.
         lost = resume_step - steps[-1] - (name == "eval")
         # A file that is there and empty: there was to be no row so far.
-        is_new = not self.rows and files.exists(self._path)
+        is_new = not self.rows and filesystem.exists(self._path)
         if every and lost >= gap and not is_new:
             warn(
                 f"{self._path}: its last row is of step {steps[-1]:,}, and the"
@@ -111,7 +116,7 @@ def read_rows(
     if not tf.io.gfile.exists(path):
         return []
     rows, doubt = [], ""
-    for line in files.LineReader(path):
+    for line in LineReader(path):
         if doubt:
             warn(doubt)
         try:
@@ -124,18 +129,18 @@ def read_rows(
         if whole:
             rows.append(row)
         else:
-            found = files.shortened(line.text or line.found)
+            found = shorten(line.text or line.found)
             doubt = (
                 f"{path}:{line.number}: left out, since it is damaged: found"
                 f" {found}; expected a row of numbers in JSON"
             )
-    if doubt and files.read_bytes(path).endswith(b"\n"):  # It is whole.
+    if doubt and read_bytes(path).endswith(b"\n"):  # It is whole.
         warn(doubt)
     return rows
 
 
 def _dump(row: dict[str, Any]) -> str:
-    return json.dumps(files.without_nan(row)) + "\n"
+    return json.dumps(without_nan(row)) + "\n"
 
 
 class Console:
@@ -297,7 +302,7 @@ def draw_curves(
         axes = figure.add_subplot(rows, columns, index + 1)
         _draw(axes, panel, train_rows, eval_rows)
     path = os.path.join(directory, CURVES_FILE)
-    write_atomically(path, files.png(figure))
+    write_atomically(path, encode_png(figure))
     return path
 
 

@@ -30,7 +30,10 @@ import tf_keras
 from configure import flags
 from configure.errors import UserError
 from configure.text_tables import render_rows
-from electra_tf import files
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.figures import encode_png
+from electra_tf.files.reading import check_readable
 from electra_tf.metrics import statistics
 
 SIDE, CLASSES, CODE = 28, 10, 128
@@ -57,7 +60,7 @@ VARIANTS = {
 
 def read_idx(path: str, *shape: int) -> np.ndarray:
     """Reads an idx file of bytes, uint8 [N, *shape]; refuses any other."""
-    files.check_readable(path)
+    check_readable(path)
     axes = 1 + len(shape)
 
     def check(found: object, expected: object, what: str) -> None:
@@ -65,7 +68,7 @@ def read_idx(path: str, *shape: int) -> np.ndarray:
             raise UserError(f"{path}: {what} {found}; expected {expected}.")
 
     try:
-        with files.open_unpacked(path) as file:
+        with filesystem.open_decompressed(path) as file:
             head = file.read(4 + 4 * axes)
             begin = bytes([0, 0, 8, axes])  # 8: bytes
             check(head[:4].hex(" "), begin.hex(" "), "begins with")
@@ -74,8 +77,8 @@ def read_idx(path: str, *shape: int) -> np.ndarray:
             check(found, list(shape), "images of the shape")
             size = count * math.prod(shape)
             content = file.read(size + 1)  # one more would be too many
-    except files.DAMAGED as error:
-        raise UserError(f"{path}: cannot be unpacked: {error}") from error
+    except filesystem.DECOMPRESSION_ERRORS as error:
+        raise UserError(f"{path}: cannot be decompressed: {error}") from error
     check(len(content), max(size, 1), "bytes of data:")
     return np.frombuffer(content, np.uint8).reshape(count, *shape)
 
@@ -246,7 +249,7 @@ def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
             axes.imshow(row, cmap="gray_r", vmin=0, vmax=1)
             axes.set_ylabel(title, rotation=0, ha="right", va="center")
             axes.set(xticks=[], yticks=[])
-    return files.png(figure)
+    return encode_png(figure)
 
 
 def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
@@ -265,7 +268,7 @@ def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
         axes.set_yscale("log")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
-    return files.png(figure)
+    return encode_png(figure)
 
 
 def main(args: argparse.Namespace) -> None:
@@ -314,7 +317,7 @@ def main(args: argparse.Namespace) -> None:
         ("curves.png", draw_curves(losses)),
         ("pictures.png", draw_pictures(first, test[:SHOWN])),
     ):
-        files.write_atomically(os.path.join(args.output, name), content)
+        write_atomically(os.path.join(args.output, name), content)
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:

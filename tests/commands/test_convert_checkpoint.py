@@ -215,7 +215,7 @@ def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
     words = (source, target, f"--output_format={form}", "--strip_optimizer")
     with monkeypatch.context() as patched:
         patched.setattr(convert_checkpoint, "_screen", killed)
-        patched.setattr(convert_checkpoint.files, "remove", killed)
+        patched.setattr(convert_checkpoint.filesystem, "remove", killed)
         with pytest.raises(KeyboardInterrupt):
             convert(*words)
     left = {path.name for path in folder.iterdir()}

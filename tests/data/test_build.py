@@ -15,10 +15,10 @@ import time
 
 import pytest
 
-from electra_tf import files
 from electra_tf.data import build as building
 from electra_tf.data import build_options, example_writer
-from electra_tf.locks import folder_lock
+from electra_tf.files import filesystem
+from electra_tf.files.locks import folder_lock
 from tests.conftest import ROOT, read_json, refused
 
 
@@ -26,7 +26,7 @@ def _payloads(folder, prefix="pretrain_data"):
     """All records of a directory, file after file."""
     return [
         payload
-        for name in sorted(files.list_directory(str(folder)))
+        for name in sorted(filesystem.list_directory(str(folder)))
         if name.startswith(f"{prefix}.tfrecord-")
         for payload in example_writer.read_records(f"{folder}/{name}")
     ]

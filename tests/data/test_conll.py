@@ -8,7 +8,7 @@ import pytest
 
 from electra_tf.data import conll
 from electra_tf.data.tables import Row
-from electra_tf.files import LineReader
+from electra_tf.files.lines import LineReader
 from tests.conftest import refused
 
 # White space of Unicode that is part of words.

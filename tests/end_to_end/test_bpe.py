@@ -105,7 +105,7 @@ def test_other_or_damaged_is_refused(pretrained, bpe_file, tmp_path, finetune):
         refused(message, refuses, config)
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "tokenizer.json").write_text("{}")
-    refused("tokenizer.json: another file, or dam", finetune, copy)
+    refused("tokenizer.json: checksum differs", finetune, copy)
 
 
 def test_records_belong_to_it(tmp_path, vocab_file, bpe_file, pretrained):

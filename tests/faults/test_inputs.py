@@ -18,14 +18,16 @@ import pytest
 
 from configure.finetuning import FinetuningConfig
 from configure.json_text import parse_json, read_hparams
-from electra_tf import files
 from electra_tf.data import archives, corpora
 from electra_tf.data.build import load_manifest
 from electra_tf.data.corpora import Corpus, ReadingReport
 from electra_tf.data.record_checks import find_record_files
 from electra_tf.extras.serving import application
 from electra_tf.extras.serving.served_model import open_model
-from electra_tf.files import spelled_alike
+from electra_tf.files import reading
+from electra_tf.files.digests import write_digests
+from electra_tf.files.patterns import normalize_patterns
+from electra_tf.files.reading import read_text
 from tests.conftest import refused
 from tests.extras.serving.conftest import start, toy_folder, toy_model  # noqa: F401
 
@@ -153,7 +155,7 @@ def test_what_is_no_text_and_no_whole_archive_is_named(tmp_path, name, content):
 def test_links_to_nothing_are_named(tmp_path, tiny_config):
     (tmp_path / "a.txt").write_text("text")
     (tmp_path / "b.txt").symlink_to(tmp_path / "gone")
-    words = r"b\.txt: a link to what is not"
+    words = r"b\.txt: broken symbolic link"
     refused(words, corpora.list_sources, Corpus(str(tmp_path)))
     config = tiny_config(pretrain_tfrecords=str(tmp_path / "*.txt"))
     refused(words, find_record_files, config, training=True)
@@ -169,8 +171,8 @@ def test_every_spelling_of_a_folder_is_the_same(tmp_path, monkeypatch):
         f"{tmp_path}//records/./a*,link/b?",
         f"../{tmp_path.name}/records/a*,{tmp_path}/link/../records/b?",
     ):
-        assert ",".join(spelled_alike(text)) == wanted
-    assert spelled_alike("gs://a//b*") == ["gs://a//b*"]
+        assert ",".join(normalize_patterns(text)) == wanted
+    assert normalize_patterns("gs://a//b*") == ["gs://a//b*"]
 
 
 def test_json_of_many_names_takes_no_square_of_time():
@@ -195,8 +197,8 @@ def test_every_reader_of_json_says_what_is_wrong(tmp_path, monkeypatch):
     monkeypatch.setattr("configure.json_text._MAX_CHARACTERS", 100)
     path.write_text('{"seed": 1}' + " " * 100)
     refused(r"manifest\.json.*more than 100", read_hparams, str(path))
-    monkeypatch.setattr(files, "MAX_TEXT_BYTES", 100)
-    refused(r"manifest\.json: 111 bytes", files.read_text, str(path))
+    monkeypatch.setattr(reading, "MAX_TEXT_BYTES", 100)
+    refused(r"manifest\.json: 111 bytes", read_text, str(path))
 
 
 def test_a_task_names_files_of_its_own_folder(tmp_path, tiny_finetuning):
@@ -220,14 +222,14 @@ def test_a_task_names_files_of_its_own_folder(tmp_path, tiny_finetuning):
 def test_a_flipped_bit_of_a_saved_model_is_an_error(toy_folder, tmp_path):
     folder = tmp_path / "toy"
     shutil.copytree(f"{toy_folder}/10", folder)
-    files.write_digests(str(folder))
+    write_digests(str(folder))
     path = folder / "saved_model.pb"
     whole = path.read_bytes()
     for place in (5, len(whole) // 2, len(whole) - 1):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << 3
         path.write_bytes(damaged)
-        refused(r"saved_model\.pb: another file", open_model, str(folder))
+        refused(r"saved_model\.pb: checksum differs", open_model, str(folder))
     path.write_bytes(whole)
     assert open_model(str(folder)).kind == "classification"
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.locks import LOCK
+from electra_tf.files.locks import LOCK_FILE
 from electra_tf.pretraining import runner
 from electra_tf.training.loop import NonFiniteLossError
 from electra_tf.training.preemption import PreemptionHandler
@@ -58,9 +58,9 @@ def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
     finally:
         first.kill()
         first.wait()
-    assert (folder / LOCK).exists()  # A dead holder holds nothing.
+    assert (folder / LOCK_FILE).exists()  # A dead holder holds nothing.
     assert start_run(total=2).train()["global_step"] == 2
-    assert not (folder / LOCK).exists()
+    assert not (folder / LOCK_FILE).exists()
 
 
 @pytest.fixture

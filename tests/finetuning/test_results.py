@@ -17,7 +17,7 @@ import pytest
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.files import write_atomically
+from electra_tf.files.atomic import write_atomically
 from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.results import ResultsFiles, TrialRecord
 from electra_tf.finetuning.trial import patience_is_over, write_test_outputs

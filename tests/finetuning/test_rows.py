@@ -355,7 +355,7 @@ def test_compressed_mrqa_files_are_read(qa_task):
     assert [row.line for row in task.row_report.rows] == [2, 3]
     assert task.data_files("train")[0].endswith("train.jsonl.gz")
     task = qa_task("naturalqs", packed[:30], file="train.jsonl.gz")
-    refused("cannot be unpacked", task.get_examples, "train")
+    refused("cannot be decompressed", task.get_examples, "train")
 
 
 def test_long_questions_and_many_windows_are_cut(qa_task, monkeypatch):

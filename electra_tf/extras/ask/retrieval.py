@@ -19,10 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError, listed, missing_extra
-from electra_tf import files
+from configure.errors import UserError, missing_extra
+from configure.formatting import join_names, shorten
 from electra_tf.data import tables, values
 from electra_tf.extras.ask.text_folder import find_texts
+from electra_tf.files.atomic import part_folder
+from electra_tf.files.digests import file_digest
+from electra_tf.files.lines import LineReader
 from electra_tf.finetuning import questions
 from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.row_report import RowReport
@@ -75,7 +78,7 @@ def check_question(question: Any, place: str) -> None:
     """Raises unless a question has words to look for."""
     if not isinstance(question, str) or not split_into_words(question):
         raise UserError(
-            f"{place}: found {files.shortened(repr(question))}; expected a"
+            f"{place}: found {shorten(repr(question))}; expected a"
             " question with words"
         )
 
@@ -91,7 +94,7 @@ def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
         for line, row in tables.read_objects(path):
             texts = [row[n] for n in _TEXT_KEYS if isinstance(row.get(n), str)]
             if not texts:
-                found = f"the keys {listed(row)}"
+                found = f"the keys {join_names(row)}"
                 for key in _TEXT_KEYS:
                     if row.get(key) is not None:
                         found = f"{key} is {values.described(row[key])}"
@@ -116,7 +119,7 @@ def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
             texts = [one["context"] + "" for one in article["paragraphs"]]
         except (AttributeError, KeyError, TypeError):
             raise UserError(
-                f"{path}: data[{number}]: found {files.shortened(article)};"
+                f"{path}: data[{number}]: found {shorten(article)};"
                 " expected an article with paragraphs, each with a context"
             ) from None
         for place, text in enumerate(texts):
@@ -127,7 +130,7 @@ def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
     """Cuts at blank lines, and where a passage would have too many words."""
     held: list[str] = []
     start = size = 0
-    lines = itertools.chain(files.LineReader(path).texts(), [""])
+    lines = itertools.chain(LineReader(path).texts(), [""])
     for number, line in enumerate(lines, 1):
         if "\0" in line:
             raise UserError(
@@ -230,7 +233,7 @@ def open_index(
     own, whole = (os.path.join(os.path.abspath(p), "") for p in (path, place))
     if own.startswith(whole):
         raise UserError(f"{path}: lies among the texts; choose another --index")
-    digests = {name: files.digest_of(own) for name, own in texts.items()}
+    digests = {name: file_digest(own) for name, own in texts.items()}
     about = {
         "version": 3,
         "words": VERSION,
@@ -303,7 +306,7 @@ def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
     rows = "".join(f"{json.dumps(passage)}\n" for passage in index.passages)
     place = os.path.dirname(os.path.abspath(path))
     try:
-        with files.part_folder(path, place) as folder:
+        with part_folder(path, place) as folder:
             parts, whole = (os.path.join(folder, n) for n in ("parts", "whole"))
             index.searcher.save(parts)
             with zipfile.ZipFile(whole, "w") as packed:

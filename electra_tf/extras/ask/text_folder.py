@@ -8,7 +8,8 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from configure.errors import UserError, listed
+from configure.errors import UserError
+from configure.formatting import join_names
 
 _HIDDEN = "hidden"
 _LINKED = "links within linked folders"
@@ -28,7 +29,7 @@ class TextFolder(NamedTuple):
     def report(self) -> Iterator[str]:
         """Yield a line for each reason to skip entries."""
         for reason, names in self.skipped.items():
-            yield f"Skipped {reason}: {len(names):,} ({listed(names, 3)})"
+            yield f"Skipped {reason}: {len(names):,} ({join_names(names, 3)})"
 
 
 def find_texts(place: str) -> TextFolder:

@@ -17,7 +17,7 @@ from google.protobuf import json_format
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf.files.digests import check_digest
 
 _logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
@@ -71,7 +71,7 @@ class ServedModel:
 
     def __init__(self, folder: str, name: str, version: int) -> None:
         self.name, self.version = name, version
-        files.check_digest(os.path.join(folder, SAVED_MODEL_FILE))
+        check_digest(os.path.join(folder, SAVED_MODEL_FILE))
         protos = _signature_protos(folder)
         try:
             self._loaded = tf.saved_model.load(folder)

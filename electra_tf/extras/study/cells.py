@@ -22,15 +22,17 @@ from typing import Any
 from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS, nearest_names
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
+from configure.formatting import shorten
 from configure.pretraining import PretrainingConfig
-from electra_tf import files
 from electra_tf.checkpoints.formats import (
     find_hugging_face_weights,
     resolve_reference,
 )
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.data.record_checks import check_records
-from electra_tf.files import shortened
+from electra_tf.files import filesystem
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.statistics import describe, from_json
 from electra_tf.plan.counts import (
@@ -101,7 +103,7 @@ class Study:
     def __init__(
         self, path: str, output_dir: str = "", data_dir: str = ""
     ) -> None:
-        said = files.read_json(path)
+        said = read_json(path)
         base = said.pop("base", "")
         if not isinstance(base, str):
             raise UserError(
@@ -110,7 +112,7 @@ class Study:
             )
         if base:
             base = os.path.join(os.path.dirname(path), base)
-            said = _merged(files.read_json(base), said)
+            said = _merged(read_json(base), said)
         self.path, self._said, self.digest = path, said, _digest(said)
         self.name = os.path.splitext(os.path.basename(path))[0]
         with _at(path):
@@ -302,8 +304,8 @@ class Study:
         hparams = {**self._finetuning_hparams(arm, task), **own}
         reads = os.path.join(self.data_dir, "finetuning_data", task, "*")
         path = hparams.get("task_config")
-        if path and (described := files.read_json(path))["name"] == task:
-            made_of = [made_of, files.sha256_of(path)]
+        if path and (described := read_json(path))["name"] == task:
+            made_of = [made_of, file_sha256(path)]
             folder, names = os.path.dirname(path), described["files"].values()
             reads = ",".join(os.path.join(folder, name) for name in names)
         told = {n: v for n, v in own.items() if n == "learning_rate"}
@@ -454,12 +456,12 @@ def _check_arm(own: Any, where: str) -> None:
         if not 0 < amount < float("inf"):
             raise UserError(
                 f"{where}budget.{name}: expected a number above 0, got"
-                f" {shortened(amount)}"
+                f" {shorten(amount)}"
             )
         if amount > _MOST_OPERATIONS:
             raise UserError(
                 f"{where}budget.{name}: expected at most"
-                f" {_MOST_OPERATIONS:.0e}, got {shortened(amount)}"
+                f" {_MOST_OPERATIONS:.0e}, got {shorten(amount)}"
             )
     for kind, config in _CONFIGS.items():
         for name, value in own.get(kind, {}).items():
@@ -476,11 +478,11 @@ def _check_start(start: str) -> None:
     from electra_tf.checkpoints import tf1  # imports TensorFlow
 
     path = resolve_reference(start)
-    if files.exists(f"{path}.index"):
+    if filesystem.exists(f"{path}.index"):
         return
-    if not files.exists(path):
+    if not filesystem.exists(path):
         raise UserError(f"start: {start}: no such checkpoint.{hub_hint(start)}")
-    is_folder = files.is_directory(path)
+    is_folder = filesystem.is_directory(path)
     if is_folder and not (
         tf1.list_checkpoints(path) or find_hugging_face_weights(path)
     ):

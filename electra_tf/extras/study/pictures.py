@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from electra_tf import files
+from electra_tf.files.figures import encode_png
 
 # A line of fewer points has a mark at each.
 _MOST_MARKED = 20
@@ -62,7 +62,7 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
         axes.set_title(panel.title, fontsize=9)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=6)
-    return files.png(figure)
+    return encode_png(figure)
 
 
 def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from configure.text_tables import render_rows
-from electra_tf import files
 from electra_tf.extras.study.cells import Arm, Cell, Lines, Study
 from electra_tf.extras.study.pictures import Panel, Point, draw
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.reading import read_text
 from electra_tf.metrics import statistics
 from electra_tf.plan.counts import PETAFLOP_DAY
 
@@ -268,7 +270,7 @@ def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
         ("_curves.png", draw([*_curves(study)], "linear")),
     ):
         path = os.path.join(study.output, study.name)
-        files.write_atomically(path + name, content)
+        write_atomically(path + name, content)
     return text
 
 
@@ -352,5 +354,5 @@ def _detection_curves(study: Study, cells: Sequence[Cell]) -> Iterator[Panel]:
 def _rows(cell: Cell, log: str) -> list[dict[str, Any]]:
     """Return the rows of a run's log, "train" or "eval"."""
     path = os.path.join(cell.folder, f"{log}_log.jsonl")
-    text = files.read_text(path) if files.exists(path) else ""
+    text = read_text(path) if filesystem.exists(path) else ""
     return [json.loads(line) for line in text.splitlines()]

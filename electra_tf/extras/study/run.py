@@ -27,11 +27,16 @@ from typing import Any
 
 import electra_tf
 from configure.errors import UserError
-from electra_tf import files
 from electra_tf.data.record_checks import told_files
 from electra_tf.data.workers import PR_SET_PDEATHSIG
 from electra_tf.extras.study.cells import Cell, Study
-from electra_tf.locks import folder_lock
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.json_files import read_json
+from electra_tf.files.locks import folder_lock
+from electra_tf.files.patterns import find_files
+from electra_tf.files.reading import read_text
 from electra_tf.metrics import statistics
 
 LOG = "study.log"
@@ -59,8 +64,8 @@ class StudyRun:
         self.results = os.path.splitext(study.path)[0] + ".jsonl"
         self.lines: dict[str, dict[str, Any]] = {}  # of cells, by digest
         self.failed: dict[str, str] = {}  # name -> why
-        if files.exists(self.results):
-            text = files.read_text(self.results)
+        if filesystem.exists(self.results):
+            text = read_text(self.results)
             for number, line in enumerate(text.splitlines(), 1):
                 try:
                     found = json.loads(line)
@@ -74,7 +79,7 @@ class StudyRun:
     def run(self) -> None:
         """Runs what is left; raises `StoppedError` where time does not do."""
         folder, study = self._study.output, self._study
-        files.make_directory(folder)
+        filesystem.make_directory(folder)
         log = os.path.join(folder, LOG)
         with folder_lock(folder), open(log, "ab") as self._log:
             if study.tasks:
@@ -98,7 +103,7 @@ class StudyRun:
                     f" line from {self.results}, and {cell.folder}"
                 )
             was = line.get("data")
-            if not was or not files.matching(cell.reads, True)[0]:
+            if not was or not find_files(cell.reads, True)[0]:
                 continue
             if was != told(cell.reads):
                 print(
@@ -111,9 +116,9 @@ class StudyRun:
     def _replaced_exam(self, cell: Cell, line: Mapping[str, Any]) -> str | None:
         """Return the path of a finished cell's exam if it holds another."""
         path, digest = cell.facts.get("exam"), line.get("exam_sha256")
-        if not (path and digest and files.exists(path)):
+        if not (path and digest and filesystem.exists(path)):
             return None
-        return path if files.sha256_of(path) != digest else None
+        return path if file_sha256(path) != digest else None
 
     def _link_tasks(self, folder: str) -> None:
         """Puts the tasks' data where runs in `folder` look for it."""
@@ -138,7 +143,7 @@ class StudyRun:
         """Runs a cell, and first what it needs, unless that is done."""
         is_told = cell.digest in self.lines or not cell.facts
         places = (self._mark(cell), cell.folder or self._done)
-        if is_told and not (needed and not all(map(files.exists, places))):
+        if is_told and not (needed and not all(map(filesystem.exists, places))):
             return True
         if cell.name in self.failed:
             return False
@@ -158,8 +163,8 @@ class StudyRun:
     def _forget(self, place: str) -> None:
         """Takes the marks away of what other commands made in a place."""
         for mark in glob.glob(os.path.join(glob.escape(self._done), "*")):
-            if files.read_text(mark) == place:
-                files.remove(mark)
+            if read_text(mark) == place:
+                filesystem.remove(mark)
 
     def _run(self, cell: Cell) -> None:
         if not cell.facts:
@@ -183,7 +188,7 @@ class StudyRun:
             self._say(f"{cell.name}: FAILED: {self.failed[cell.name]}")
             return
         made = "" if cell.facts else cell.name
-        files.write_atomically(self._mark(cell), made)
+        write_atomically(self._mark(cell), made)
         self._say(f"{cell.name}: done in {seconds:,} s")
         if cell.facts:
             self._write_line(cell, seconds=seconds, pieces=pieces)
@@ -203,7 +208,7 @@ class StudyRun:
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
         }
         lines = map(json.dumps, self.lines.values())
-        files.write_atomically(self.results, "".join(f"{n}\n" for n in lines))
+        write_atomically(self.results, "".join(f"{n}\n" for n in lines))
 
     def _say(self, text: str) -> None:
         now = datetime.datetime.now().isoformat(" ", "seconds")
@@ -248,7 +253,7 @@ class StudyRun:
 def _exam_of(cell: Cell) -> dict[str, str]:
     """Return the digest of the exam that a run's evaluations sat, if any."""
     path = cell.facts.get("exam")
-    return {"exam_sha256": files.sha256_of(path)} if path else {}
+    return {"exam_sha256": file_sha256(path)} if path else {}
 
 
 def _verdicts(cell: Cell) -> dict[str, dict[str, Any]]:
@@ -277,7 +282,7 @@ def _verdicts(cell: Cell) -> dict[str, dict[str, Any]]:
 
 def _read_results(cell: Cell) -> dict[str, Any]:
     name = f"{cell.facts['task']}_results.json"
-    return files.read_json(os.path.join(cell.folder, "results", name))
+    return read_json(os.path.join(cell.folder, "results", name))
 
 
 def _rounded(value: float | None) -> float | None:
@@ -289,7 +294,7 @@ def _results(cell: Cell) -> dict[str, list[Any]]:
     trials: list[dict[str, Any]] = []
     if cell.facts["kind"] == "pretrain":
         log = os.path.join(cell.folder, "eval_log.jsonl")
-        trials = [json.loads(files.read_text(log).splitlines()[-1])]
+        trials = [json.loads(read_text(log).splitlines()[-1])]
     else:
         task = cell.facts["task"]
         read = _read_results(cell)

@@ -412,7 +412,7 @@ def axes_of(monkeypatch):
     def draw(function, *arguments):
         figures = []
         keep = lambda figure: figures.append(figure) or b""  # noqa: E731
-        monkeypatch.setattr(pictures.files, "png", keep)
+        monkeypatch.setattr(pictures, "encode_png", keep)
         function(*arguments)
         return [axes for figure in figures for axes in figure.axes]
 

@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 
-from electra_tf.locks import LOCK, folder_lock
+from electra_tf.files.locks import LOCK_FILE, folder_lock
 from tests.conftest import refused
 
 
@@ -18,7 +18,7 @@ def test_a_locked_folder_names_its_process(tmp_path):
     with folder_lock(str(tmp_path)):
         refused(f"in use by process {os.getpid()} on .*run.lock", lock_again)
     lock_again()
-    assert not (tmp_path / LOCK).exists()
+    assert not (tmp_path / LOCK_FILE).exists()
 
 
 def test_a_file_system_without_locks_gets_a_warning(

@@ -1,43 +1,43 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A folder for one process at a time."""
+"""A lock that admits one process to a folder."""
 
 import contextlib
 import datetime
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
 
 from configure.errors import UserError
-from electra_tf import files
+from electra_tf.files import filesystem
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-
-LOCK = "run.lock"
+LOCK_FILE = "run.lock"
 
 
 @contextlib.contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
-    """Lock a folder; raise a UserError that names the process that has it.
+    """Lock a folder; raise a UserError that names the process holding it.
 
-    The lock is the system's and ends with its process, however that ends.
-    Between hosts it is as good as that of the file system they share. A file
-    system without locks gets a warning; remote paths and Windows have none.
+    The operating system holds the lock and releases it when the process ends,
+    for whatever reason. Between hosts it is as reliable as the locks of the
+    file system that they share. A file system without locks gets a warning;
+    remote folders are not locked.
     """
-    path = os.path.join(folder, LOCK)
-    if files.is_remote(folder) or fcntl is None:
+    if filesystem.is_remote(folder):
         yield
         return
+    path = os.path.join(folder, LOCK_FILE)
     file = _open_locked(folder, path)
     try:
         now = datetime.datetime.now().isoformat(" ", "seconds")
-        who = f"process {os.getpid()} on {socket.gethostname()} (since {now})"
-        with contextlib.suppress(OSError):  # A full disk is reported elsewhere.
+        holder = (
+            f"process {os.getpid()} on {socket.gethostname()} (since {now})"
+        )
+        # The program's own writes report a full disk.
+        with contextlib.suppress(OSError):
             os.truncate(file, 0)
-            os.pwrite(file, who.encode(), 0)
+            os.pwrite(file, holder.encode(), 0)
         yield
     finally:
         with contextlib.suppress(OSError):

@@ -1,0 +1,158 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Files and folders that appear under their names once they are complete."""
+
+import contextlib
+import fcntl
+import glob
+import os
+import shutil
+from collections.abc import Iterator
+from typing import IO
+
+from configure.errors import UserError
+from electra_tf.files import filesystem
+
+
+def _open_exclusively(path: str) -> IO[bytes]:
+    """Open an empty file for bytes, once no other process writes it."""
+    if filesystem.is_remote(path):
+        return filesystem.open_file(path, "wb")
+    while True:
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
+        with contextlib.suppress(OSError):  # The file system has no locks.
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # The previous writer may have renamed or removed the file.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                file.truncate(0)
+                return file
+        file.close()
+
+
+def part_path(path: str) -> str:
+    """Return the path of this process's unfinished version of a file.
+
+    Unfinished versions of processes that ended are removed. Raises a UserError
+    that names the process if another one is writing the file.
+    """
+    if filesystem.is_remote(path):
+        return f"{path}.part"
+    for part in glob.glob(f"{glob.escape(path)}.*.part"):
+        process = part.removeprefix(f"{path}.").removesuffix(".part")
+        if process.isdecimal():
+            _remove_unlocked(part, path, process)
+    return f"{path}.{os.getpid()}.part"
+
+
+def _remove_unlocked(part: str, path: str, process: str) -> None:
+    """Remove the unfinished version `part` of `path` if its process ended."""
+    try:
+        file = os.open(part, os.O_RDONLY)
+    except FileNotFoundError:  # That process has finished meanwhile.
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.isdir(part):
+            shutil.rmtree(part, ignore_errors=True)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(part)
+    except BlockingIOError:
+        raise UserError(
+            f"{path}: process {process} is writing it ({part})."
+            " Wait for it, stop it, or choose another name."
+        ) from None
+    except OSError:
+        # Without locks nothing shows whether the process still runs, so that
+        # its file stays.
+        pass
+    finally:
+        os.close(file)
+
+
+@contextlib.contextmanager
+def part_folder(path: str, parent: str) -> Iterator[str]:
+    """Make a folder in `parent` for the unfinished version of a local folder.
+
+    It is removed at the end; the folders of ended processes at the start.
+    """
+    name = os.path.basename(os.path.abspath(path))
+    part = part_path(os.path.join(parent, name))
+    os.mkdir(part)
+    folder = os.open(part, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # The file system has no locks.
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def atomic_file(
+    path: str, temporary: str | None = None, hint: str = "", keep: bool = False
+) -> Iterator[IO[bytes]]:
+    """Open a file for bytes that gets its name once it is complete.
+
+    Makes the directory. An error leaves the earlier file in place. A second
+    process that opens the same temporary file waits for the first.
+
+    Args:
+      path: the file's path once it is complete.
+      temporary: its path until then. None: `path`.tmp.
+      hint: a remedy for the error message of a file that cannot be written.
+      keep: whether `temporary` stays after an error.
+    """
+    temporary = temporary or f"{path}.tmp"
+    io_errors = filesystem.io_errors()
+    try:
+        if filesystem.is_directory(path):
+            raise IsADirectoryError("is a directory; expected a file's name")
+        filesystem.make_directory(os.path.dirname(path) or ".")
+        file = _open_exclusively(temporary)
+    except io_errors as error:
+        raise _cannot_write(path, error, hint) from error
+    try:
+        with file:
+            yield file
+            if not filesystem.is_remote(path):
+                # Renamed while it is locked, so that no other process opens
+                # the finished file by its temporary name.
+                file.flush()
+                filesystem.rename(temporary, path)
+        if filesystem.is_remote(path):
+            filesystem.rename(temporary, path)
+    except BaseException as error:
+        if not keep:
+            with contextlib.suppress(*io_errors):
+                filesystem.remove(temporary)
+        # Errors that name other files, and errors of pipes, come from the
+        # caller's block and are raised unchanged.
+        filename = getattr(error, "filename", None)
+        is_foreign = filename is not None and filename != temporary
+        if is_foreign or isinstance(error, BrokenPipeError):
+            raise
+        if isinstance(error, io_errors):
+            raise _cannot_write(path, error, hint) from error
+        raise
+
+
+def write_atomically(
+    path: str,
+    content: str | bytes,
+    temporary: str | None = None,
+    hint: str = "",
+) -> None:
+    """Write a file that is complete or absent; see `atomic_file`."""
+    if isinstance(content, str):
+        content = content.encode()
+    with atomic_file(path, temporary, hint) as file:
+        file.write(content)
+
+
+def _cannot_write(path: str, error: Exception, hint: str) -> UserError:
+    reason = getattr(error, "strerror", None) or str(error)
+    hint = f" {hint}" if hint else ""
+    return UserError(f"{path}: cannot be written: {reason}.{hint}")

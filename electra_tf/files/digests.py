@@ -1,0 +1,74 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checksums of the files of a model's folder that have none of their own."""
+
+import hashlib
+import json
+import os
+import re
+from typing import Any
+
+from configure.errors import UserError
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_blocks
+
+DIGESTS_FILE = "digests.json"
+# Vocabularies, safetensors and the graph of a SavedModel have no checksum.
+# TensorFlow verifies those of its checkpoints at every read, and settings may
+# be edited.
+_DIGESTED = re.compile(
+    r"vocab\.txt|tokenizer\.json|tokenizer_config\.json|token_counts\.json"
+    r"|.*\.safetensors|saved_model\.pb"
+)
+_BLOCK = 2**20  # bytes
+
+
+def file_sha256(path: str) -> str:
+    """Return the SHA-256 of a file's bytes, as `sha256sum` prints it."""
+    digest = hashlib.sha256()
+    for block in read_blocks(path, _BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def file_digest(path: str) -> dict[str, Any]:
+    """Return the size and the SHA-256 of a file."""
+    return {"bytes": filesystem.file_size(path), "sha256": file_sha256(path)}
+
+
+def write_digests(folder: str) -> None:
+    """Write the digests of a model's folder, as the last step of writing it."""
+    names = filesystem.list_directory(folder)
+    names = [name for name in names if _DIGESTED.fullmatch(name)]
+    if "vocab.txt" in names and "tokenizer.json" in names:
+        # The tokenizer files then describe the vocabulary to transformers
+        # only, and may be edited.
+        names = [name for name in names if not name.startswith("tokenizer")]
+    digests = {name: file_digest(os.path.join(folder, name)) for name in names}
+    path = os.path.join(folder, DIGESTS_FILE)
+    write_atomically(path, json.dumps(digests, indent=2) + "\n")
+
+
+def check_digest(path: str) -> None:
+    """Raise a UserError if a file differs from its folder's digests, if any."""
+    folder, name = os.path.split(path)
+    listing = os.path.join(folder, DIGESTS_FILE)
+    if not filesystem.exists(listing):
+        return
+    for listed_name, digest in read_json(listing).items():
+        listed_path = os.path.join(folder, listed_name)
+        if not filesystem.exists(listed_path):
+            problem = f"missing, but listed in {listing}"
+        elif listed_name == name and file_digest(listed_path) != digest:
+            problem = (
+                f"checksum differs from {listing}: the file was replaced or"
+                " is corrupt"
+            )
+        else:
+            continue
+        raise UserError(
+            f"{listed_path}: {problem}. Copy the folder again; if the change"
+            f" is intended, remove {listing}."
+        )

@@ -1,0 +1,100 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of users' files, one at a time."""
+
+import sys
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+from configure.errors import UserError
+from configure.formatting import shorten
+from electra_tf.files import filesystem
+from electra_tf.files.reading import (
+    ICONV,
+    STDIN,
+    check_readable,
+    refuse_utf_16,
+)
+
+# A longer line is not read into memory, since it cannot be a line of text.
+MAX_LINE_BYTES = 2**25
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    """A line of a text file, or the reason why it cannot be read."""
+
+    number: int  # from 1
+    text: str | None  # without its end; None: unreadable
+    found: str = ""  # content of an unreadable line; otherwise ""
+    expected: str = ""  # expected content of an unreadable line; otherwise ""
+
+
+class LineReader:
+    r"""The lines of a file (decompressed) or of standard input ("-").
+
+    Only "\n" ends a line. One line at a time is in memory. Unreadable lines
+    are yielded too, so that the caller can count and skip them.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.done = 0  # bytes read
+
+    def size(self) -> int | None:
+        """Return the count of bytes, or None if it cannot be determined."""
+        is_compressed = self.path.endswith(filesystem.COMPRESSED_ENDINGS)
+        if self.path == STDIN or is_compressed:
+            return None
+        return filesystem.file_size(self.path) or None
+
+    def __iter__(self) -> Iterator[Line]:
+        """Yield the lines in order."""
+        check_readable(self.path)
+        if self.path == STDIN:
+            yield from self._lines(sys.stdin.buffer)
+            return
+        with filesystem.open_decompressed(self.path) as file:
+            try:
+                yield from self._lines(file)
+            except filesystem.DECOMPRESSION_ERRORS as error:
+                raise UserError(
+                    f"{self.path}: cannot be decompressed: {error}"
+                ) from error
+
+    def texts(self) -> Iterator[str]:
+        """Yield the lines' texts; raise a UserError at an unreadable one."""
+        for line in self:
+            if line.text is None:
+                raise UserError(
+                    f"{self.path}:{line.number}: found {shorten(line.found)};"
+                    f" expected {line.expected}."
+                )
+            yield line.text
+
+    def _lines(self, file: IO[bytes]) -> Iterator[Line]:
+        number = 0
+        while raw := file.readline(MAX_LINE_BYTES):
+            number += 1
+            self.done += len(raw)
+            if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
+                self._skip_rest(file)
+                content = f"more than {MAX_LINE_BYTES:,} bytes"
+                yield Line(number, None, content, "a line")
+                continue
+            if number == 1:
+                refuse_utf_16(self.path, raw)
+                raw = raw.removeprefix(_BYTE_ORDER_MARK)
+            raw = raw.rstrip(b"\r\n")
+            try:
+                yield Line(number, raw.decode())
+            except UnicodeDecodeError:
+                expected = f"text in UTF-8 ({ICONV} converts Latin-1)"
+                yield Line(number, None, repr(raw), expected)
+
+    def _skip_rest(self, file: IO[bytes]) -> None:
+        """Read past the end of a line that is too long."""
+        while part := file.readline(MAX_LINE_BYTES):
+            self.done += len(part)
+            if part.endswith(b"\n"):
+                return

@@ -1,0 +1,75 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Whole files and texts, with errors that name the file."""
+
+from collections.abc import Iterator
+
+from configure.errors import UserError
+from electra_tf.files import filesystem
+
+STDIN = "-"  # in place of a path: standard input
+# Texts are read into memory; a larger one is certainly not a text.
+MAX_TEXT_BYTES = 2**30
+# Converts a file in the most frequent other encoding to UTF-8.
+ICONV = "iconv -f ISO-8859-1 -t UTF-8"
+
+
+def check_readable(path: str) -> None:
+    """Raise a UserError unless the path is an existing file or "-"."""
+    if path == STDIN:
+        return
+    if not filesystem.exists(path):
+        raise UserError(f"{path}: no such file")
+    if filesystem.is_directory(path):
+        raise UserError(f"{path}: is a directory, expected a file")
+
+
+def read_blocks(path: str, size: int) -> Iterator[bytes]:
+    """Yield a file's bytes in blocks of `size`; -1: in one."""
+    check_readable(path)
+    try:
+        with filesystem.open_file(path, "rb") as file:
+            while block := file.read(size):
+                yield block
+    except filesystem.io_errors() as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{path}: cannot be read: {reason}") from error
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the content of a file."""
+    return b"".join(read_blocks(path, -1))
+
+
+def read_text(path: str) -> str:
+    """Return the content of a file in UTF-8."""
+    check_readable(path)
+    size = filesystem.file_size(path)
+    if size > MAX_TEXT_BYTES:
+        raise UserError(
+            f"{path}: {size:,} bytes; expected a text of at most"
+            f" {MAX_TEXT_BYTES:,}."
+        )
+    content = read_bytes(path)
+    refuse_utf_16(path, content[:1024])
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})"
+        ) from error
+
+
+def refuse_utf_16(path: str, start: bytes) -> None:
+    """Raise a UserError if a text's first bytes are UTF-16.
+
+    Spreadsheet programs write it. Without a byte order mark, many zero bytes
+    show it.
+    """
+    is_marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if is_marked or (len(start) > 3 and 3 * start.count(0) > len(start)):
+        raise UserError(
+            f"{path}:1: found UTF-16, {start[:8]!r}; expected text in UTF-8."
+            " Convert the file (iconv -f UTF-16 -t UTF-8 FILE)."
+        )
