@@ -7,173 +7,30 @@ A field's type says what it may hold, its comment is its help.
 
 import copy
 import dataclasses
-import difflib
 import functools
 import json
-import math
-import os
 import re
-import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, TypeVar
 
+from configure.bounds import (
+    BelowOne,
+    Bound,
+    Natural,
+    NonNegative,
+    Positive,
+    Seed,
+    Size,
+    Width,
+    at_least,
+    at_most,
+    check_bounds,
+    one_of,
+)
 from configure.errors import UserError
-from configure.json_text import parse_json
-
-# How hyperparameters given by a user become typed values.
-
-TRUE_WORDS = frozenset({"true", "t", "yes", "y", "on", "1"})
-FALSE_WORDS = frozenset({"false", "f", "no", "n", "off", "0"})
-NONE_WORDS = frozenset({"none", "null"})
-
-_TYPE_WORDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    dict: "a JSON object",
-    list: "a list of names",
-}
-
-
-def check_names(
-    given: Iterable[str], known: Iterable[str], kind: str = "hparam"
-) -> None:
-    """Raises for names nobody knows, with the nearest names that exist."""
-    known = list(known)
-    complaints = [
-        f"Unknown {kind} {name}. Nearest names:"
-        f" {', '.join(nearest_names(str(name), known))}"
-        for name in given
-        if name not in known
-    ]
-    if complaints:
-        raise UserError("\n".join(complaints))
-
-
-def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """The three names in `known` most like `name`, best first."""
-    name = name.lower().strip("-").replace("-", "_")
-    return difflib.get_close_matches(name, list(known), 3, cutoff=0)
-
-
-def coerce(name: str, value: Any, declared: Any) -> Any:
-    """Converts one value to its declared type.
-
-    Strings that plainly mean the value are taken as it ("False", "1e-4", "4"):
-    the original keeps them as strings, so "False" counts as true there.
-
-    Types are `bool`, `int`, `float`, `str`, `dict`, `list[str]`, or one of
-    these `| None`. A list may be text, in JSON or as names between commas.
-    """
-    options = plain_types(declared)
-    optional = type(None) in options
-    wanted = next(o for o in options if o is not type(None))
-    is_none = value is None or (
-        isinstance(value, str) and value.strip().lower() in NONE_WORDS
-    )
-    if is_none and optional:
-        return None
-    try:
-        if value is None or (is_none and wanted is not str):
-            raise TypeError
-        return _convert(value, wanted)
-    except UserError as e:
-        raise UserError(f"hparam {name}: {e}") from None
-    except (TypeError, ValueError, OverflowError, RecursionError):
-        raise UserError(
-            f"hparam {name}: expected {_TYPE_WORDS[wanted]}"
-            f"{' or null' * optional}, got {value!r} ({type(value).__name__})"
-        ) from None
-
-
-def _convert(value: Any, wanted: type) -> Any:
-    text = value.strip() if isinstance(value, str) else None
-    if wanted is bool:
-        word = str(value).strip().lower()
-        if word not in TRUE_WORDS | FALSE_WORDS:
-            raise ValueError
-        return word in TRUE_WORDS
-    if isinstance(value, bool):
-        raise TypeError
-    if wanted is int:
-        if text is not None:
-            if re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", text):
-                text = text.replace(",", "")
-            try:
-                value = int(text)
-            except ValueError:
-                value = float(text)  # "1e6" is a whole number
-        if value != int(value) or abs(value) >= 2**63:
-            raise ValueError
-        return int(value)
-    if wanted is float:
-        if not math.isfinite(number := float(value)):
-            raise ValueError
-        return number
-    if wanted is str:
-        if not isinstance(value, str | os.PathLike):
-            raise TypeError
-        return os.fspath(value)
-    if wanted is dict:
-        return dict(value if text is None else parse_json(text, "value"))
-    if text is not None:
-        if text.startswith("["):
-            value = json.loads(text)
-        else:
-            value = [name.strip() for name in text.split(",") if name.strip()]
-    if not isinstance(value, list | tuple) or not all(
-        isinstance(name, str) for name in value
-    ):
-        raise TypeError
-    return list(value)
-
-
-class Bound(NamedTuple):
-    """What a value must be besides its type, as metadata of `Annotated`."""
-
-    holds: Callable[[Any], bool]
-    words: str  # follow "must be" in messages
-
-
-def at_least(least: float) -> Bound:
-    """A lower bound."""
-    return Bound(lambda value: value >= least, f"at least {least}")
-
-
-def at_most(most: float) -> Bound:
-    """An upper bound."""
-    return Bound(lambda value: value <= most, f"at most {most:,}")
-
-
-def one_of(*choices: str) -> Bound:
-    """A choice of texts."""
-    return Bound(lambda value: value in choices, f"one of {', '.join(choices)}")
-
-
-def bounds(declared: Any) -> list[Bound]:
-    """The bounds in a declared type."""
-    found = list(getattr(declared, "__metadata__", ()))
-    for part in typing.get_args(declared):
-        found += bounds(part)
-    return found
-
-
-def check_bounds(name: str, value: Any, declared: Any) -> None:
-    """Raises unless a value of the declared type (or None) is in bounds."""
-    for bound in bounds(declared) if value is not None else ():
-        if not bound.holds(value):
-            raise UserError(f"{name}: must be {bound.words}, got {value!r}")
-
-
-def plain_types(declared: Any) -> tuple[Any, ...]:
-    """The alternatives of a declared type, without their bounds."""
-    if isinstance(getattr(declared, "__metadata__", None), tuple):
-        return plain_types(declared.__origin__)
-    if typing.get_origin(declared) in (typing.Union, types.UnionType):
-        return tuple(plain_types(a)[0] for a in typing.get_args(declared))
-    return (typing.get_origin(declared) or declared,)
+from configure.validation import check_names
+from configure.values import coerce
 
 
 def default_of(field: dataclasses.Field) -> Any:
@@ -183,23 +40,6 @@ def default_of(field: dataclasses.Field) -> Any:
     return field.default
 
 
-# Types of hparams: what a value must be, besides a number or text.
-Positive = Annotated[int, at_least(1)]
-Natural = Annotated[int, at_least(0)]
-# What is beyond these is a slip of the keyboard, and no machine could hold it.
-Size = Annotated[Positive, at_most(2**24)]
-Width = Annotated[Positive, at_most(2**17)]
-NonNegative = Annotated[float, at_least(0)]
-Ratio = Annotated[float, Bound(lambda value: value > 0, "above 0")]
-Share = Annotated[
-    float, Bound(lambda value: 0 <= value <= 1, "a fraction from 0 to 1")
-]
-BelowOne = Annotated[
-    float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
-]
-Seed = Annotated[
-    Natural, Bound(lambda value: value < 2**31, "below 2147483648")
-]
 MODEL_SIZES = ("small", "base", "large")
 _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
 _Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from configure.config import (
+from configure.bounds import (
     Bound,
     Natural,
     NonNegative,
@@ -19,10 +19,10 @@ from configure.config import (
     Ratio,
     Share,
     Size,
-    TrainingConfig,
     at_least,
     one_of,
 )
+from configure.config import TrainingConfig
 from configure.errors import UserError
 from configure.json_text import read_hparams
 

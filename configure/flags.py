@@ -24,18 +24,12 @@ from absl import app, logging
 from absl.flags import argparse_flags
 
 from configure import output
-from configure.config import (
-    NAMES,
-    Config,
-    TrainingConfig,
-    bounds,
-    check_names,
-    coerce,
-    default_of,
-    plain_types,
-)
+from configure.bounds import list_bounds, plain_types
+from configure.config import NAMES, Config, TrainingConfig, default_of
 from configure.errors import TRY_AGAIN, UserError
 from configure.json_text import read_hparams
+from configure.validation import check_names
+from configure.values import coerce
 
 # A config class's comments, so that `--help` says what the code says.
 
@@ -439,7 +433,7 @@ def add_field_flags(
         for name in [name for name in notes if name in left]:
             field, declared = left.pop(name), hints[name]
             facts = [type_name(declared)]
-            facts += [bound.words for bound in bounds(declared)]
+            facts += [bound.words for bound in list_bounds(declared)]
             shown = default_of(field)
             # A derived default is told by the note itself.
             if (

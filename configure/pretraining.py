@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from configure import presets
-from configure.config import (
+from configure.bounds import (
     BelowOne,
     Bound,
     Natural,
@@ -20,10 +20,10 @@ from configure.config import (
     Ratio,
     Share,
     Size,
-    TrainingConfig,
     at_most,
     one_of,
 )
+from configure.config import TrainingConfig
 from configure.errors import UserError
 from configure.experiments import (
     EXPERIMENTS,

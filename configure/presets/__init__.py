@@ -11,7 +11,7 @@ import json
 import pathlib
 from typing import Any
 
-from configure import config
+from configure.validation import check_names
 
 _DIRECTORY = pathlib.Path(__file__).resolve().parent
 
@@ -24,6 +24,6 @@ def preset_names() -> tuple[str, ...]:
 
 def load_preset(name: str) -> dict[str, Any]:
     """Reads one preset."""
-    config.check_names([name], preset_names(), "preset")
+    check_names([name], preset_names(), "preset")
     text = (_DIRECTORY / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)

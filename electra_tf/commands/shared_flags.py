@@ -12,10 +12,11 @@ from typing import Any
 
 import tqdm
 
-from configure import config, flags
+from configure import flags
 from configure.errors import UserError
 from configure.formatting import shorten
 from configure.json_text import read_hparams
+from configure.validation import check_names
 from electra_tf.data import values
 from electra_tf.files.reading import STDIN
 from electra_tf.prediction import writer
@@ -127,7 +128,7 @@ def chosen_columns(
         name, equals, place = map(str.strip, part.partition("="))
         if not equals and len(known) == 1:
             name, place = next(iter(known)), part.strip()
-        config.check_names([name], known, "value of --columns")
+        check_names([name], known, "value of --columns")
         if not place:
             raise UserError(
                 f"--columns={text}: expected NAME=COLUMN, such as {name}=0"

@@ -13,7 +13,7 @@ import tarfile
 from collections.abc import Iterable, Iterator
 from typing import IO
 
-from configure.config import Positive
+from configure.bounds import Positive
 from configure.errors import UserError
 from electra_tf.files import filesystem
 

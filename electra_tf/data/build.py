@@ -23,7 +23,7 @@ from typing import Any
 
 import electra_tf
 from configure import flags
-from configure.config import check_bounds
+from configure.bounds import check_bounds
 from configure.errors import UserError, append_to_errors
 from configure.formatting import join_names
 from electra_tf.data import corpora, workers

@@ -5,7 +5,7 @@
 import dataclasses
 from typing import Annotated
 
-from configure.config import BelowOne, Positive, Seed, at_least, at_most, one_of
+from configure.bounds import BelowOne, Positive, Seed, at_least, at_most, one_of
 from electra_tf.data import corpora
 from electra_tf.text.casing import resolve_casing
 

@@ -24,7 +24,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Annotated, Any, NamedTuple
 
-from configure.config import check_bounds, one_of
+from configure.bounds import check_bounds, one_of
 from configure.errors import UserError, append_to_errors
 from configure.formatting import join_names, limit_lines
 from electra_tf.data import archives

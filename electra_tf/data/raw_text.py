@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from configure.config import at_least, check_bounds
+from configure.bounds import at_least, check_bounds
 from configure.errors import UserError
 from configure.formatting import join_names
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH

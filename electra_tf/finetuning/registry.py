@@ -14,10 +14,10 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from configure.config import check_names, nearest_names
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.json_text import read_hparams
+from configure.validation import check_names, nearest_names
 from electra_tf.finetuning.classification import (
     ClassificationTask,
     MultiLabelTask,

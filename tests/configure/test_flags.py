@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from configure import config, flags, json_text
+from configure import flags, json_text, values
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
@@ -35,7 +35,7 @@ from configure.pretraining import PretrainingConfig
     ],
 )
 def test_what_plainly_means_the_type_is_converted(declared, given, expected):
-    value = config.coerce("x", given, declared)
+    value = values.coerce("x", given, declared)
     assert value == expected and type(value) is type(expected)
 
 
@@ -52,7 +52,7 @@ def test_what_plainly_means_the_type_is_converted(declared, given, expected):
 def test_other_values_name_the_hparam_and_what_was_expected(declared, others):
     for given in others:
         with pytest.raises(UserError, match="hparam the_name: .*expected"):
-            config.coerce("the_name", given, declared)
+            values.coerce("the_name", given, declared)
 
 
 def test_text_and_file_are_read_alike(tmp_path):

@@ -19,11 +19,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS, nearest_names
+from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.formatting import shorten
 from configure.pretraining import PretrainingConfig
+from configure.validation import nearest_names
 from electra_tf.checkpoints.formats import (
     find_hugging_face_weights,
     resolve_reference,

@@ -1,0 +1,87 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of values as part of their types, and the types of hparams.
+
+`Annotated[int, at_least(1)]` is an integer of at least 1: a declaration that
+`check_bounds` enforces and `--help` prints.
+"""
+
+import types
+import typing
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+from configure.errors import UserError
+
+
+class Bound(NamedTuple):
+    """A condition on a value, as metadata of `Annotated`."""
+
+    holds: Callable[[Any], bool]
+    words: str  # follow "must be" in messages
+
+
+def at_least(low: float) -> Bound:
+    """Return a lower bound."""
+    return Bound(lambda value: value >= low, f"at least {low}")
+
+
+def at_most(high: float) -> Bound:
+    """Return an upper bound."""
+    return Bound(lambda value: value <= high, f"at most {high:,}")
+
+
+def one_of(*choices: str) -> Bound:
+    """Return the bound of a text to some choices."""
+    return Bound(lambda value: value in choices, f"one of {', '.join(choices)}")
+
+
+def list_bounds(declared: Any) -> list[Bound]:
+    """Return the bounds in a declared type, without those of its items."""
+    bounds = list(getattr(declared, "__metadata__", ()))
+    if typing.get_origin(declared) in (list, dict):
+        return bounds
+    for part in typing.get_args(declared):
+        bounds += list_bounds(part)
+    return bounds
+
+
+def check_bounds(name: str, value: Any, declared: Any) -> None:
+    """Raise a UserError if a value of the declared type is out of bounds.
+
+    None has no bounds.
+    """
+    if value is None:
+        return
+    for bound in list_bounds(declared):
+        if not bound.holds(value):
+            raise UserError(f"{name}: must be {bound.words}, got {value!r}")
+
+
+def plain_types(declared: Any) -> tuple[Any, ...]:
+    """Return the alternatives of a declared type, without their bounds."""
+    if isinstance(getattr(declared, "__metadata__", None), tuple):
+        return plain_types(declared.__origin__)
+    if typing.get_origin(declared) in (typing.Union, types.UnionType):
+        parts = typing.get_args(declared)
+        return tuple(plain_types(part)[0] for part in parts)
+    return (typing.get_origin(declared) or declared,)
+
+
+# Larger sizes are typing errors: no machine could hold such a model.
+Positive = Annotated[int, at_least(1)]
+Natural = Annotated[int, at_least(0)]
+Size = Annotated[Positive, at_most(2**24)]
+Width = Annotated[Positive, at_most(2**17)]
+NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
+NonNegative = Annotated[float, at_least(0)]
+Ratio = Annotated[float, Bound(lambda value: value > 0, "above 0")]
+Share = Annotated[
+    float, Bound(lambda value: 0 <= value <= 1, "a fraction from 0 to 1")
+]
+BelowOne = Annotated[
+    float, Bound(lambda value: 0 <= value < 1, "at least 0 and below 1")
+]
+Seed = Annotated[
+    Natural, Bound(lambda value: value < 2**31, "below 2147483648")
+]

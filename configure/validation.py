@@ -1,0 +1,116 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of objects that users write: their keys, types and bounds."""
+
+import difflib
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from configure.bounds import check_bounds, plain_types
+from configure.errors import UserError
+from configure.formatting import shorten
+
+_TYPE_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    dict: "an object",
+    list: "a list",
+}
+
+
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the three names in `known` most similar to `name`, best first."""
+    name = name.lower().strip("-").replace("-", "_")
+    return difflib.get_close_matches(name, list(known), 3, cutoff=0)
+
+
+def check_names(
+    names: Iterable[str], known: Iterable[str], kind: str = "hparam"
+) -> None:
+    """Raise a UserError that lists unknown names and the nearest known ones."""
+    known = list(known)
+    problems = []
+    for name in names:
+        if name not in known:
+            nearest = ", ".join(nearest_names(str(name), known))
+            problems.append(f"Unknown {kind} {name}. Nearest names: {nearest}")
+    if problems:
+        raise UserError("\n".join(problems))
+
+
+def check_object(value: Any, fields: Mapping[str, Any], prefix: str) -> None:
+    """Raise a UserError unless a value of a JSON file is a valid object.
+
+    Args:
+      value: what the file holds.
+      fields: the declared type of each key; see `check_value`. Keys may be
+        absent.
+      prefix: the place of the keys in messages: "task.json: files.".
+    """
+    check_value(value, dict, prefix.rstrip(" .:") or "file")
+    for key in value:
+        if key not in fields:
+            nearest = ", ".join(nearest_names(str(key), fields))
+            raise UserError(f"{prefix}{key}: unknown key; nearest: {nearest}")
+        check_value(value[key], fields[key], f"{prefix}{key}")
+
+
+def check_value(value: Any, declared: Any, name: str) -> None:
+    """Raise a UserError unless a value of a JSON file has its declared type.
+
+    Nothing is converted, other than in `configure.values`: true is no number,
+    and "1" is text.
+
+    Args:
+      value: what the file holds.
+      declared: bool, int, float (any finite number), str, dict, list, list[T]
+        or dict[str, T]; any of them with bounds (`Annotated`) or `| None`.
+        Any: everything.
+      name: the value's place in messages.
+    """
+    if declared is Any:
+        return
+    options = plain_types(declared)
+    if not any(_has_type(value, option) for option in options):
+        words = [_TYPE_WORDS[o] for o in options if o is not type(None)]
+        if type(None) in options:
+            words.append("null")
+        raise UserError(
+            f"{name}: expected {' or '.join(words)}, got {shorten(repr(value))}"
+        )
+    check_bounds(name, value, declared)
+    item_type = _item_type(declared)
+    if item_type is None or value is None:
+        return
+    if isinstance(value, dict):
+        for key, item in value.items():
+            check_value(item, item_type, f"{name}.{key}")
+    else:
+        for index, item in enumerate(value):
+            check_value(item, item_type, f"{name}[{index}]")
+
+
+def _has_type(value: Any, expected: Any) -> bool:
+    """Return whether a JSON value has a type; integers are numbers, too."""
+    if expected is float:
+        return type(value) is int or _is_finite(value)
+    return type(value) is expected
+
+
+def _is_finite(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value)
+
+
+def _item_type(declared: Any) -> Any:
+    """Return the declared type of a container's items, or None."""
+    if isinstance(getattr(declared, "__metadata__", None), tuple):
+        return _item_type(declared.__origin__)
+    origin, parts = typing.get_origin(declared), typing.get_args(declared)
+    if origin in (typing.Union, types.UnionType):
+        return next(filter(None, map(_item_type, parts)), None)
+    return parts[-1] if origin in (list, dict) else None
