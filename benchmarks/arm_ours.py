@@ -24,8 +24,9 @@ PLACES = {
     "electra_tf.text.graph_tokenization": "GraphTokenizer",
     "electra_tf.data.input_pipeline": "input_options",
     "electra_tf.pretraining.build": "build_train_loop",
-    "electra_tf.training.loop": "LossScale TrainLoop EvalLoop",
-    "electra_tf.training.strategy": "cores",
+    "electra_tf.modeling.precision": "LossScale",
+    "electra_tf.training.loop": "TrainLoop EvalLoop",
+    "electra_tf.training.threads": "count_cores",
     "electra_tf.finetuning.registry": "get_tasks",
     "electra_tf.finetuning.build": "trained_variables",
     "electra_tf.prediction.predictor": "Predictor",
@@ -40,6 +41,8 @@ PLACES = {
 EARLIER_PLACES = {
     "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.training.loss_scale": "LossScale",
+    "electra_tf.training.loop": "LossScale",
+    "electra_tf.training.strategy": "cores",
     "electra_tf.finetuning.steps": "FinetuningLoop PredictLoop",
     "electra_tf.checkpoints.native": "write_native variables_by_name",
     "electra_tf.checkpoints.restore": "assign",
@@ -66,6 +69,12 @@ def product(name, root=None, needed=True):
     return None
 
 
+def _count_cores():
+    """Return the function that counts cores; earlier checkouts had none."""
+    earlier = product("cores", needed=False)
+    return product("count_cores", needed=False) or earlier
+
+
 class Arm(work.Trainer):
     PACKAGES = ("tensorflow", "tf_keras")
 
@@ -74,7 +83,7 @@ class Arm(work.Trainer):
         self._build = importlib.import_module(builder)
         threads = spec["hparams"].get("threads", 0)
         each = not threads and 1 < spec["threads"] <= 4
-        if each and product("cores", needed=False):  # Each takes rows.
+        if each and _count_cores():  # Each takes rows.
             threads = 1
         work.use_threads(threads or spec["threads"], spec["threads"])
         self.imported = harness.process_memory()["now"]
@@ -140,8 +149,8 @@ class Finetuning(Arm):
             found = self._model.compute(features, training, seed)
             return {**found, "total_loss": found["loss"]}
 
-        if cores := product("cores", needed=False):
-            shared["cores"] = cores(self._config, shared["strategy"])
+        if count := _count_cores():
+            shared["cores"] = count(self._config, shared["strategy"])
         build, steps = self._build.build_optimizer, work.FINETUNING["steps"]
         train_loop = product("FinetuningLoop", needed=False)  # 4a16307
         self._loop = (train_loop or product("TrainLoop"))(

@@ -22,7 +22,9 @@ import tf_keras
 
 from configure.errors import UserError
 from electra_tf.export.signatures import pack
-from electra_tf.modeling import transformer
+from electra_tf.modeling.embeddings import Embeddings, checked_inputs
+from electra_tf.modeling.encoder import ComputePolicy
+from electra_tf.modeling.encoder import Encoder as TransformerEncoder
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import encoder_of, load, read_settings
@@ -110,11 +112,11 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         self.seed = seed
         # One number from Keras where none is given.
         start = self._random_generator._create_seed(seed)
-        embeddings = transformer.Embeddings(
+        embeddings = Embeddings(
             "electra/embeddings", config, self.embedding_size, start
         )
-        encoder = transformer.Encoder("electra", config, embeddings, seed=start)
-        encoder.compute_policy = transformer.ComputePolicy(self.compute_dtype)
+        encoder = TransformerEncoder("electra", config, embeddings, seed=start)
+        encoder.compute_policy = ComputePolicy(self.compute_dtype)
         # Not an attribute: Keras would save functions of every layer inside,
         # whose arguments are not all tensors.
         self._encoder_of = lambda: encoder
@@ -232,7 +234,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
             mask = tf.ones_like(ids)
         segments = given.get("segment_ids", tf.zeros_like(ids))
         rows = [self.sizes[n] for n in ("vocab_size", "type_vocab_size")]
-        return transformer.checked_inputs(ids, mask, segments, *rows)
+        return checked_inputs(ids, mask, segments, *rows)
 
 
 def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:

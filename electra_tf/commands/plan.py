@@ -45,12 +45,11 @@ from electra_tf.plan.counts import (
     pretraining_step_flops,
     steps_of_stages,
 )
+from electra_tf.plan.machine import machine_memory, peak_memory
 from electra_tf.plan.memory import (
     MemoryEstimate,
+    activations_limit,
     checkpoint_bytes,
-    keeps_too_much,
-    machine_memory,
-    peak_memory,
     pretraining_memory,
 )
 from electra_tf.text.casing import with_vocab_casing
@@ -146,7 +145,8 @@ def plan(config: PretrainingConfig) -> Numbers:
     flops = pretraining_step_flops(config, parameters=parameters.total)
     memory, machine = pretraining_memory(config), machine_memory()
     recomputed = None
-    if config.recompute_grad is None and keeps_too_much(memory, machine):
+    limit = activations_limit(machine)
+    if config.recompute_grad is None and memory.total > limit:
         again = dataclasses.replace(config, recompute_grad=True)
         recomputed = pretraining_memory(again)
     records, obstacles, warnings = _records(config)
@@ -299,9 +299,12 @@ def measure_steps(
     import orbit
     import tensorflow as tf
 
+    from electra_tf.modeling.activation_checkpointing import needs_checkpointing
+    from electra_tf.modeling.precision import LossScale
     from electra_tf.pretraining import build
-    from electra_tf.training import strategy as strategies
-    from electra_tf.training.loop import LossScale
+    from electra_tf.training.devices import create_strategy
+    from electra_tf.training.replicas import creation_scope
+    from electra_tf.training.threads import set_threads
 
     vocab_size = EncoderConfig.of(config).vocab_size
     with tempfile.TemporaryDirectory() as folder:
@@ -313,18 +316,20 @@ def measure_steps(
             train_batch_size=batch_size,
             gradient_accumulation_steps=1,
             vocab_file=path,
-            recompute_grad=strategies.uses_remat(
-                config, pretraining_memory(config)
+            recompute_grad=needs_checkpointing(
+                config.recompute_grad,
+                pretraining_memory(config).total,
+                activations_limit(machine_memory()),
             ),
         )
-        strategies.use_threads(config)
-        strategy = strategies.from_config(config)
+        set_threads(config)
+        strategy = create_strategy(config)
         if generator_kind(config) is GeneratorKind.UNIGRAM:
             # There are no counts of these words; the operations are the same.
             config = dataclasses.replace(
                 config, generator="uniform", uniform_generator=True
             )
-        with strategies.creation_scope(strategy):
+        with creation_scope(strategy):
             model = build.build_model(config)
             optimizer = build.build_optimizer(config, model)
             step = orbit.utils.create_global_step()

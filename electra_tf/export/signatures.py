@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from electra_tf.finetuning.model import Head
 from electra_tf.finetuning.task import Task
-from electra_tf.modeling import transformer
+from electra_tf.modeling.embeddings import checked_inputs
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.text.graph_tokenization import GraphTokenizer
@@ -290,7 +290,7 @@ class ServingModule(tf.Module, abc.ABC):
             after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
             second = after * mask
         own = (input_ids, mask, given_or(segment_ids, second), *self.rows)
-        return Inputs(*transformer.checked_inputs(*own))
+        return Inputs(*checked_inputs(*own))
 
     def root(self) -> Any:
         return self

@@ -24,7 +24,8 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.figures import encode_png
 from electra_tf.files.lines import LineReader
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.memory import MIB, machine_memory, pretraining_memory
+from electra_tf.plan.machine import machine_memory
+from electra_tf.plan.memory import MIB, pretraining_memory
 
 BATCH = 8
 LENGTHS = (32, 64, 128, 256, 384, 512, 768, 1000)

@@ -23,15 +23,18 @@ from electra_tf.files.digests import file_sha256
 from electra_tf.finetuning.inheritance import inherited_hparams
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling.activation_checkpointing import needs_checkpointing
+from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.modeling.precision import block_dtype
 from electra_tf.optimization import optimizer
-from electra_tf.plan.memory import finetuning_memory
+from electra_tf.plan.machine import machine_memory
+from electra_tf.plan.memory import activations_limit, finetuning_memory
 from electra_tf.text import tokenization
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.tokenizer_settings import read_settings
 from electra_tf.training.checkpointing import read_config
-from electra_tf.training.strategy import rows_of_a_machine, uses_remat
+from electra_tf.training.replicas import rows_per_machine
 
 # Variables that the starting weights may lack.
 HEADS = "^task_specific/"
@@ -44,15 +47,19 @@ def build_model(
     model = FinetuningModel(config, tasks)
     sizes = model.encoder_config
     trained = max(0, sizes.num_hidden_layers - config.freeze_layers)
-    kept = finetuning_memory(
+    estimate = finetuning_memory(
         config,
         dataclasses.replace(sizes, num_hidden_layers=trained),
         sum(v.shape.num_elements() for v in model.variables),
-        rows_of_a_machine(config.train_batch_size),
+        rows_per_machine(config.train_batch_size),
     )
-    set_compute_policy(
-        model, ComputePolicy.of(config, uses_remat(config, kept))
+    checkpoints = config.do_train and needs_checkpointing(
+        config.recompute_grad,
+        estimate.total,
+        activations_limit(machine_memory()),
     )
+    dtype = block_dtype(config.mixed_precision)
+    set_compute_policy(model, ComputePolicy(dtype, checkpoints))
     return model
 
 

@@ -22,6 +22,8 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.task import Task
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import (
     Dense,
@@ -30,7 +32,6 @@ from electra_tf.modeling.layers import (
     dropout,
     gelu,
 )
-from electra_tf.modeling.transformer import Embeddings, Encoder, EncoderOutput
 
 Tensors = Mapping[str, tf.Tensor]
 # What dropout draws from, in training; else None.

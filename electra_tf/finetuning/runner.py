@@ -43,15 +43,23 @@ from electra_tf.finetuning.trial import (
     Trial,
     write_test_outputs,
 )
-from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import (
     CONFIG_FILE,
     best_or_newest,
     read_config,
 )
+from electra_tf.training.devices import create_strategy
 from electra_tf.training.loop import TrainingInterruptedError
 from electra_tf.training.run import PreemptionHandler, print_start, remove_run
 from electra_tf.training.summaries import Console
+from electra_tf.training.threads import set_threads
+from electra_tf.training.workers import (
+    current_worker,
+    in_turn,
+    refuse_differences,
+    reports_lost_workers,
+    wait_for_workers,
+)
 
 # Origin of an `init_checkpoint` that is a trial's own model.
 _FOUND = "trained"
@@ -68,9 +76,9 @@ def run(
     Differs: seeded, continues, never deletes without `overwrite`, statistics.
     """
     config.check_mode()
-    strategies.use_threads(config)  # Before TensorFlow starts.
-    strategy = strategies.from_config(config)
-    with strategies.lost_workers_told(strategy):
+    set_threads(config)  # Before TensorFlow starts.
+    strategy = create_strategy(config)
+    with reports_lost_workers(strategy):
         prepared = _Run(config, strategy, console or Console(), tasks)
         reports = {task.name: task.row_report for task in prepared.tasks}
         with bad_rows_in_errors(reports):
@@ -89,7 +97,7 @@ class _Run:
     ) -> None:
         self._console = console
         self._strategy = strategy
-        self._is_chief = strategies.worker_of(strategy)[0] == 0
+        self._is_chief = current_worker(strategy).is_chief
         self._by_majority = _by_majority(config)
         if self._by_majority:  # There are no models to look for.
             trials = max(config.num_trials, 1)
@@ -121,14 +129,14 @@ class _Run:
         config = self._config
         if config.do_train and not (config.overwrite or self._by_majority):
             _refuse_models_of_others(config)
-        with strategies.in_turn(self._strategy):
+        with in_turn(self._strategy):
             asked = config.do_eval or (config.do_train and config.overwrite)
             records = self._files.earlier_trials() if asked else []
             done = {record.trial for record in records}
             facts = {"finished trials": sorted(done)}
-            if strategies.worker_of(self._strategy)[1] > 1:
+            if current_worker(self._strategy).count > 1:
                 facts |= self._preprocessor.facts()
-        strategies.refuse_differences(self._strategy, config, facts)
+        refuse_differences(self._strategy, config, facts)
         numbers, interrupted = range(1, config.num_trials + 1), None
         if config.num_trials < 0:
             numbers = itertools.count(1)
@@ -153,7 +161,7 @@ class _Run:
                         self._files.write(records)
                 last = trial == config.num_trials
                 deletes = config.do_train and not config.keep_all_models
-                strategies.gathered(self._strategy, 0)  # All are through.
+                wait_for_workers(self._strategy)  # All are through.
                 if deletes and self._is_chief and not last:
                     path = f"{config.model_dir}_{trial}"
                     if remove_run(path, **Trial.own_files):

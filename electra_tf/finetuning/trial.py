@@ -33,11 +33,11 @@ from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.metrics.statistics import from_json, main_metric
 from electra_tf.text.tokenization import refuse_other_vocab
-from electra_tf.training import checkpointing
+from electra_tf.training import checkpointing, workers
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.run import Run
-from electra_tf.training.strategy import cores, gathered, in_turn, worker_of
 from electra_tf.training.summaries import Console, Panel
+from electra_tf.training.threads import count_cores
 
 EXAMPLES = "examples"
 # A trained model stays what it is when these change.
@@ -99,7 +99,7 @@ class Evaluator:
             strategy=strategy,
             should_stop=should_stop,
             jit_compile=config.jit_compile,
-            cores=cores(config, strategy),
+            cores=count_cores(config, strategy),
         )
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
@@ -152,14 +152,14 @@ class Evaluator:
         """Reads a split, once."""
         key = f"{task.name}/{split}"
         if key not in self._batches:
-            with in_turn(self._strategy):
+            with workers.in_turn(self._strategy):
                 found, _ = self._preprocessor.prepare_predict([task], split)
             self._batches[key] = found
         return self._batches[key]
 
     def write(self, path: str, content: str | bytes) -> None:
         """Writes a file, as the only one of several workers."""
-        if worker_of(self._strategy)[0] == 0:
+        if workers.current_worker(self._strategy).is_chief:
             write_atomically(path, content)
 
 
@@ -342,7 +342,7 @@ class Trial(Run):
         """Trains the model to evaluate; False where it was asked to stop."""
         if "interrupted" in self.train():
             return False
-        gathered(self.strategy, 0)  # The chief has written it.
+        workers.wait_for_workers(self.strategy)  # The chief has written it.
         if self.best and (path := formats.find_best_checkpoint(self.directory)):
             checkpointing.restore_model(path, self.model, self.step)
             self.console.line(
@@ -368,7 +368,7 @@ class Trial(Run):
         figures = [task.get_scorer().metric_names for task in evaluated]
         if figures and all(figures):
             self._check_keep_best(self._named(figures))
-        with in_turn(self.strategy):
+        with workers.in_turn(self.strategy):
             batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
@@ -522,7 +522,7 @@ class Trial(Run):
 
         return TrainLoop(
             micro_batches=config.gradient_accumulation_steps,
-            cores=cores(config, self.strategy),
+            cores=count_cores(config, self.strategy),
             jit_compile=config.jit_compile,
             loss_scale=self.loss_scale,
             element_spec=self.iterator.element_spec,
@@ -580,7 +580,9 @@ class Trial(Run):
         config, rows = self.config, self.eval_log.rows
         patience = config.early_stopping_patience
         over = patience_is_over(rows, patience, self._wanted())
-        return bool(gathered(self.strategy, over)[0])  # as the chief's log says
+        return bool(
+            workers.gather(self.strategy, over)[0]
+        )  # as the chief's log says
 
     def panels(self) -> tuple[Panel, ...]:
         rows = self.eval_log.rows

@@ -8,15 +8,14 @@ program itself is what was measured on a CPU. Measured peaks lie within a factor
 of 1.5 of the sum, mostly within 1.12: docs/studies.md.
 """
 
-import contextlib
 import dataclasses
-import os
-import pathlib
+import math
 from typing import Any
 
 from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import Positions
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.plan import machine
 from electra_tf.plan.counts import (
     generator_networks,
     networks,
@@ -29,17 +28,14 @@ _HALF = 0.5  # Of what is kept in half precision.
 _PROGRAM = 700 * MIB  # Python, TensorFlow, the other libraries.
 _PROGRAM_PER_BLOCK = 19 * MIB  # The graph of a step, being optimized, too.
 
-# Of a machine's memory, what an estimate may take before blocks are computed
-# again: it may be too low, and other programs need theirs.
+# The share of a machine's memory that an estimate may take before activation
+# checkpointing starts: the estimate may be too low, and other programs need
+# memory, too.
 _SHARE_TO_KEEP = 0.75
 
 # Of the weights' size, what lives while they are updated (clipped gradients,
 # next moments, direction): two variables are updated at a time.
 _UPDATE_COPIES = 0.5
-
-# Beyond so many cores it was not measured what it brings that each computes
-# rows of a batch.
-_MOST_CORES = 4
 
 # Tensors of a block by kind of size: [B, L, H], [B, L, intermediate],
 # [B, A, L, L].
@@ -116,9 +112,15 @@ def finetuning_memory(
     return _estimate(config, [sizes], parameters, needed)
 
 
-def keeps_too_much(estimate: MemoryEstimate, machine: int | None) -> bool:
-    """Whether to compute activations again; an unknown machine is enough."""
-    return machine is not None and estimate.total > _SHARE_TO_KEEP * machine
+def activations_limit(machine_bytes: int | None) -> float:
+    """Return the memory up to which training keeps all activations, in bytes.
+
+    An estimate above it calls for activation checkpointing. A machine whose
+    memory is unknown (None) counts as large enough.
+    """
+    if machine_bytes is None:
+        return math.inf
+    return _SHARE_TO_KEEP * machine_bytes
 
 
 def checkpoint_bytes(config: Any) -> int:
@@ -139,7 +141,7 @@ def _estimate(
 ) -> MemoryEstimate:
     """The estimate of a model whose activations are so many numbers."""
     weights = _FLOAT * parameters
-    cores = cores_taking_rows(config)
+    cores = machine.configured_cores(config)
     sums = cores + (cores > 1 or config.gradient_accumulation_steps > 1)
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
     return MemoryEstimate(
@@ -177,78 +179,3 @@ def _numbers_of(
         kept += sizes.num_hidden_layers * block
         work = max(work, at_work)
     return kept, work
-
-
-# How much memory the machine has for a process, and has free.
-
-_CGROUPS = "/sys/fs/cgroup"
-_STATUS = "/proc/self/status"
-_OWN_CGROUPS = "/proc/self/cgroup"
-
-
-def machine_memory() -> int | None:
-    """Bytes of this machine, or of the container that it is, where known."""
-    try:
-        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
-    for path in _limit_files():  # Some are not there, or say "max".
-        with contextlib.suppress(OSError, ValueError), open(path) as file:
-            whole = min(whole, int(file.read()))
-    return whole
-
-
-def machine_cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def cores_taking_rows(config: Any) -> int:
-    """How many cores of this machine compute rows of a batch each.
-
-    On a machine without accelerators, where the threads of an operation are
-    left to us and training batches can be shared: see
-    `training.strategy.use_threads`.
-    """
-    if (
-        {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
-        or config.threads
-        or config.jit_compile
-        or config.use_tpu
-        or config.distribution_strategy not in ("auto", "one_device")
-    ):
-        return 1
-    cores = machine_cores()
-    shared = _batch_at_once(config, None) % cores == 0
-    return cores if cores <= _MOST_CORES and shared else 1
-
-
-def peak_memory() -> int | None:
-    """Bytes that this process has held at most, where the system tells."""
-    try:
-        with open(_STATUS, encoding="ascii") as file:
-            found = dict(line.split(":", 1) for line in file)
-        return int(found["VmHWM"].split()[0]) << 10
-    except (OSError, KeyError):
-        return None
-
-
-def _limit_files() -> list[str]:
-    """Files of limits, cgroups v1 and v2: of the own groups and those above."""
-    v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
-    groups = dict.fromkeys((v2, v1), pathlib.PurePosixPath("/"))
-    with contextlib.suppress(OSError, ValueError), open(_OWN_CGROUPS) as file:
-        for line in file:
-            _, kinds, path = line.rstrip("\n").split(":", 2)
-            group = pathlib.PurePosixPath(path)
-            if not kinds:
-                groups[v2] = group
-            elif "memory" in kinds.split(","):
-                groups[v1] = group
-    return [
-        os.path.join(_CGROUPS, folder, str(level).lstrip("/"), name)
-        for (folder, name), group in groups.items()
-        for level in (group, *group.parents)
-    ]

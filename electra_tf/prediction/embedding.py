@@ -21,7 +21,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.data.example_writer import FEATURE_NAMES
 from electra_tf.finetuning.model import mean_over_tokens
-from electra_tf.modeling.transformer import Encoder
+from electra_tf.modeling.encoder import Encoder
 from electra_tf.prediction import batch_runner
 from electra_tf.prediction.loading import encoder_of, load
 from electra_tf.text import tokenization

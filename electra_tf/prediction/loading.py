@@ -29,7 +29,7 @@ from electra_tf.finetuning.described import (
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import TASK_FILE, Task
-from electra_tf.modeling.transformer import Encoder
+from electra_tf.modeling.encoder import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
 from electra_tf.text.casing import resolve_casing

@@ -9,18 +9,23 @@ from typing import Any
 import tensorflow as tf
 
 from configure.generator import GeneratorKind
-from electra_tf.modeling.transformer import ComputePolicy, set_compute_policy
+from electra_tf.modeling.activation_checkpointing import needs_checkpointing
+from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
+from electra_tf.modeling.precision import LossScale, block_dtype
 from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
     WarmupPolynomialDecay,
     make_optimizer,
     variable_name,
 )
-from electra_tf.plan.memory import pretraining_memory
+from electra_tf.plan.machine import machine_memory
+from electra_tf.plan.memory import activations_limit, pretraining_memory
 from electra_tf.pretraining import schedules, unigram
 from electra_tf.pretraining.model import PretrainingModel, step_values
-from electra_tf.training import strategy as strategies
-from electra_tf.training.loop import LossScale, TrainLoop
+from electra_tf.training.loop import TrainLoop
+from electra_tf.training.replicas import rows_per_machine
+from electra_tf.training.threads import count_cores
+from electra_tf.training.workers import ALONE, Worker
 
 __all__ = ["build_model", "build_optimizer", "build_train_loop", "step_values"]
 
@@ -43,11 +48,14 @@ def prepare_model(config: Any, model: PretrainingModel) -> None:
     if mixes or model.kind is GeneratorKind.UNIGRAM:
         rows = model.encoder_config.vocab_size
         model.token_counts = unigram.run_token_counts(config, model.vocab, rows)
-    rows = strategies.rows_of_a_machine(config.train_batch_size)
-    kept = pretraining_memory(config, rows)
-    set_compute_policy(
-        model, ComputePolicy.of(config, strategies.uses_remat(config, kept))
+    rows = rows_per_machine(config.train_batch_size)
+    checkpoints = config.do_train and needs_checkpointing(
+        config.recompute_grad,
+        pretraining_memory(config, rows).total,
+        activations_limit(machine_memory()),
     )
+    dtype = block_dtype(config.mixed_precision)
+    set_compute_policy(model, ComputePolicy(dtype, checkpoints))
 
 
 def build_optimizer(
@@ -121,7 +129,7 @@ def build_train_loop(
     strategy: tf.distribute.Strategy,
     loss_scale: LossScale | None = None,
     should_stop: Callable[[], bool] = lambda: False,
-    worker: tuple[int, int] = (0, 1),
+    worker: Worker = ALONE,
 ) -> TrainLoop | schedules.TwoStageLoop:
     """Returns the loop that updates a model, one batch a step."""
     make = functools.partial(
@@ -133,7 +141,7 @@ def build_train_loop(
         step_values=step_values,
         should_stop=should_stop,
         micro_batches=config.gradient_accumulation_steps,
-        cores=strategies.cores(config, strategy),
+        cores=count_cores(config, strategy),
         scheduled=model.scheduled,
         prepare=model.prepare_rows,
         jit_compile=config.jit_compile,

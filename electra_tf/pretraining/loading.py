@@ -29,7 +29,7 @@ from electra_tf.checkpoints.weights import (
     variables_by_name,
 )
 from electra_tf.files import filesystem
-from electra_tf.modeling.transformer import DisentangledEmbeddings
+from electra_tf.modeling.embeddings import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab

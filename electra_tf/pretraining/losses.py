@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from electra_tf.training.strategy import sum_over_replicas
+from electra_tf.training.replicas import sum_over_replicas
 
 
 def global_sum(weights: tf.Tensor) -> tf.Tensor:

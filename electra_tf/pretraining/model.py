@@ -16,17 +16,13 @@ from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
 from electra_tf.checkpoints.contents import CORRECTION_HEAD
 from electra_tf.checkpoints.weights import ModelWeights
+from electra_tf.modeling.embeddings import DisentangledEmbeddings, Embeddings
+from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.layers import Dense, SeedStream, inference
-from electra_tf.modeling.transformer import (
-    DiscriminatorHead,
-    DisentangledEmbeddings,
-    Embeddings,
-    Encoder,
-    EncoderOutput,
-    MaskedLMHead,
-    TwoTowerClozeTransformer,
-)
+from electra_tf.modeling.precision import LossScale
+from electra_tf.modeling.two_towers import TwoTowerClozeTransformer
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.plan.counts import check_equal_sizes
 from electra_tf.pretraining import (
@@ -39,8 +35,13 @@ from electra_tf.pretraining import (
 )
 from electra_tf.pretraining.keras_inputs import INPUTS, Features
 from electra_tf.text.tokenization import check_vocab, require_wordpiece
-from electra_tf.training import strategy as strategies
-from electra_tf.training.loop import TOKENS, LossScale, draws_seed
+from electra_tf.training.loop import TOKENS, draws_seed
+from electra_tf.training.replicas import (
+    BatchRows,
+    creation_scope,
+    replica_seed,
+    sum_over_replicas,
+)
 
 Outputs = dict[str, tf.Tensor]
 
@@ -203,7 +204,7 @@ class PretrainingModel(tf_keras.Model):
         seed: tf.Tensor | None = None,
         weight_totals: Mapping[str, tf.Tensor] | None = None,
         stage: int | None = None,
-        batch_rows: strategies.BatchRows | None = None,
+        batch_rows: BatchRows | None = None,
         unigram_share: tf.Tensor | None = None,
     ) -> Outputs:
         """Runs the whole of Figure 2 on a batch.
@@ -268,10 +269,10 @@ class PretrainingModel(tf_keras.Model):
                     masked_inputs["masked_lm_ids"],
                     unigram_share,
                 )
-                rows = batch_rows or strategies.BatchRows(seed, None, None)
+                rows = batch_rows or BatchRows(seed, None, None)
                 sampled_token_ids = masking.sample_from_softmax(
                     logits,
-                    rows.drawn(_sampling_noise, masked_inputs["masked_lm_ids"]),
+                    rows.draw(_sampling_noise, masked_inputs["masked_lm_ids"]),
                 )
             sampled = tf.convert_to_tensor(sampled_token_ids)
             outputs |= objectives.learn_from_replacements(
@@ -307,7 +308,7 @@ class PretrainingModel(tf_keras.Model):
         }
 
     def prepare_rows(
-        self, features: Features, batch: strategies.BatchRows
+        self, features: Features, batch: BatchRows
     ) -> tuple[dict[str, Features], dict[str, Features]]:
         """Draws masks and adds up weights before a batch is cut up."""
 
@@ -316,7 +317,7 @@ class PretrainingModel(tf_keras.Model):
                 rows, self.special, self.masking_rule, SeedStream(seed)
             )
 
-        masked = batch.drawn(mask, {name: features[name] for name in INPUTS})
+        masked = batch.draw(mask, {name: features[name] for name in INPUTS})
         totals = self.weight_totals(features, masked)
         return {"masked_inputs": masked}, {"weight_totals": totals}
 
@@ -436,7 +437,7 @@ class PretrainingModel(tf_keras.Model):
             )
         strategy = self.distribute_strategy
         build.prepare_model(self.config, self)
-        with strategies.creation_scope(strategy):
+        with creation_scope(strategy):
             super().compile(**settings)
             self.optimizer = optimizer or build.build_optimizer(
                 self.config, self
@@ -507,14 +508,14 @@ class PretrainingModel(tf_keras.Model):
         """Evaluates a batch; on one device, with a run's evaluation's draws."""
         features = keras_inputs.features_of(data)
         seed = draws_seed(self.config.seed, -1 - self._test_counter)
-        seed = strategies.replica_seed(seed)
+        seed = replica_seed(seed)
         with inference():
             outputs = self.compute(features, seed=seed)
         values = {
             "total_loss": outputs["total_loss"],
             **step_values(features, outputs),
         }
-        summed = strategies.sum_over_replicas(list(values.values()))
+        summed = sum_over_replicas(list(values.values()))
         return self._add_means(dict(zip(values, summed, strict=True)))
 
     def _add_means(self, values: Outputs) -> Outputs:

@@ -66,15 +66,22 @@ from electra_tf.text.tokenization import (
     refuse_other_vocab,
 )
 from electra_tf.training import checkpointing
-from electra_tf.training import strategy as strategies
+from electra_tf.training.devices import create_strategy
 from electra_tf.training.loop import (
     TOKENS,
     EvalLoop,
     StepMetrics,
     TrainLoop,
 )
+from electra_tf.training.replicas import worker_rows
 from electra_tf.training.run import PreemptionHandler, Run, print_start
 from electra_tf.training.summaries import Console, Panel, Progress
+from electra_tf.training.threads import count_cores, set_threads
+from electra_tf.training.workers import (
+    current_worker,
+    refuse_differences,
+    reports_lost_workers,
+)
 
 # No BERT holds these, or of these sizes.
 _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
@@ -98,23 +105,23 @@ def run(
             skip |= pair if any(map(config.is_stated, pair)) else set()
         config = config.with_settings_of(before, skip)
     config = with_vocab_casing(config)
-    strategies.use_threads(config)  # Before TensorFlow starts.
+    set_threads(config)  # Before TensorFlow starts.
     console = console or Console()
     _check_vocabulary(config)
     check_records(config, training=config.do_train)
     if config.do_train and config.eval_every_n_steps:
         check_records(config, training=False)
-    strategy = strategies.from_config(config)
+    strategy = create_strategy(config)
     preemption = PreemptionHandler(config.preemption_seconds)
-    with strategies.lost_workers_told(strategy):
-        if strategies.worker_of(strategy)[1] > 1:
+    with reports_lost_workers(strategy):
+        if current_worker(strategy).count > 1:
             facts = file_facts(config, {n: getattr(config, n) for n in DATA})
             if config.exam:
                 facts["exam"] = Exam.read(config.exam).digest
             if config.do_train:  # A checkpoint's position holds the paths.
                 read = data_facts(config.as_dict())
                 facts |= {f"path of {n}": read.get(n) for n in DATA_PATHS}
-            strategies.refuse_differences(strategy, config, facts)
+            refuse_differences(strategy, config, facts)
         print_start(console, config, strategy)
         if config.do_eval:
             path = _newest_checkpoint(config)
@@ -177,7 +184,7 @@ class PretrainingRun(Run):
         read = text_hparam(config, training=True) or DATA_PATHS[0]
         facts[f"files of {read}"] = told_files(getattr(config, read))
         self.data_facts = checkpointing.DataFacts(facts)
-        worker = strategies.worker_of(self.strategy)
+        worker = current_worker(self.strategy)
         batches = build_dataset(
             config, config.train_batch_size, training=True, worker=worker
         )
@@ -292,14 +299,14 @@ class PretrainingRun(Run):
             self.config,
             self.model,
             self.optimizer,
-            strategies.worker_rows(
+            worker_rows(
                 self.iterator, self.strategy, self.config.train_batch_size
             ),
             self.step,
             self.strategy,
             loss_scale=self.loss_scale,
             should_stop=self.stop_requested,
-            worker=strategies.worker_of(self.strategy),
+            worker=current_worker(self.strategy),
         )
 
     def losses(self, taken: StepMetrics) -> dict[str, float]:
@@ -343,7 +350,7 @@ class PretrainingRun(Run):
                 prepare=self.model.prepare_rows,
                 should_stop=self.stop_requested,
                 jit_compile=self.config.jit_compile,
-                cores=strategies.cores(self.config, self.strategy),
+                cores=count_cores(self.config, self.strategy),
             )
             for stage in (None, schedules.GENERATOR, schedules.DISCRIMINATOR)
         }

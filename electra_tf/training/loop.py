@@ -4,12 +4,11 @@
 
 import contextlib
 import dataclasses
-import functools
 import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ import tensorflow as tf
 from configure.errors import UserError
 from electra_tf.files.atomic import write_atomically
 from electra_tf.modeling.layers import inference
-from electra_tf.training import strategy as strategies
+from electra_tf.modeling.precision import SKIPPED, LossScale
+from electra_tf.training import replicas
 from electra_tf.training.micro_batches import (
     Features,
     Gradients,
@@ -28,6 +28,7 @@ from electra_tf.training.micro_batches import (
     sum_over_micro_batches,
     undivided,
 )
+from electra_tf.training.workers import ALONE, Worker
 
 
 class StepMetrics(tf.train.experimental.PythonState):
@@ -70,69 +71,6 @@ class StepMetrics(tf.train.experimental.PythonState):
 
     def deserialize(self, string_value: str | bytes) -> None:
         vars(self).update(json.loads(string_value))
-
-
-# Names of the values that are logged with it.
-SCALE, SKIPPED, SKIPPED_IN_ALL = "loss_scale", "skipped", "skipped_updates"
-
-
-class LossScale(tf.Module):
-    """A factor of the loss that keeps float16 gradients from vanishing.
-
-    It follows the gradients, in powers of two, which change no digit of them.
-
-    Source: Micikevicius et al., Mixed Precision Training (2018), section 3.2.
-    """
-
-    def __init__(
-        self, initial: float = 2.0**15, growth_steps: int = 2000
-    ) -> None:
-        super().__init__(name="loss_scale")
-        self._growth_steps = growth_steps
-        variable = functools.partial(tf.Variable, trainable=False)
-        self.scale = variable(initial, dtype=tf.float32)
-        self.good_steps = variable(0, dtype=tf.int64)  # Since the last change.
-        self.skipped_updates = variable(0, dtype=tf.int64)
-
-    @classmethod
-    def of(cls, mixed_precision: str) -> "LossScale | None":
-        """What a precision needs: a scale for "fp16", else None."""
-        return cls() if mixed_precision == "fp16" else None
-
-    def unscaled(self, gradients: Sequence[Any]) -> list[Any]:
-        """Divides gradients of a scaled loss; None stays None."""
-        inverse = 1.0 / self.scale
-        return [
-            None if gradient is None else tf.math.scalar_mul(inverse, gradient)
-            for gradient in gradients
-        ]
-
-    def update(self, grad_norm: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Adapts the factor after an update; returns what to log of it.
-
-        Where `grad_norm` is not finite the update has changed no weight. It is
-        logged as 0 then, but as it is where the factor cannot fall any more
-        and the trouble must be another.
-        """
-        finite = tf.math.is_finite(grad_norm)
-        scale = self.scale.read_value()
-        excused = ~finite & (scale > 1.0)
-        good = tf.where(finite, self.good_steps + 1, 0)
-        grows = good >= self._growth_steps
-        grown = tf.where(grows, scale * 2.0, scale)
-        # A factor that overflows itself would never come down again.
-        grown = tf.where(tf.math.is_finite(grown), grown, scale)
-        fallen = tf.maximum(scale / 2.0, 1.0)
-        self.scale.assign(tf.where(finite, grown, fallen))
-        self.good_steps.assign(tf.where(grows, tf.zeros_like(good), good))
-        skipped = self.skipped_updates + tf.cast(~finite, tf.int64)
-        self.skipped_updates.assign(skipped)
-        return {
-            "grad_norm": tf.where(excused, 0.0, grad_norm),
-            SCALE: scale,
-            SKIPPED: tf.cast(~finite, tf.float32),
-            SKIPPED_IN_ALL: tf.cast(skipped, tf.float32),
-        }
 
 
 # Name of the step value that counts tokens without padding, for the rate.
@@ -194,7 +132,7 @@ class TrainLoop:
     # Types of a batch whose length varies, so that one graph serves all.
     element_spec: Any = None
     # w and n where `iterator` gives worker w every n-th row; else all rows.
-    worker: tuple[int, int] = (0, 1)
+    worker: Worker = ALONE
 
     def __post_init__(self) -> None:
         self._names: list[str] = []
@@ -240,7 +178,7 @@ class TrainLoop:
         return self.strategy.experimental_local_results(values)[0]
 
     def _replica_step(self, features: Features) -> tf.Tensor:
-        rows = strategies.replica_rows(features, self.worker)
+        rows = replicas.replica_rows(features, self.worker)
         logged = self.update(rows)
         self._names = list(logged)
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
@@ -252,14 +190,14 @@ class TrainLoop:
         """
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
-        batch = strategies.batch_rows(rows, seed, self.worker)
+        batch = replicas.batch_rows(rows, seed, self.worker)
         scheduled = self.scheduled(step)
         gradients, values = self._gradients(rows, batch, scheduled)
-        gradients = strategies.sum_over_replicas(gradients)
+        gradients = replicas.sum_over_replicas(gradients)
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscaled(gradients)
         update = self.optimizer.update(gradients, step - self.first_step)
-        summed = strategies.sum_over_replicas(list(values.values()))
+        summed = replicas.sum_over_replicas(list(values.values()))
         logged = dict(zip(values, summed, strict=True)) | scheduled | update
         if self.loss_scale is not None:
             scaled = self.loss_scale.update(update["grad_norm"])
@@ -273,7 +211,7 @@ class TrainLoop:
         return logged
 
     def _gradients(
-        self, rows: Features, batch: strategies.BatchRows, scheduled: Values
+        self, rows: Features, batch: replicas.BatchRows, scheduled: Values
     ) -> tuple[Gradients, Values]:
         """Gradients of a replica's rows, and the scalars to log of them."""
         at_once = 1
@@ -386,10 +324,10 @@ class EvalLoop:
         seed = draws_seed(self.seed, -1 - index)
         rows = _rows(features)
         # A last batch that the replicas cannot share is run whole by each.
-        batch = strategies.BatchRows(seed, tf.range(rows), rows)
+        batch = replicas.BatchRows(seed, tf.range(rows), rows)
         if not rows % self.strategy.num_replicas_in_sync:
-            features = strategies.replica_rows(features)
-            batch = strategies.batch_rows(features, seed)
+            features = replicas.replica_rows(features)
+            batch = replicas.batch_rows(features, seed)
 
         def outputs_of(rows: Features, arguments: dict[str, Any]):
             with inference():

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.training import strategy as strategies
+from electra_tf.training.replicas import BatchRows, replica_seed
 
 Features = dict[str, tf.Tensor]
 Gradients = list[Any]  # Tensors, IndexedSlices or None.
@@ -16,17 +16,15 @@ Values = dict[str, tf.Tensor]
 # What draws for rows as for their whole batch: (features, rows) -> further
 # arguments of `Compute`, which takes `batch_rows`, too, that all micro-batches
 # have in common: by row (tensors [B, ...]), and as they are.
-Prepare = Callable[
-    [Features, strategies.BatchRows], tuple[dict[str, Any], dict[str, Any]]
-]
+Prepare = Callable[[Features, BatchRows], tuple[dict[str, Any], dict[str, Any]]]
 
 
 def undivided(
-    prepare: Prepare | None, rows: Features, batch: strategies.BatchRows
+    prepare: Prepare | None, rows: Features, batch: BatchRows
 ) -> dict[str, Any]:
     """What `compute` is told beyond a replica's rows."""
-    arguments = {"seed": strategies.replica_seed(batch.seed)}
-    if prepare and batch.places is not None:
+    arguments = {"seed": replica_seed(batch.seed)}
+    if prepare and batch.indices is not None:
         by_row, whole = prepare(rows, batch)
         arguments |= by_row | whole | {"batch_rows": batch}
     return arguments
@@ -35,7 +33,7 @@ def undivided(
 def divided(
     prepare: Prepare | None,
     rows: Features,
-    batch: strategies.BatchRows,
+    batch: BatchRows,
     count: int,
 ) -> Callable[[tf.Tensor], tuple[Features, dict[str, Any]]]:
     """What gives, by its index, one of `count` micro-batches to `compute`.
@@ -43,7 +41,7 @@ def divided(
     Its rows and further arguments. What is drawn or added up over a whole batch
     is so before.
     """
-    seed = strategies.replica_seed(batch.seed)
+    seed = replica_seed(batch.seed)
     by_row, whole = prepare(rows, batch) if prepare else ({}, {})
     tensors = {"rows": rows, "by_row": by_row}
 

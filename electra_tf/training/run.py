@@ -20,19 +20,17 @@ from electra_tf import __version__
 from electra_tf.checkpoints import formats
 from electra_tf.files.digests import DIGESTS_FILE
 from electra_tf.files.locks import LOCK_FILE, folder_lock
+from electra_tf.modeling.precision import SCALE, SKIPPED_IN_ALL, LossScale
 from electra_tf.training import checkpointing, summaries
-from electra_tf.training import strategy as strategies
 from electra_tf.training.checkpointing import (
     BestCheckpoint,
     Checkpoints,
     DataFacts,
 )
+from electra_tf.training.devices import describe_devices
 from electra_tf.training.loop import (
     MAX_CHUNK_STEPS,
-    SCALE,
-    SKIPPED_IN_ALL,
     TOKENS,
-    LossScale,
     NonFiniteLossError,
     StepMetrics,
     TrainingInterruptedError,
@@ -40,7 +38,14 @@ from electra_tf.training.loop import (
     stop_on_non_finite,
 )
 from electra_tf.training.preemption import PreemptionHandler
+from electra_tf.training.replicas import creation_scope
 from electra_tf.training.summaries import Console, Panel, Progress
+from electra_tf.training.threads import count_cores
+from electra_tf.training.workers import (
+    current_worker,
+    gather,
+    wait_for_workers,
+)
 
 MAX_REWINDS = 3  # to one checkpoint
 REWINDS = "rewinds.jsonl"
@@ -130,7 +135,7 @@ class Run:
         self.console, self.preemption = console, preemption
         self.directory = config.model_dir
         # The one that writes the logs and the kept checkpoints.
-        self.is_chief = strategies.worker_of(strategy)[0] == 0
+        self.is_chief = current_worker(strategy).is_chief
         # Workers other than the chief keep their copies out of its way.
         self.output = self.directory
         if not self.is_chief:
@@ -139,7 +144,7 @@ class Run:
             self.output = os.path.join(self.directory, name)
         self.stopped_early = False  # An evaluation may set it.
         self.data_facts: DataFacts | None = None  # known where it trains
-        with strategies.creation_scope(strategy):
+        with creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
 
@@ -185,7 +190,7 @@ class Run:
         self.open_logs()
         # Waits until all workers have read the directory; none may differ.
         step = self.global_step
-        first = strategies.gathered(self.strategy, step)[0]
+        first = gather(self.strategy, step)[0]
         if step != first:
             raise UserError(
                 f"this worker would start at step {step:,}, the first one at"
@@ -195,7 +200,7 @@ class Run:
         # The run may have stopped before an evaluation was through.
         rows = [row for row in self.eval_log.rows if row["step"] == step]
         due = self.schedule.evaluates_at(step) and not rows
-        due = bool(strategies.gathered(self.strategy, due)[0])
+        due = bool(gather(self.strategy, due)[0])
         metric = self.config.keep_best
         row = rows[-1] if rows else {}
         # Where a kill came between; a first stage has nothing to keep.
@@ -231,7 +236,7 @@ class Run:
     def stop_requested(self) -> bool:
         """Whether a signal asks any worker to stop; all ask at once."""
         requested = self.preemption.requested()
-        return bool(strategies.gathered(self.strategy, requested).any())
+        return bool(gather(self.strategy, requested).any())
 
     def _stop_signal(self) -> int:
         # Another worker may have got it.
@@ -262,7 +267,7 @@ class Run:
                     with folder_lock(path):
                         if remove_run(path, **self.own_files):
                             self.console.line(f"--overwrite: deleted {path}")
-                strategies.gathered(self.strategy, 0)  # Only now others look.
+                wait_for_workers(self.strategy)  # Only now others look.
                 tf.io.gfile.makedirs(self.output)
                 if self.is_chief:
                     stack.enter_context(folder_lock(path))
@@ -298,7 +303,7 @@ class Run:
             config.iterations_per_loop,
             getattr(config, "two_stage_steps", None) or 0,
         )
-        with strategies.creation_scope(self.strategy):
+        with creation_scope(self.strategy):
             self.optimizer = self.build_optimizer()
             self.loss_scale = LossScale.of(config.mixed_precision)
         with tf.device("/cpu:0"):
@@ -499,8 +504,8 @@ def print_start(
     console.line()
     versions = f"electra_tf {__version__}, TensorFlow {tf.__version__}"
     console.line(f"{versions}, Python {platform.python_version()}")
-    at_once = strategies.cores(config, strategy)
-    for text in (*notes, strategies.describe(strategy, at_once)):
+    cores = count_cores(config, strategy)
+    for text in (*notes, describe_devices(strategy, cores)):
         console.line(text)
     for text in config.warnings():
         console.warning(text)

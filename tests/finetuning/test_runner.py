@@ -22,9 +22,10 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import find_latest, write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.finetuning.trial import changed_hparams
+from electra_tf.modeling.precision import LossScale
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.pretraining.loading import load_pretrained
-from electra_tf.training.loop import LossScale, TrainLoop
+from electra_tf.training.loop import TrainLoop
 from electra_tf.training.summaries import read_rows
 from tests.conftest import read_json, refused
 

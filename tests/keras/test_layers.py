@@ -16,7 +16,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.keras import Encoder, Tokenizer
-from electra_tf.modeling import transformer
+from electra_tf.modeling.encoder import ComputePolicy
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 from electra_tf.pretraining.loading import export_parts
@@ -165,10 +165,10 @@ def test_a_mixed_policy_is_the_projects_precision(make_encoder, dtype):
     found = encoder(BATCH)["sequence_output"]
     assert found.dtype == tf.float32
     own = encoder._encoder_of()
-    own.compute_policy = transformer.ComputePolicy(dtype)
+    own.compute_policy = ComputePolicy(dtype)
     expected = project_outputs(encoder).sequence_output
     np.testing.assert_array_equal(found, expected)
-    own.compute_policy = transformer.ComputePolicy("float32")
+    own.compute_policy = ComputePolicy("float32")
     wide = project_outputs(encoder).sequence_output
     assert 1e-5 < np.abs(found - wide).max() < 0.5
 

@@ -11,9 +11,9 @@ import tf_keras
 
 from configure.errors import UserError
 from electra_tf.keras import Encoder, Tokenizer
+from electra_tf.modeling.precision import LossScale
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training.loop import LossScale
 from tests.conftest import ROOT, marked_heavy, refused
 from tests.pretraining.conftest import SIZES, batches, make_loop
 

@@ -13,7 +13,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.keras import Encoder
 from electra_tf.pretraining import build
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training import strategy as strategies
+from electra_tf.training.replicas import creation_scope
 from tests.conftest import TINY
 
 (cpu,) = tf.config.list_physical_devices("CPU")
@@ -72,7 +72,7 @@ def pretraining(strategy, vocab_file):
         num_warmup_steps=1,
         model_hparam_overrides=SIZES,
     )
-    with strategies.creation_scope(strategy):
+    with creation_scope(strategy):
         model = build.build_model(config)
         optimizer = build.build_optimizer(config, model)
         step = tf.Variable(0, dtype=tf.int64)

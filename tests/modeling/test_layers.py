@@ -9,8 +9,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling import layers
+from electra_tf.modeling.encoder import TransformerBlock
 from electra_tf.modeling.layers import Dense, SeedStream, dropout, gelu
-from electra_tf.modeling.transformer import TransformerBlock
 from tests.modeling.conftest import randomize, small_config
 
 

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling import transformer
+from electra_tf.modeling import attention as attention_module
+from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import dropout
-from electra_tf.modeling.transformer import Embeddings, attention_bias
+from electra_tf.modeling.two_towers import TwoTowerClozeTransformer
 from tests.conftest import read_json
 from tests.modeling.conftest import randomize, small_config
 
@@ -128,7 +131,7 @@ def plain_attention(hidden, bias, weights, heads):
 @pytest.fixture(params=[4, 2], ids=["scaled_query", "scaled_scores"])
 def attention(request):
     config = small_config(num_attention_heads=request.param)
-    return randomize(transformer.SelfAttention("s/attention/self", config))
+    return randomize(SelfAttention("s/attention/self", config))
 
 
 HIDDEN = np.random.RandomState(5).randn(2, 5, 16).astype(np.float32)
@@ -180,7 +183,7 @@ def test_gradients_through_dropout_equal_autodiff_s(dtype, tolerance):
     bias, seed = attention_bias(MASK), tf.constant([3, 4])
     with tf.GradientTape() as tape:
         tape.watch(scores)
-        dropped = transformer._attention_probs(scores, bias, 0.4, seed)
+        dropped = attention_module._attention_probs(scores, bias, 0.4, seed)
     actual = tape.gradient(dropped, scores, upstream)
     # What dropout makes of ones is the mask, rescaled.
     mask = exactly(dropout(tf.ones_like(scores), 0.4, seed))
@@ -220,7 +223,7 @@ def dependence(vectors):
 def test_a_position_sees_its_direction(direction, visible):
     config = small_config()
     table = Embeddings("electra/embeddings", config, 8)
-    made = transformer.Encoder("electra", config, table, direction)
+    made = Encoder("electra", config, table, direction)
     out = randomize(made)(*one_token_changed_at_a_time())
     expected = visible(np.ones([LENGTH, LENGTH]))
     np.testing.assert_array_equal(dependence(out.sequence_output), expected)
@@ -229,7 +232,7 @@ def test_a_position_sees_its_direction(direction, visible):
 def test_two_towers_see_every_token_but_their_own():
     config = small_config()
     table = Embeddings("electra/embeddings", config, 16)
-    made = transformer.TwoTowerClozeTransformer("g", config, table, table)
+    made = TwoTowerClozeTransformer("g", config, table, table)
     context, ltr, rtl = randomize(made)(*one_token_changed_at_a_time())
     assert context.shape == [LENGTH + 1, LENGTH, 32]
     expected = np.ones([LENGTH, LENGTH]) - np.eye(LENGTH)

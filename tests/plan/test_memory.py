@@ -10,7 +10,7 @@ import pytest
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.extras import memory_curve
-from electra_tf.plan import memory
+from electra_tf.plan import machine
 from electra_tf.plan.counts import pretraining_parameters
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
 from tests.conftest import marked_heavy, read_json, refused
@@ -111,9 +111,9 @@ def test_limits_of_groups_count(monkeypatch, tmp_path, own, path, limit, found):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{value}\n")
     (tmp_path / "own").write_text(own)
-    monkeypatch.setattr(memory, "_CGROUPS", str(tmp_path / "tree"))
-    monkeypatch.setattr(memory, "_OWN_CGROUPS", str(tmp_path / "own"))
-    assert memory.machine_memory() == found
+    monkeypatch.setattr(machine, "_CGROUPS", str(tmp_path / "tree"))
+    monkeypatch.setattr(machine, "_OWN_CGROUPS", str(tmp_path / "own"))
+    assert machine.machine_memory() == found
 
 
 GIB = 1 << 30

@@ -389,7 +389,7 @@ def test_half_precision_and_xla_train_with_all_of_it(
 
 @pytest.mark.slow
 def test_an_overflow_skips_both_networks(data_dir, tiny_config):
-    from electra_tf.training.loop import LossScale
+    from electra_tf.modeling.precision import LossScale
 
     config = tiny_config(data_dir=data_dir, mixed_precision="fp16", **ALL_ON)
     scale = LossScale(initial=2.0**120)

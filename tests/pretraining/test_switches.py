@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.plan import memory
+from electra_tf.modeling.precision import LossScale
+from electra_tf.plan import machine
 from electra_tf.pretraining import masking
 from electra_tf.pretraining.build import build_model
-from electra_tf.training.loop import LossScale
 from tests.conftest import marked_heavy
 from tests.pretraining.conftest import SIZES, batches, make_loop
 
@@ -83,7 +83,7 @@ def test_parts_give_the_whole_step(
 ):
     def run(parts, threads=2):
         """With one thread an operation, two cores compute rows each."""
-        monkeypatch.setattr(memory, "machine_cores", lambda: 2)
+        monkeypatch.setattr(machine, "machine_cores", lambda: 2)
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
         said = "get_intra_op_parallelism_threads"

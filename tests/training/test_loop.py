@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.modeling.precision import LossScale
 from electra_tf.training import preemption as preemption_module
 from electra_tf.training.loop import (
     EvalLoop,
-    LossScale,
     NonFiniteLossError,
     TrainLoop,
 )
@@ -115,7 +115,7 @@ def test_cores_evaluate_rows_each_and_draw_as_one_does():
         return tf.random.stateless_normal(tf.shape(x), seed)
 
     def prepare(features, batch):
-        noise = batch.drawn(normal, features["x"])
+        noise = batch.draw(normal, features["x"])
         return {"noise": noise}, {"total": tf.reduce_sum(noise)}
 
     def compute(features, seed, training, noise, total, batch_rows):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Devices and workers; when activations are computed again instead of kept."""
+"""Devices, workers, threads of the CPU and rows of replicas."""
 
 import signal
 import types
@@ -11,10 +11,15 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
-from electra_tf.modeling.transformer import Encoder
-from electra_tf.plan.memory import pretraining_memory
-from electra_tf.pretraining import build
-from electra_tf.training import loop, strategy
+from electra_tf.training import loop
+from electra_tf.training.devices import (
+    check_replicas,
+    create_strategy,
+    describe_devices,
+)
+from electra_tf.training.replicas import BatchRows, rows_per_machine
+from electra_tf.training.threads import set_threads
+from electra_tf.training.workers import current_worker
 
 
 def settings(**hparams):
@@ -24,15 +29,15 @@ def settings(**hparams):
 def test_one_device_or_workers_that_can_be_found(monkeypatch):
     if tf.config.list_logical_devices("GPU"):
         pytest.skip("this machine has a GPU")
-    chosen = strategy.from_config(settings())
+    chosen = create_strategy(settings())
     assert isinstance(chosen, tf.distribute.OneDeviceStrategy)
-    assert "1 replica; devices: CPU:0" in strategy.describe(chosen)
-    assert strategy.worker_of(chosen) == (0, 1)
+    assert "1 replica; devices: CPU:0" in describe_devices(chosen)
+    assert current_worker(chosen) == (0, 1)
     with pytest.raises(UserError, match="require_gpu is true but"):
-        strategy.from_config(settings(require_gpu=True))
+        create_strategy(settings(require_gpu=True))
     monkeypatch.setenv("TF_CONFIG", "")
-    with pytest.raises(UserError, match="Set it on every"):
-        strategy.from_config(settings(distribution_strategy="multi_worker"))
+    with pytest.raises(UserError, match="Set TF_CONFIG on every"):
+        create_strategy(settings(distribution_strategy="multi_worker"))
 
 
 TWO = '{"cluster": {"worker": ["a:1", "b:1"]}'
@@ -67,7 +72,7 @@ def test_a_tf_config_that_starts_no_worker_is_refused(
 ):
     monkeypatch.setenv("TF_CONFIG", value)
     with pytest.raises(UserError, match=words):
-        strategy.from_config(settings(distribution_strategy="multi_worker"))
+        create_strategy(settings(distribution_strategy="multi_worker"))
 
 
 def test_the_chief_is_the_first_worker_unless_one_is_called_so():
@@ -78,7 +83,7 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
         resolver = distribute.cluster_resolver.SimpleClusterResolver
         task = {"task_type": kind, "task_id": index}
         made.cluster_resolver = resolver(tf.train.ClusterSpec(jobs), **task)
-        found, workers = strategy.worker_of(made)
+        found, workers = current_worker(made)
         assert workers == sum(map(len, jobs.values()))
         return found
 
@@ -95,14 +100,14 @@ def test_a_row_draws_what_it_draws_in_the_whole_batch():
     def draw(logits, seed):
         return tf.random.stateless_categorical(logits, 3, seed)
 
-    whole = strategy.BatchRows(seed, None, 8)
-    expected = whole.drawn(draw, batch)
+    whole = BatchRows(seed, None, 8)
+    expected = whole.draw(draw, batch)
     parts = [whole.micro_batch(n, 2) for n in (0, 1)]
-    odd = strategy.BatchRows(seed, tf.range(1, 8, 2), 8)
+    odd = BatchRows(seed, tf.range(1, 8, 2), 8)
     parts += [odd, odd.micro_batch(1, 2)]
     chosen = ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7])
     for rows, places in zip(parts, chosen, strict=True):
-        found = rows.drawn(draw, tf.gather(batch, places))
+        found = rows.draw(draw, tf.gather(batch, places))
         assert found.numpy().tolist() == expected.numpy()[places].tolist()
 
 
@@ -118,10 +123,10 @@ def test_what_replicas_cannot_share_is_refused(replicas, changes, message):
     several = types.SimpleNamespace(num_replicas_in_sync=replicas)
     given = {"do_train": True, "train_batch_size": 12, "jit_compile": False}
     config = types.SimpleNamespace(**given, gradient_accumulation_steps=1)
-    strategy.check_replicas(several, config)
+    check_replicas(several, config)
     vars(config).update(changes)
     with pytest.raises(UserError, match=message):
-        strategy.check_replicas(several, config)
+        check_replicas(several, config)
 
 
 # By cores and hparams: threads of an operation, parts of a batch.
@@ -137,15 +142,15 @@ CORES = [
 SETTLED = f"""
 import tensorflow as tf
 from configure.pretraining import PretrainingConfig
-from electra_tf.plan import memory
-from electra_tf.training import strategy
+from electra_tf.plan import machine
+from electra_tf.training import threads
 setting = tf.config.threading
 for number, hparams, *expected in {CORES}:
     setting.set_intra_op_parallelism_threads(0)
-    memory.machine_cores = lambda: number
+    machine.machine_cores = lambda: number
     config = PretrainingConfig.create("m", "none", **hparams)
-    strategy.use_threads(config)
-    parts = strategy.cores(config, tf.distribute.get_strategy())
+    threads.set_threads(config)
+    parts = threads.count_cores(config, tf.distribute.get_strategy())
     found = [setting.get_intra_op_parallelism_threads(), parts]
     assert found == expected, (number, hparams, found)
 """
@@ -160,21 +165,21 @@ def test_few_cores_take_rows_each(run_python, monkeypatch):
 ALONE = """
 import json, os
 from configure.pretraining import PretrainingConfig
-from electra_tf.training import strategy
+from electra_tf.training import devices, workers
 hosts = {"worker": ["127.0.0.1:1", "127.0.0.1:0"]}
 task = {"type": "worker", "index": 1}
 os.environ["TF_CONFIG"] = json.dumps({"cluster": hosts, "task": task})
-strategy.MEET_SECONDS = 10
+workers.MEET_SECONDS = 10
 kind = {"distribution_strategy": "multi_worker"}
-strategy.from_config(PretrainingConfig.create("m", "none", **kind))
+devices.create_strategy(PretrainingConfig.create("m", "none", **kind))
 """
 
 
 def test_threads_of_a_tensorflow_that_runs_already_stay():
     tf.constant(1.0) + 1.0
-    strategy.use_threads(settings())
+    set_threads(settings())
     with pytest.raises(UserError, match="threads is 3, but TensorFlow is runn"):
-        strategy.use_threads(settings(threads=3))
+        set_threads(settings(threads=3))
 
 
 @pytest.mark.slow
@@ -190,65 +195,10 @@ def test_evaluation_never_draws_what_training_draws():
     assert steps[3].numpy().tolist() == [5, 3]
 
 
-NEED = pretraining_memory(settings()).total
-GIB = 1 << 30
-
-
-@pytest.fixture
-def machine(monkeypatch):
-    """Sets the machine's memory in bytes; returns what was warned of."""
-
-    def give(memory, devices=("CPU",)):
-        warnings = []
-        found = [tf.config.PhysicalDevice(f"/{d}:0", d) for d in devices]
-
-        def warn(level, text, count, *_):
-            warnings.append(text)
-
-        monkeypatch.setattr(strategy.memory, "machine_memory", lambda: memory)
-        monkeypatch.setattr(strategy.logging, "log_first_n", warn)
-        monkeypatch.setattr(tf.config, "list_physical_devices", lambda: found)
-        return warnings
-
-    return give
-
-
-@pytest.mark.parametrize(
-    ("memory", "devices", "hparams", "expected"),
-    [
-        (16 * GIB, ("CPU",), {}, False),
-        # A quarter is left to others.
-        (round(NEED / 0.74), ("CPU",), {}, False),
-        (round(NEED / 0.76), ("CPU",), {}, True),
-        (GIB, ("CPU", "GPU"), {}, False),
-        (GIB, ("CPU",), {"recompute_grad": False}, False),
-        (1 << 50, ("CPU",), {"recompute_grad": True}, True),
-        (GIB, ("CPU",), {"do_train": False, "do_eval": True}, False),
-    ],
-)
-def test_what_does_not_fit_is_computed_again_and_said(
-    machine, memory, devices, hparams, expected
-):
-    warnings = machine(memory, devices)
-    config = settings(**hparams)
-    assert strategy.uses_remat(config, pretraining_memory(config)) is expected
-    said = ["are computed again" in text for text in warnings]
-    assert said == [True] * (expected and not hparams)
-
-
-def test_a_model_computes_again_what_does_not_fit(machine, tiny_config):
-    for memory, expected in ((1 << 20, True), (1 << 50, False)):
-        machine(memory)
-        model = build.build_model(tiny_config())
-        encoders = [m for m in model.submodules if isinstance(m, Encoder)]
-        assert len(encoders) == 2
-        assert all(e.compute_policy.remat is expected for e in encoders)
-
-
 def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
-    assert strategy.rows_of_a_machine(7) == 7
+    assert rows_per_machine(7) == 7
     with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
-        assert strategy.rows_of_a_machine(7) == 7
+        assert rows_per_machine(7) == 7
 
     class Workers(tf.distribute.MultiWorkerMirroredStrategy):
         num_replicas_in_sync = 2
@@ -257,4 +207,4 @@ def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
             pass
 
     monkeypatch.setattr(tf.distribute, "get_strategy", Workers)
-    assert strategy.rows_of_a_machine(7) == 4
+    assert rows_per_machine(7) == 4

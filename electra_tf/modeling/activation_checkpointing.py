@@ -1,0 +1,64 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Activation checkpointing: less memory for a second forward pass.
+
+Of each transformer block only the input is kept for the gradient; the backward
+pass computes the block's activations again.
+"""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+from absl import logging
+
+from electra_tf.modeling.layers import SeedStream
+
+
+def run_checkpointed(
+    block: Callable[..., tuple[tf.Tensor, tf.Tensor]],
+    hidden: tf.Tensor,
+    bias: tf.Tensor,
+    seeds: SeedStream,
+) -> tf.Tensor:
+    """Return a block's output; only `hidden` is kept for the gradient.
+
+    The second computation repeats the first one: `seeds` fixes all its draws.
+    """
+    return tf.recompute_grad(lambda x: block(x, bias, seeds)[0])(hidden)
+
+
+def needs_checkpointing(
+    recompute_grad: bool | None, needed_bytes: int, limit_bytes: float
+) -> bool:
+    """Return whether training uses activation checkpointing.
+
+    The decision depends on the machine's memory, not on the part of it that is
+    free: a run that continues on the same machine computes as before.
+
+    Args:
+      recompute_grad: the hparam, which decides unless it is None.
+      needed_bytes: estimated memory of training that keeps all activations.
+      limit_bytes: the part of the machine's memory that training may take.
+    """
+    if recompute_grad is not None:
+        return recompute_grad
+    strategy = tf.distribute.get_strategy()
+    devices = tf.config.list_physical_devices()
+    # TensorFlow does not report the memory of accelerators.
+    if isinstance(strategy, tf.distribute.TPUStrategy) or any(
+        device.device_type != "CPU" for device in devices
+    ):
+        return False
+    if needed_bytes <= limit_bytes:
+        return False
+    logging.log_first_n(
+        logging.WARNING,
+        "Keeping all activations would take about %.1f GiB, and training may"
+        " take %.1f GiB of this machine's memory: activations inside blocks are"
+        " computed again, which takes about 1.4 times as long. Set"
+        " recompute_grad to true or false to decide it yourself.",
+        1,
+        needed_bytes / 2**30,
+        limit_bytes / 2**30,
+    )
+    return True

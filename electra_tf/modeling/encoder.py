@@ -1,0 +1,176 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The transformer encoder: embeddings, then blocks of attention and dense."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from electra_tf.modeling.activation_checkpointing import run_checkpointed
+from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.layers import (
+    Dense,
+    LayerNorm,
+    ScopedLayer,
+    SeedStream,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class ComputePolicy:
+    """How an encoder computes its blocks; the weights are always float32."""
+
+    dtype: str = "float32"  # see `precision.block_dtype`
+    activation_checkpointing: bool = False  # in training
+
+
+class TransformerBlock(ScopedLayer):
+    """Self-attention and feed-forward, each added and then normalized.
+
+    Source: google-research/electra, model/modeling.py, transformer_model.
+    """
+
+    def __init__(
+        self, scope: str, config: EncoderConfig, seed: int = 0
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        hidden, inner = config.hidden_size, config.intermediate_size
+        stddev = config.initializer_range
+
+        def dense(name: str, *arguments: Any) -> Dense:
+            scoped = f"{scope}/{name}/dense"
+            return Dense(scoped, *arguments, stddev=stddev, seed=seed)
+
+        self.attention = SelfAttention(f"{scope}/attention/self", config, seed)
+        self.attention_output = dense("attention/output", hidden, hidden)
+        epsilon = config.layer_norm_eps
+        self.attention_norm = LayerNorm(
+            f"{scope}/attention/output", hidden, seed, epsilon
+        )
+        self.intermediate = dense(
+            "intermediate", hidden, inner, config.hidden_act
+        )
+        self.output_dense = dense("output", inner, hidden)
+        self.output_norm = LayerNorm(f"{scope}/output", hidden, seed, epsilon)
+
+    def call(
+        self,
+        hidden: tf.Tensor,
+        bias: tf.Tensor,
+        seeds: SeedStream | None = None,
+    ) -> tuple[tf.Tensor, tf.Tensor]:
+        """Runs the block; arguments and results as of `SelfAttention`."""
+        rate = self.config.hidden_dropout_prob
+
+        def seed(site: str) -> tf.Tensor | None:
+            return seeds.seed(site) if seeds else None
+
+        mixed, probs = self.attention(hidden, bias, seeds)
+        mixed = self.attention_output(mixed)
+        hidden = self.attention_norm(
+            mixed, hidden, rate, seed("attention_output")
+        )
+        inner = self.intermediate(hidden)  # [B, L, intermediate_size]
+        inner = self.output_dense(inner)
+        return self.output_norm(inner, hidden, rate, seed("output")), probs
+
+
+class EncoderOutput(NamedTuple):
+    """What an encoder gives for a batch.
+
+    All float32, except that `layers` and `attention_probs` have the dtype the
+    blocks compute in.
+    """
+
+    embedding_output: tf.Tensor  # [B, L, H], after the projection
+    layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
+    # One [B, A, L, L] a block; none where activation checkpointing trains.
+    attention_probs: tuple[tf.Tensor, ...]
+
+    @property
+    def sequence_output(self) -> tf.Tensor:
+        """Output of the last block, [B, L, H]."""
+        last = self.layers[-1] if self.layers else self.embedding_output
+        return tf.cast(last, tf.float32)
+
+    @property
+    def pooled_output(self) -> tf.Tensor:
+        """Vector of the first token, [B, H]; there is no pooler layer."""
+        return self.sequence_output[:, 0]
+
+    @property
+    def all_layers(self) -> tf.Tensor:
+        """All blocks' outputs stacked, [layers, B, L, H]."""
+        return tf.cast(tf.stack(self.layers, 0), tf.float32)
+
+
+class Encoder(ScopedLayer):
+    """BERT-style encoder, as generator, discriminator or tower.
+
+    `direction` is None, "ltr" or "rtl"; see `attention_bias`.
+
+    Source: google-research/electra, model/modeling.py, BertModel.
+    """
+
+    def __init__(
+        self,
+        scope: str,
+        config: EncoderConfig,
+        embeddings: Embeddings,
+        direction: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(scope, seed)
+        self.config = config
+        self.embeddings = embeddings
+        self.direction = direction
+        self.compute_policy = ComputePolicy()
+        self.embeddings_project = None
+        if embeddings.width != config.hidden_size:
+            widths = (embeddings.width, config.hidden_size)
+            self.embeddings_project = Dense(
+                f"{scope}/embeddings_project", *widths, seed=seed
+            )
+        self.blocks = [
+            TransformerBlock(f"{scope}/encoder/layer_{i}", config, seed)
+            for i in range(config.num_hidden_layers)
+        ]
+
+    def call(
+        self,
+        input_ids: tf.Tensor,
+        input_mask: tf.Tensor,
+        segment_ids: tf.Tensor,
+        seeds: SeedStream | None = None,
+    ) -> EncoderOutput:
+        """Encodes a batch, int32 [B, L] each; dropout with `seeds`."""
+        if seeds is not None:
+            seeds = seeds.child(self.scope)
+        hidden = self.embeddings(input_ids, segment_ids, seeds)
+        if self.embeddings_project is not None:
+            hidden = self.embeddings_project(hidden)  # [B, L, H]
+        embedding_output = hidden
+        bias = attention_bias(input_mask, self.direction)
+        layers, all_probs = [], []
+        hidden = tf.cast(hidden, self.compute_policy.dtype)
+        for i, block in enumerate(self.blocks):
+            inner = seeds.child(f"layer_{i}") if seeds else None
+            checkpoints = self.compute_policy.activation_checkpointing
+            if inner is not None and checkpoints:
+                hidden = run_checkpointed(block, hidden, bias, inner)
+            else:
+                hidden, probs = block(hidden, bias, inner)
+                all_probs.append(probs)
+            layers.append(hidden)
+        return EncoderOutput(embedding_output, tuple(layers), tuple(all_probs))
+
+
+def set_compute_policy(model: tf.Module, policy: ComputePolicy) -> None:
+    """Set how all encoders of a model compute their blocks."""
+    for module in model.submodules:
+        if isinstance(module, Encoder):
+            module.compute_policy = policy

@@ -1,0 +1,90 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The machine: its memory, its cores and the memory of this process."""
+
+import contextlib
+import os
+import pathlib
+from typing import Any
+
+# With more cores it was not measured what sharing a batch gains.
+_MOST_CORES = 4
+
+_CGROUPS = "/sys/fs/cgroup"
+_STATUS = "/proc/self/status"
+_OWN_CGROUPS = "/proc/self/cgroup"
+
+
+def machine_memory() -> int | None:
+    """Return this machine's or container's memory in bytes; None if unknown."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+    for path in _limit_files():  # Some are missing, or contain "max".
+        with contextlib.suppress(OSError, ValueError), open(path) as file:
+            memory = min(memory, int(file.read()))
+    return memory
+
+
+def machine_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def configured_cores(config: Any) -> int:
+    """Return how many of this machine's cores share each training batch.
+
+    More than one only where no hparam and no environment variable sets the
+    threads of an operation, and where the cores divide a micro-batch. A GPU,
+    which is not looked for here, would rule it out: `training.threads`.
+    """
+    if (
+        {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
+        or config.threads
+        or config.jit_compile
+        or config.use_tpu
+        or config.distribution_strategy not in ("auto", "one_device")
+    ):
+        return 1
+    cores = machine_cores()
+    micro_batch = -(
+        -config.train_batch_size // config.gradient_accumulation_steps
+    )
+    if cores > _MOST_CORES or micro_batch % cores:
+        return 1
+    return cores
+
+
+def peak_memory() -> int | None:
+    """Return this process's peak memory in bytes; None if unknown."""
+    try:
+        with open(_STATUS, encoding="ascii") as file:
+            fields = dict(line.split(":", 1) for line in file)
+        return int(fields["VmHWM"].split()[0]) << 10  # from KiB
+    except (OSError, KeyError):
+        return None
+
+
+def _limit_files() -> list[str]:
+    """Return the files of this process's cgroup limits, versions 1 and 2.
+
+    The limits of all groups above its own apply as well.
+    """
+    v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
+    groups = dict.fromkeys((v2, v1), pathlib.PurePosixPath("/"))
+    with contextlib.suppress(OSError, ValueError), open(_OWN_CGROUPS) as file:
+        for line in file:
+            _, kinds, path = line.rstrip("\n").split(":", 2)
+            group = pathlib.PurePosixPath(path)
+            if not kinds:
+                groups[v2] = group
+            elif "memory" in kinds.split(","):
+                groups[v1] = group
+    return [
+        os.path.join(_CGROUPS, folder, str(level).lstrip("/"), name)
+        for (folder, name), group in groups.items()
+        for level in (group, *group.parents)
+    ]

@@ -1,0 +1,199 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Several workers: how they meet, compare their settings and take turns."""
+
+import contextlib
+import functools
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import TRY_AGAIN, UserError
+from configure.formatting import limit_lines
+from electra_tf.training.cluster import check_cluster
+
+MEET_SECONDS = 600
+
+
+class Worker(NamedTuple):
+    """This process among the workers of a run."""
+
+    index: int = 0  # 0 is the chief, which writes the logs and checkpoints
+    count: int = 1
+
+    @property
+    def is_chief(self) -> bool:
+        return self.index == 0
+
+
+ALONE = Worker()
+
+
+class WorkerLostError(UserError):
+    """A worker has ended, and the others cannot continue without it."""
+
+    exit_status = TRY_AGAIN
+
+
+def connect_workers() -> tf.distribute.Strategy:
+    """Return the strategy of all workers of TF_CONFIG, once they have met.
+
+    Raises:
+      UserError: TF_CONFIG is unset or wrong, or the addresses cannot be used.
+    """
+    if not os.environ.get("TF_CONFIG"):
+        raise UserError(
+            "distribution_strategy is 'multi_worker' but TF_CONFIG is not set:"
+            " each process would train alone. Set TF_CONFIG on every worker."
+        )
+    check_cluster(os.environ["TF_CONFIG"])
+    print(f"Waiting {MEET_SECONDS} seconds for all workers", flush=True)
+    # The system's alarm: TensorFlow would wait for an hour, and Python runs no
+    # other thread while it waits.
+    signal.alarm(MEET_SECONDS)
+    try:
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    except (ValueError, RuntimeError, tf.errors.OpError) as error:
+        signal.alarm(0)
+        raise UserError(
+            "distribution_strategy is 'multi_worker' but the workers cannot"
+            f" be reached ({error}). Start them on the addresses of TF_CONFIG."
+        ) from error
+    gather(strategy, 0)
+    signal.alarm(0)
+    return strategy
+
+
+def current_worker(strategy: tf.distribute.Strategy) -> Worker:
+    """Return this process's index among the workers, and their number."""
+    if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
+        return ALONE
+    resolver = strategy.cluster_resolver
+    jobs = resolver.cluster_spec().as_dict()
+    index = resolver.task_id or 0
+    if resolver.task_type == "worker":
+        index += len(jobs.get("chief", ()))
+    count = sum(len(jobs.get(job, ())) for job in ("chief", "worker"))
+    return Worker(index, max(count, 1))
+
+
+@contextlib.contextmanager
+def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Turn TensorFlow's errors about a lost worker into a WorkerLostError."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        lost_errors = (
+            tf.errors.AbortedError,
+            tf.errors.CancelledError,
+            tf.errors.DeadlineExceededError,
+            tf.errors.UnavailableError,
+        )
+        # "collective" or "Collective": operations that all workers run.
+        is_lost = isinstance(error, lost_errors) or "ollective" in error.message
+        if current_worker(strategy).count == 1 or not is_lost:
+            raise
+        raise WorkerLostError(
+            "another worker has ended or cannot be reached, and this one cannot"
+            f" continue alone ({error.message.splitlines()[0][:300]})."
+            " Start all workers again with the same command (without"
+            " --overwrite): they continue from the last checkpoint."
+        ) from error
+
+
+def gather(strategy: tf.distribute.Strategy, value: Any) -> np.ndarray:
+    """Return the integers of all workers, int32 [workers, ...].
+
+    Every worker must call it with a value of the same shape; all wait until
+    the last one does.
+    """
+    rows = np.array([value], np.int32)
+    count = current_worker(strategy).count
+    if count == 1:
+        return rows
+    with reports_lost_workers(strategy):
+        gathered = _gather_function(strategy)(tf.constant(rows))
+        rows = strategy.experimental_local_results(gathered)[0].numpy()
+    return rows[:: len(rows) // count]  # One row a worker, not a replica.
+
+
+@functools.cache
+def _gather_function(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
+    def replica(value: tf.Tensor) -> tf.Tensor:
+        context = tf.distribute.get_replica_context()
+        return context.all_gather(tf.identity(value), axis=0)  # on its device
+
+    return tf.function(
+        lambda value: strategy.run(replica, args=(value,)), autograph=False
+    )
+
+
+def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
+    """Return when every worker has called it."""
+    gather(strategy, 0)
+
+
+@contextlib.contextmanager
+def in_turn(strategy: tf.distribute.Strategy) -> Iterator[None]:
+    """Run the block on one worker after the other, the chief first.
+
+    For work on the same files: other workers find the files of the chief.
+    """
+    worker = current_worker(strategy)
+    for _ in range(worker.index):
+        wait_for_workers(strategy)
+    yield
+    for _ in range(worker.count - worker.index):
+        wait_for_workers(strategy)
+
+
+# Hparams that may differ between workers.
+_FREE_HPARAMS = frozenset(
+    """
+    data_dir model_dir preprocessed_data_dir require_gpu results_json
+    results_pkl results_txt tfds_data_dir threads
+    """.split()
+)
+
+
+def refuse_differences(
+    strategy: tf.distribute.Strategy, config: Any, facts: dict[str, Any]
+) -> None:
+    """Raise a UserError on all workers if their settings differ.
+
+    Call it before any variable is created: creating variables of different
+    shapes would wait forever.
+
+    Args:
+      strategy: that of the workers.
+      config: its hparams are compared, except for paths and `threads`.
+      facts: compared in addition; a fact named like an hparam replaces it.
+    """
+    hparams = {
+        f"hparam {name}": value
+        for name, value in config.as_dict().items()
+        if name not in _FREE_HPARAMS and name not in facts
+    }
+    packed = json.dumps(facts | hparams).encode()
+    size = gather(strategy, len(packed)).max()
+    packed = packed.ljust(-(-size // 4) * 4)  # to whole int32 values
+    rows = gather(strategy, np.frombuffer(packed, np.int32))
+    chief, *others = (json.loads(row.tobytes()) for row in rows)
+    lines = [
+        f"{name}: {chief.get(name)!r} on worker 0, {other.get(name)!r} on"
+        f" worker {index}"
+        for index, other in enumerate(others, 1)
+        for name in sorted(chief.keys() | other.keys())
+        if chief.get(name) != other.get(name)
+    ]
+    if lines:
+        raise UserError(
+            "the workers have different settings, and nothing was trained:\n"
+            + "\n".join(limit_lines(lines, limit=20))
+            + "\nStart all workers with the same flags and the same files."
+        )
