@@ -10,15 +10,16 @@ import argparse
 import os
 
 from configure import flags
-from electra_tf.data import build
+from electra_tf.data import build_options
 from electra_tf.data.archives import Limits
+from electra_tf.data.build import build_records
 from electra_tf.data.corpora import Corpus
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Reads the command line."""
     parser = flags.FlagParser(
-        originals=("--data_dir", *build.ORIGINAL_FLAGS),
+        originals=("--data_dir", *build_options.ORIGINAL_FLAGS),
         description="Builds pre-training records from OpenWebText: the archives"
         " in DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
         " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"
@@ -27,25 +28,27 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     )
     place = "holds vocab.txt and openwebtext/; the records go there"
     flags.add_flags(parser, "files", ("data_dir", flags.REQUIRED, "DIR", place))
-    flags.add_field_flags(parser, build.BuildOptions, skip=build.PLACES)
+    flags.add_field_flags(
+        parser, build_options.BuildOptions, skip=build_options.PATH_FIELDS
+    )
     flags.add_field_flags(parser, Limits)
     return parser.parse_args(argv[1:])
 
 
 def main(args: argparse.Namespace) -> None:
     """Builds the records."""
-    options = build.options_from(
+    options = build_options.options_from(
         args,
         corpus=Corpus(
             os.path.join(args.data_dir, "openwebtext"),
             blanks_separate_docs=False,
             corpus_format="openwebtext",
-            **build.given_fields(Limits, args),
+            **build_options.parsed_fields(Limits, args),
         ),
         vocab_file=os.path.join(args.data_dir, "vocab.txt"),
         output_dir=os.path.join(args.data_dir, "pretrain_tfrecords"),
     )
-    build.build_records(options)
+    build_records(options)
 
 
 if __name__ == "__main__":

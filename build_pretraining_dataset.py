@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds pre-training records (TFRecord) from raw text.
+"""The program that builds pre-training records (TFRecord) from raw text.
 
 Source: google-research/electra, build_pretraining_dataset.py, main.
 """
@@ -9,18 +9,19 @@ Source: google-research/electra, build_pretraining_dataset.py, main.
 import argparse
 
 from configure import flags
-from electra_tf.data import build
+from electra_tf.data import build_options
+from electra_tf.data.build import build_records
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser(
         originals=(
             "--corpus_dir",
             "--vocab_file",
             "--output_dir",
             "--blanks_separate_docs",
-            *build.ORIGINAL_FLAGS,
+            *build_options.ORIGINAL_FLAGS,
         ),
         description="Builds pre-training records from raw text. The corpus: one"
         " sentence per line, a blank line between documents, UTF-8. Lines"
@@ -39,13 +40,17 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
         ("vocab_file", flags.REQUIRED, "PATH", "vocabulary, one token a line"),
         ("output_dir", flags.REQUIRED, "PATH", "where the records go"),
         (
-            *("blanks_separate_docs", True, ""),
+            "blanks_separate_docs",
+            True,
+            "",
             "whether a blank line ends a document (default: true); otherwise"
             " each file is one document",
         ),
     )
-    flags.add_field_flags(parser, build.BuildOptions, skip=build.PLACES)
-    build.add_corpus_flags(parser)
+    flags.add_field_flags(
+        parser, build_options.BuildOptions, skip=build_options.PATH_FIELDS
+    )
+    build_options.add_corpus_flags(parser)
     args = parser.parse_args(argv[1:])
     if not args.corpus_dir and args.corpus_format != "tfds":
         if not args.tfds_name:
@@ -54,10 +59,9 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Builds the records."""
-    build.build_records(
-        build.options_from(args, corpus=build.corpus_from(args))
-    )
+    """Build the records."""
+    corpus = build_options.corpus_from(args)
+    build_records(build_options.options_from(args, corpus=corpus))
 
 
 if __name__ == "__main__":

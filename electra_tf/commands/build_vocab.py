@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.data import build, corpora
+from electra_tf.data import build_options, corpora
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.text import casing, vocab_builder
@@ -56,7 +56,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "drop accents when lower-casing (default: true)",
         ),
     )
-    build.add_corpus_flags(parser)
+    build_options.add_corpus_flags(parser)
     args = parser.parse_args(list(argv[1:]))
     if not args.corpus_dir and not args.tfds_name:
         parser.error("a CORPUS is required (or --tfds_name)")
@@ -78,7 +78,7 @@ def main(args: argparse.Namespace) -> None:
         )
     _refuse_other_casing(args)
     report = corpora.ReadingReport(args.strict)
-    lines = _corpus_lines(build.corpus_from(args), report)
+    lines = _corpus_lines(build_options.corpus_from(args), report)
     switches = (args.do_lower_case, args.do_strip_accents)
     letters = ScriptCounter(*switches)
     with report.in_errors():
@@ -110,7 +110,7 @@ def main(args: argparse.Namespace) -> None:
         f"  took           {time.monotonic() - started:,.1f} s"
     )
     lost = stripping_warnings(letters.scripts(), switches, _REMEDIES)
-    invalid = corpora.told_invalid(report.invalid, report.bytes_read)
+    invalid = corpora.invalid_bytes_warning(report.invalid, report.bytes_read)
     for line in [*lost, *invalid]:
         print(f"warning: {line}")
 

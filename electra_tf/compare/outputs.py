@@ -25,12 +25,12 @@ from electra_tf.checkpoints.sizes import (
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference, add_equal
-from electra_tf.data.example_writer import (
+from electra_tf.data.records import (
     FEATURE_NAMES,
-    ExampleBuilder,
     decode_example,
-    encoder_of,
+    open_encoder,
 )
+from electra_tf.data.segments import ExampleBuilder
 from electra_tf.pretraining.loading import (
     SETTINGS,
     LoadedModel,
@@ -243,7 +243,7 @@ def features_from_lines(
     examples = (examples + builder.flush())[:count]
     if not examples:
         raise UserError("The text to compare on holds no words.")
-    encoder = encoder_of(tokenizer.vocab, length)
+    encoder = open_encoder(tokenizer.vocab, length)
     rows = [decode_example(encoder.encode(*e)) for e in examples]
     return {
         name: np.array([row[name] for row in rows], np.int32)

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Apache Beam runs the jobs of a build, in processes here or on a cluster.
+"""Builds on Apache Beam, in processes of this machine or on a cluster.
 
-A finished job leaves its report beside its records: the one way back from a
-worker that every runner of Beam has.
+A finished job writes its report next to its records: every runner of Beam
+returns at least files from its workers.
 """
 
 import json
@@ -14,12 +14,12 @@ import shlex
 import threading
 import uuid
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from configure.errors import UserError, missing_extra
-from electra_tf.data import build, example_writer
 from electra_tf.data.build_options import BuildOptions
-from electra_tf.data.example_writer import Job, JobReport
+from electra_tf.data.jobs import Job, JobReport
+from electra_tf.data.records import TEMPORARY_PREFIX
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
@@ -30,102 +30,119 @@ try:
 except ImportError as error:
     raise missing_extra("--runner=beam: Apache Beam", "beam", error) from error
 
-# Runners whose job server knows more flags than Beam's Python part does.
-_OWN_FLAGS = ("flink", "portable", "spark")
+# Runners whose job servers accept more flags than Beam's Python part.
+_RUNNERS_WITH_OWN_FLAGS = ("flink", "portable", "spark")
 _PACKAGES = str(pathlib.Path(__file__).parents[2])
 
 
+class JobRunner(Protocol):
+    """Runs jobs in the process that it was copied to."""
+
+    options: BuildOptions
+
+    def prepare(self) -> None: ...
+
+    def run(self, job: Job) -> JobReport: ...
+
+
 class _RunJob(beam.DoFn):
-    def __init__(self, options: BuildOptions) -> None:
-        self._options = options
+    def __init__(self, runner: JobRunner) -> None:
+        self._runner = runner
 
     def setup(self) -> None:
-        self._tokenizer = build.open_tokenizer(self._options)
+        self._runner.prepare()
 
     def process(self, job: Job) -> None:
-        # Some runners do a job twice at once; each has its own files then.
+        # Some runners run a job twice at once, so each attempt has own files.
         job = job._replace(attempt=f"{uuid.uuid4().hex[:12]}-")
         try:
-            report = example_writer.run_job(
-                self._options, job, self._tokenizer, build.Progress(job)
-            )
-        except UserError as error:  # Runners hand it on as a traceback.
+            report = self._runner.run(job)
+        except UserError as error:  # Runners would report it as a traceback.
             report = {"error": str(error)}
-        path = _report_path(self._options, job)
-        temporary = _report_path(self._options, job, job.attempt)
+        options = self._runner.options
+        path = _report_path(options, job)
+        temporary = _report_path(options, job, job.attempt)
         write_atomically(path, json.dumps(report), temporary)
 
 
 def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
-    """Runs it to its end, or until a worker on this machine is gone.
+    """Run a pipeline to its end; return its error, or that of a lost worker.
 
-    In a thread: for a worker that was killed Beam would wait for ever.
+    Beam would wait for ever for a worker that was killed, so it runs in a
+    thread that is left behind then.
     """
-    ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+    errors: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def run() -> None:
         try:
             pipeline.run().wait_until_finish()
-            ends.put(None)
-        except BaseException as error:  # Every runner raises its own.
-            ends.put(error)
+            errors.put(None)
+        except BaseException as error:  # Each runner raises its own kind.
+            errors.put(error)
 
-    def on_lost(said: threading.ExceptHookArgs) -> None:
-        hook(said)
-        if "Worker subprocess" in str(said.exc_value):
-            ends.put(said.exc_value)
+    def on_lost(arguments: threading.ExceptHookArgs) -> None:
+        hook(arguments)
+        if "Worker subprocess" in str(arguments.exc_value):
+            errors.put(arguments.exc_value)
 
     hook, threading.excepthook = threading.excepthook, on_lost
     try:
         threading.Thread(target=run, daemon=True).start()
-        return ends.get()
+        return errors.get()
     finally:
         threading.excepthook = hook
 
 
 def _report_path(options: BuildOptions, job: Job, attempt: str = "") -> str:
-    name = f"{example_writer.TEMPORARY_PREFIX}{attempt}job-{job.index}.json"
+    name = f"{TEMPORARY_PREFIX}{attempt}job-{job.index}.json"
     return os.path.join(options.output_dir, name)
 
 
 def run_jobs(
     pipeline: beam.Pipeline,
-    options: BuildOptions,
+    runner: JobRunner,
     jobs: list[Job],
     on_done: Callable[[Job, JobReport], None],
 ) -> None:
-    """Runs jobs; those whose report lies there already were done before."""
+    """Run jobs; a job that already has a report is not run again."""
     failure: BaseException | None = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:
-        found = []
+        """Report the finished jobs; return the others and their errors."""
+        remaining = []
         for job in jobs:
-            path = _report_path(options, job)
+            path = _report_path(runner.options, job)
             report = read_json(path) if filesystem.exists(path) else {}
             if "counts" in report:
                 on_done(job, report)
             else:
-                found.append((job, report.get("error", "")))
-        return found
+                remaining.append((job, report.get("error", "")))
+        return remaining
 
-    if left := [job for job, _ in unfinished(jobs)]:
-        # Workers here import this package, wherever the command was started.
+    if remaining := [job for job, _ in unfinished(jobs)]:
+        # Local workers import this package from here, in whatever folder the
+        # command was started.
         paths = [_PACKAGES, os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-        made = pipeline | beam.Create(left).with_output_types(Any)
-        made | beam.Reshuffle() | beam.ParDo(_RunJob(options))
+        inputs = pipeline | beam.Create(remaining).with_output_types(Any)
+        inputs | beam.Reshuffle() | beam.ParDo(_RunJob(runner))
         failure = _run_here(pipeline)
-    if failed := unfinished(left):
-        ended = f"Beam's run ended: {failure!r:.500}"
+    if failed := unfinished(remaining):
+        reason = max(error for _, error in failed)
+        if not reason:
+            reason = f"Beam's run ended: {failure!r:.500}"
         raise UserError(
-            f"{max(text for _, text in failed) or ended}\n({len(failed)} of"
-            f" {len(jobs)} jobs failed. Finished jobs are kept; run the same"
-            " command again to go on.)"
+            f"{reason}\n({len(failed)} of {len(jobs)} jobs failed. Finished"
+            " jobs are kept; run the same command again to continue.)"
         ) from failure
 
 
 def open_pipeline(options: BuildOptions) -> beam.Pipeline:
-    """Makes an empty pipeline; refuses flags that Beam does not know."""
+    """Return an empty pipeline.
+
+    Raises:
+      UserError: a flag that Beam rejects.
+    """
 
     def refuse(reason: object) -> NoReturn:
         raise UserError(f"--beam_options={options.beam_options}: {reason}")
@@ -135,17 +152,21 @@ def open_pipeline(options: BuildOptions) -> beam.Pipeline:
     (parser,) = parsers
     parser.error = refuse
     try:
-        words = shlex.split(options.beam_options)
+        arguments = shlex.split(options.beam_options)
     except ValueError as error:
         refuse(error)
-    given, unknown = parser.parse_known_args(words)
-    lenient = (given.runner or "").lower().startswith(_OWN_FLAGS)
-    strange = [w for w in unknown if not (lenient and w.startswith("--"))]
-    if strange:
-        refuse(f"Apache Beam knows no {' '.join(strange)}")
-    here = ["--runner=FnApiRunner", "--direct_running_mode=multi_processing"]
-    here.append(f"--direct_num_workers={options.num_processes}")
+    parsed, unknown = parser.parse_known_args(arguments)
+    runner_name = (parsed.runner or "").lower()
+    if runner_name.startswith(_RUNNERS_WITH_OWN_FLAGS):
+        unknown = [name for name in unknown if not name.startswith("--")]
+    if unknown:
+        refuse(f"unknown flags of Apache Beam: {' '.join(unknown)}")
+    defaults = [
+        "--runner=FnApiRunner",
+        "--direct_running_mode=multi_processing",
+        f"--direct_num_workers={options.num_processes}",
+    ]
     try:
-        return beam.Pipeline(options=PipelineOptions([*here, *words]))
+        return beam.Pipeline(options=PipelineOptions([*defaults, *arguments]))
     except (ValueError, ImportError, AttributeError) as error:
         refuse(error)

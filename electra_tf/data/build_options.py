@@ -1,10 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a build of pre-training records."""
+"""Options of a build of pre-training records, and their flags."""
 
+import argparse
 import dataclasses
-from typing import Annotated
+from typing import Annotated, Any
 
+from configure import flags
 from configure.bounds import BelowOne, Positive, Seed, at_least, at_most, one_of
 from electra_tf.data import corpora
 from electra_tf.text.casing import resolve_casing
@@ -20,7 +22,7 @@ _Length = Annotated[int, at_least(MIN_SEQUENCE_LENGTH), at_most(2**14)]
 
 @dataclasses.dataclass(frozen=True)
 class BuildOptions:
-    """What to build, from what, into where; defaults as the original's."""
+    """Options of a build; the defaults are the original's."""
 
     corpus: corpora.Corpus
     vocab_file: str
@@ -31,7 +33,7 @@ class BuildOptions:
     max_seq_length: _Length = 128
     num_processes: Annotated[Positive, at_most(4096)] = 1  # worker processes
     # --no-lower-case keeps upper case. Default: as tokenizer_config.json
-    # beside the vocabulary states, otherwise true.
+    # next to the vocabulary states, otherwise true.
     do_lower_case: bool | None = None
     # --no-strip-accents keeps them. Default: likewise.
     do_strip_accents: bool | None = None
@@ -61,18 +63,61 @@ class BuildOptions:
     beam_options: str = ""
 
     def with_casing(self) -> "BuildOptions":
-        """Return options whose casing is given, or that of the vocabulary.
+        """Return the options with the casing of the vocabulary if None.
 
         Raises:
-          UserError: a flag contradicts the file beside the vocabulary.
+          UserError: a flag contradicts the file next to the vocabulary.
         """
-        given = {
+        flag_values = {
             "do_lower_case": self.do_lower_case,
             "strip_accents": self.do_strip_accents,
         }
-        casing = resolve_casing(self.vocab_file, given, _CASING_FLAGS)
+        casing = resolve_casing(self.vocab_file, flag_values, _CASING_FLAGS)
         return dataclasses.replace(
             self,
             do_lower_case=casing["do_lower_case"],
             do_strip_accents=casing["strip_accents"],
         )
+
+
+# Flags of the original's two programs that build.
+ORIGINAL_FLAGS = (
+    "--max_seq_length",
+    "--num_processes",
+    "--do_lower_case",
+    "--no_lower_case",
+    "--do_strip_accents",
+    "--no_strip_accents",
+)
+# Fields that each program sets from flags of its own.
+PATH_FIELDS = ("corpus", "vocab_file", "output_dir")
+
+
+def add_corpus_flags(parser: flags.FlagParser) -> None:
+    """Add the flags that choose among kinds of corpora."""
+    flags.add_field_flags(
+        parser, corpora.Corpus, skip=("path", "blanks_separate_docs")
+    )
+
+
+def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
+    """Return the corpus of parsed flags; a TFDS data set needs only a name."""
+    corpus = corpora.Corpus(
+        args.corpus_dir or "", **parsed_fields(corpora.Corpus, args)
+    )
+    if corpus.tfds_name and corpus.corpus_format == "auto":
+        return dataclasses.replace(corpus, corpus_format="tfds")
+    return corpus
+
+
+def options_from(args: argparse.Namespace, **paths: Any) -> BuildOptions:
+    """Return the options of parsed flags; `paths` are `PATH_FIELDS`."""
+    return BuildOptions(**(parsed_fields(BuildOptions, args) | paths))
+
+
+def parsed_fields(
+    fields_class: type, args: argparse.Namespace
+) -> dict[str, Any]:
+    """Return the fields of a dataclass that parsed flags set."""
+    names = [field.name for field in dataclasses.fields(fields_class)]
+    return {n: getattr(args, n) for n in names if hasattr(args, n)}

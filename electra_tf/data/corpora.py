@@ -90,11 +90,11 @@ class ReadingReport:
     def in_errors(self) -> contextlib.AbstractContextManager[None]:
         """Add the bytes left out so far to errors that are raised inside."""
         return append_to_errors(
-            lambda: told_invalid(self.invalid, self.bytes_read)
+            lambda: invalid_bytes_warning(self.invalid, self.bytes_read)
         )
 
 
-def told_invalid(
+def invalid_bytes_warning(
     invalid: Mapping[str, Sequence[int]], bytes_read: int
 ) -> list[str]:
     """Says how much of a corpus is not UTF-8, and where; see ReadingReport."""

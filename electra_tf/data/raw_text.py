@@ -18,12 +18,8 @@ from configure.bounds import at_least, check_bounds
 from configure.errors import UserError
 from configure.formatting import join_names
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
-from electra_tf.data.example_writer import (
-    ExampleBuilder,
-    Segments,
-    document_draws,
-    encoder_of,
-)
+from electra_tf.data.records import open_encoder
+from electra_tf.data.segments import ExampleBuilder, Segments, document_draws
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import ICONV
@@ -79,7 +75,7 @@ class RawText:
         self._tokenizer = tokenization.open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
-        self._encoder = encoder_of(vocab, self._length)
+        self._encoder = open_encoder(vocab, self._length)
 
     def __len__(self) -> int:
         return len(self._spans)

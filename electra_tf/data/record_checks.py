@@ -14,9 +14,15 @@ from absl import logging
 
 from configure.errors import UserError
 from configure.formatting import join_names
-from electra_tf.data import example_writer
-from electra_tf.data.build import MANIFEST_NAME, load_manifest
+from electra_tf.data.manifest import MANIFEST_NAME, listed_shards, load_manifest
 from electra_tf.data.raw_text import RawText
+from electra_tf.data.records import (
+    FEATURE_NAMES,
+    BrokenRecordError,
+    count_records,
+    decode_example,
+    read_records,
+)
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files, normalize_patterns
 from electra_tf.text.tokenization import is_bpe, load_vocab, vocab_hash
@@ -122,7 +128,7 @@ def check_records(
         doubts += attempt(_also_held_out, config, found) or []
     for folder, paths in by_folder.items():
         manifest = attempt(load_manifest, folder)
-        listed = _listed_shards(manifest)
+        listed = listed_shards(manifest)
         unknown = [p for p in paths if os.path.basename(p) not in listed]
         if manifest is not None and (
             len(unknown) < len(paths) or not manifest["complete"]
@@ -167,9 +173,9 @@ def damaged_record(config: Any) -> str:
             paths += find_record_files(config, training).paths
     for path in dict.fromkeys(paths):
         try:
-            for _ in example_writer.read_records(path):
+            for _ in read_records(path):
                 pass
-        except example_writer.BrokenRecordError as error:
+        except BrokenRecordError as error:
             return (
                 f"{error}. Copy the file again, build the records again, or"
                 " take it away: its examples are left out then."
@@ -209,7 +215,9 @@ def _check_empty(paths: list[str]) -> None:
         return
     numbers = {p: int(m[1]) if (m := _NUMBER.search(p)) else 0 for p in paths}
     several = {
-        numbers[p] for p in paths if sizes[p] and _walk(p, 1)[1] < sizes[p]
+        numbers[p]
+        for p in paths
+        if sizes[p] and count_records(p, 1)[1] < sizes[p]
     }
     for jobs in range(1, len(paths) // 2 + 1):
         if {n % jobs for n in several}.isdisjoint(
@@ -260,17 +268,6 @@ def _check_casing(
     ]
 
 
-def _listed_shards(manifest: dict | None) -> dict[str, dict]:
-    """A manifest's entries of record files, by their names."""
-    if manifest is None:
-        return {}
-    return {
-        shard["name"]: shard
-        for job in manifest["jobs"].values()
-        for shard in job["shards"] + job["held_out_shards"]
-    }
-
-
 def _check_vocabulary(config: Any, folder: str, vocabulary: dict) -> None:
     path = getattr(config, "vocab_file", None)
     if path and filesystem.exists(path):
@@ -305,7 +302,7 @@ def _manifest_warnings(config: Any, folder: str, manifest: dict) -> list[str]:
                 "wherever the model meets text."
             )
     listed, present = (
-        _listed_shards(manifest),
+        listed_shards(manifest),
         filesystem.list_directory(folder),
     )
     if missing := sorted(listed.keys() - set(present)):
@@ -335,7 +332,7 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
         walked += size
         is_small = walked <= _BYTES_WALKED and not filesystem.is_remote(path)
         try:
-            records = example_writer.read_records(path)
+            records = read_records(path)
             first = itertools.islice(records, _RECORDS_DECODED)
             for number, payload in enumerate(first):
                 where = f"{path}, record {number}"
@@ -343,7 +340,7 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
             if is_small:
                 for _ in records:
                     pass
-        except example_writer.BrokenRecordError as error:
+        except BrokenRecordError as error:
             raise UserError(
                 f"{error}: the file is cut short or damaged. Copy it again, "
                 "or build the records again."
@@ -354,10 +351,10 @@ def _check_unlisted(config: Any, paths: list[str]) -> Counter[int]:
 def _check_example(config: Any, where: str, payload: bytes) -> list[int]:
     """Refuses what is no example for the run; returns its ids."""
     try:
-        features = example_writer.decode_example(payload)
-    except example_writer.BrokenRecordError as error:
+        features = decode_example(payload)
+    except BrokenRecordError as error:
         raise UserError(f"{where} is not a tf.train.Example.") from error
-    for name in example_writer.FEATURE_NAMES:
+    for name in FEATURE_NAMES:
         if name not in features:
             raise UserError(
                 f"{where} has no int64 feature {name!r} (it has: "
@@ -462,7 +459,7 @@ def count_training_examples(config: Any) -> ExampleCount:
     paths = find_record_files(config, training=True).paths
     folders = {os.path.dirname(path) for path in paths}
     listed = {
-        folder: _listed_shards(load_manifest(folder)) for folder in folders
+        folder: listed_shards(load_manifest(folder)) for folder in folders
     }
     examples = counted = walked = skipped = 0
     for path in paths:
@@ -470,21 +467,9 @@ def count_training_examples(config: Any) -> ExampleCount:
         if shard := listed[folder].get(name):
             examples += shard["records"]
             continue
-        records, read = _walk(path, _BYTES_WALKED - walked)
+        records, read = count_records(path, _BYTES_WALKED - walked)
         counted, walked = counted + records, walked + read
         skipped += max(0, filesystem.file_size(path) - read)
     if walked:
         counted += round(counted * skipped / walked)
     return ExampleCount(examples + counted, not skipped, len(paths))
-
-
-def _walk(path: str, limit: int) -> tuple[int, int]:
-    """Counts records by their lengths; stops after `limit` bytes."""
-    records = position = 0
-    with filesystem.open_file(path, "rb") as file:
-        while position < limit and (length := file.read(8)):
-            records += 1
-            # The length is framed by its checksum and that of the payload.
-            position += 16 + int.from_bytes(length, "little")
-            file.seek(position)
-    return records, position

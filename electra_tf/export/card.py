@@ -26,7 +26,7 @@ import electra_tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import BEST
-from electra_tf.data.build import MANIFEST_NAME
+from electra_tf.data.manifest import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.files.atomic import write_atomically

@@ -20,7 +20,7 @@ import tf_keras
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.contents import HIDDEN
-from electra_tf.data.example_writer import FEATURE_NAMES
+from electra_tf.data.records import FEATURE_NAMES
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderOutput

@@ -19,9 +19,9 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.formatting import join_names
 from electra_tf.data import feature_spec
-from electra_tf.data.example_writer import frame_record
 from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.record_checks import file_facts
+from electra_tf.data.records import frame_record
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import atomic_file, write_atomically
 from electra_tf.files.digests import file_sha256

@@ -27,8 +27,8 @@ from electra_tf.checkpoints.sizes import (
     list_changes,
     list_unseen_differences,
 )
-from electra_tf.data.build import load_manifest
 from electra_tf.data.input_pipeline import build_dataset
+from electra_tf.data.manifest import load_manifest
 from electra_tf.data.record_checks import (
     DATA,
     DATA_HPARAMS,

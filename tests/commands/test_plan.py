@@ -8,7 +8,7 @@ import os
 import pytest
 
 from electra_tf.commands import plan
-from electra_tf.data.build import MANIFEST_FORMAT, MANIFEST_NAME
+from electra_tf.data.manifest import MANIFEST_FORMAT, MANIFEST_NAME
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from electra_tf.data import build as building
-from electra_tf.data import build_options, example_writer
+from electra_tf.data import build_options, records
 from electra_tf.files import filesystem
 from electra_tf.files.locks import folder_lock
 from tests.conftest import ROOT, read_json, refused
@@ -28,7 +28,7 @@ def _payloads(folder, prefix="pretrain_data"):
         payload
         for name in sorted(filesystem.list_directory(str(folder)))
         if name.startswith(f"{prefix}.tfrecord-")
-        for payload in example_writer.read_records(f"{folder}/{name}")
+        for payload in records.read_records(f"{folder}/{name}")
     ]
 
 
@@ -37,7 +37,7 @@ def _multiset(folder, prefix="pretrain_data"):
 
 
 def _num_tokens(folder, prefix="pretrain_data"):
-    found = map(example_writer.decode_example, _payloads(folder, prefix))
+    found = map(records.decode_example, _payloads(folder, prefix))
     return sum(i >= 5 for p in found for i in p["input_ids"])
 
 
@@ -62,7 +62,7 @@ def test_the_same_seed_gives_the_same_bytes(build, settings):
 
 
 def test_document_draws_are_the_same_for_any_workers(build, monkeypatch):
-    monkeypatch.setattr("electra_tf.data.build._SMALLEST_PIECE", 1000)
+    monkeypatch.setattr("electra_tf.data.jobs._SMALLEST_PIECE", 1000)
     results = []
     for name, processes, shards in (("a", 1, 1), ("b", 2, 4), ("c", 3, 64)):
         workers = {"num_processes": processes, "num_shards": shards}
@@ -87,7 +87,7 @@ def test_counts_add_up(build):
         for shard in job["shards"] + job["held_out_shards"]:
             path = folder / shard["name"]
             assert path.stat().st_size == shard["bytes"]
-            found = list(example_writer.read_records(str(path)))
+            found = list(records.read_records(str(path)))
             assert len(found) == shard["records"]
     assert manifest == read_json(folder / "manifest.json")
 
@@ -104,7 +104,7 @@ def test_nothing_held_out_leaves_the_training_records_alone(build):
 def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     settings = {"draws": draws, "num_processes": 2}
     build("whole", **settings)
-    real = example_writer.ExampleWriter.write
+    real = building.ExampleWriter.write
 
     def failing(self, *args):
         if self.training.shards._names[0].endswith("-1-of-4"):
@@ -114,11 +114,12 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     # In this process, so that the patches reach the workers' work.
     run_jobs = building.run_jobs
 
-    def in_line(options, jobs, on_done):
-        run_jobs(dataclasses.replace(options, num_processes=1), jobs, on_done)
+    def in_line(runner, jobs, on_done):
+        options = dataclasses.replace(runner.options, num_processes=1)
+        run_jobs(building.JobRunner(options), jobs, on_done)
 
     monkeypatch.setattr(building, "run_jobs", in_line)
-    monkeypatch.setattr(example_writer.ExampleWriter, "write", failing)
+    monkeypatch.setattr(building.ExampleWriter, "write", failing)
     with pytest.raises(KeyboardInterrupt):
         build("cut", **settings)
     folder = build.tmp_path / "cut"
@@ -126,7 +127,7 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     stamps = [path.stat().st_mtime_ns for path in done]
     assert done and list(folder.glob(".tmp-*"))
     assert not read_json(folder / "manifest.json")["complete"]
-    monkeypatch.setattr(example_writer.ExampleWriter, "write", real)
+    monkeypatch.setattr(building.ExampleWriter, "write", real)
     with folder_lock(str(folder)):
         refused("in use by process", build, "cut", overwrite=True, **settings)
     build("cut", **settings)
@@ -222,7 +223,7 @@ def test_nowhere_to_write_and_nothing_to_read_are_errors(build, corpus_dir):
     refused("cannot be written to", build, "file/out")
     for path in corpus_dir.iterdir():
         path.write_text(" \n\n \n")
-    refused("No training example came out", build, "out")
+    refused("No training example in", build, "out")
 
 
 @pytest.fixture
@@ -268,7 +269,7 @@ ON_BEAM = {**SETTINGS, "runner": "beam", "beam_options": HERE}
 def beam(monkeypatch):
     """Apache Beam as the runner of builds."""
     pytest.importorskip("apache_beam", reason="no extra beam")
-    monkeypatch.setattr("electra_tf.data.build._SMALLEST_PIECE", 4000)
+    monkeypatch.setattr("electra_tf.data.jobs._SMALLEST_PIECE", 4000)
     from electra_tf.data import beam
 
     return beam
@@ -298,7 +299,7 @@ def test_with_other_workers_and_a_remote_output(beam, build, draws):
 
 
 def test_a_failed_job_is_a_message_and_reruns_go_on(beam, build, monkeypatch):
-    real, tried = example_writer.ExampleWriter.finish, []
+    real, tried = building.ExampleWriter.finish, []
 
     def failing(self):
         tried.append(self)
@@ -306,12 +307,12 @@ def test_a_failed_job_is_a_message_and_reruns_go_on(beam, build, monkeypatch):
             raise OSError(28, "No space left on device")
         return real(self)
 
-    monkeypatch.setattr(example_writer.ExampleWriter, "finish", failing)
+    monkeypatch.setattr(building.ExampleWriter, "finish", failing)
     message = r"No space left.*free space[^$]*1 of \d+ jobs failed.*command"
     refused(message, build, "out", **ON_BEAM)
     manifest = read_json(build.tmp_path / "out/manifest.json")
     assert manifest["num_jobs"] == len(manifest["jobs"]) + 1 == len(tried)
-    monkeypatch.setattr(example_writer.ExampleWriter, "finish", real)
+    monkeypatch.setattr(building.ExampleWriter, "finish", real)
     made = build("out", **ON_BEAM)
     assert any(line.startswith("Continuing:") for line in build.said)
     assert made["counts"] == build("plain", **SETTINGS)["counts"]
@@ -381,7 +382,7 @@ def _beam_workers(parent):
 @pytest.mark.parametrize(
     "flags, message",
     [
-        ("--runer=DirectRunner", "knows no --runer=DirectRunner"),
+        ("--runer=DirectRunner", "Apache Beam: --runer=DirectRunner"),
         ("--runner=Dataflow --direct_num_workers=two", "workers: invalid int"),
         ("--runner='DirectRunner", "quotation"),
     ],
@@ -404,7 +405,7 @@ def test_a_missing_beam_is_a_message(build, monkeypatch):
 
 FORK = """
 import os, signal
-from electra_tf.data.workers import interrupts_later
+from electra_tf.processes import interrupts_later
 interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
 os.register_at_fork(after_in_parent=interrupt)
 try:

@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from electra_tf.data import build as building
 from electra_tf.text.casing import CASING_FILE
 from electra_tf.text.stripping import sum_of_scripts
 from tests.conftest import refused
@@ -71,7 +70,7 @@ def test_the_report_says_which_letters_are_lost(build, hindi):
 def test_the_letters_do_not_depend_on_processes(
     build, hindi, monkeypatch, at_most
 ):
-    monkeypatch.setattr(building, "_BYTES_COUNTED", at_most)
+    monkeypatch.setattr("electra_tf.data.jobs._BYTES_COUNTED", at_most)
     found = []
     for number in (1, 2):
         made = build(f"out{number}", draws="document", num_processes=number)

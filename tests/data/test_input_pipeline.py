@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.data import input_pipeline, raw_text, record_checks
-from electra_tf.data.example_writer import (
+from electra_tf.data.raw_text import RawText
+from electra_tf.data.records import (
     FEATURE_NAMES,
     decode_example,
     read_records,
 )
-from electra_tf.data.raw_text import RawText
 
 LENGTH = 32
 

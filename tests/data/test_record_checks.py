@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.data import record_checks
-from electra_tf.data.build import MANIFEST_FORMAT
-from electra_tf.data.example_writer import frame_record, read_records
+from electra_tf.data.manifest import MANIFEST_FORMAT
+from electra_tf.data.records import frame_record, read_records
 from tests.conftest import refused
 
 

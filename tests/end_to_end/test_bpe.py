@@ -13,11 +13,11 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.data.build import build_records
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
-from electra_tf.data.example_writer import (
+from electra_tf.data.record_checks import check_records
+from electra_tf.data.records import (
     decode_example,
     read_records,
 )
-from electra_tf.data.record_checks import check_records
 from electra_tf.export.saved_model import make_task_module
 from electra_tf.finetuning import runner as finetuning
 from electra_tf.prediction.embedding import Embedder

@@ -29,7 +29,7 @@ from tests.training.conftest import start_run  # noqa: F401
 
 HOLDER = """
 import sys, time
-from electra_tf.locks import folder_lock
+from electra_tf.files.locks import folder_lock
 with folder_lock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(600)

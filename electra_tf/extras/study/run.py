@@ -28,7 +28,6 @@ from typing import Any
 import electra_tf
 from configure.errors import UserError
 from electra_tf.data.record_checks import told_files
-from electra_tf.data.workers import PR_SET_PDEATHSIG
 from electra_tf.extras.study.cells import Cell, Study
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -38,6 +37,7 @@ from electra_tf.files.locks import folder_lock
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import read_text
 from electra_tf.metrics import statistics
+from electra_tf.processes import PR_SET_PDEATHSIG
 
 LOG = "study.log"
 TIME_IS_UP = 3  # exit status

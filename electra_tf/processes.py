@@ -13,12 +13,16 @@ from collections.abc import Iterator
 
 from configure import output
 
-PR_SET_PDEATHSIG = 1  # of prctl
+PR_SET_PDEATHSIG = 1  # option of prctl: the signal at the parent's death
 
 
 def become_worker() -> None:
-    """Make this process one that its parent ends, whose output may be lost."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent ends workers.
+    """Make this process a worker that ends with its parent.
+
+    The worker ignores Ctrl-C, because its parent ends it, and goes on if its
+    standard output is closed.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     output.outlive_output()
     parent = multiprocessing.parent_process()
 
@@ -26,8 +30,9 @@ def become_worker() -> None:
         parent.join()
         os._exit(1)
 
-    # A parent that is killed cannot; what its workers wrote on would meet what
-    # the same command writes next. Linux ends them before it is reaped.
+    # A parent that is killed cannot end its workers, and the next run of the
+    # same command would write to the same files. Linux kills the workers
+    # before the parent is reaped, so that the next run never meets them.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -35,10 +40,10 @@ def become_worker() -> None:
 
 @contextlib.contextmanager
 def interrupts_later() -> Iterator[None]:
-    """Hold a Ctrl-C back until workers are forked.
+    """Block Ctrl-C until workers are forked.
 
-    Python runs hooks around a fork, and loses an exception that a signal raises
-    in one of them: the program would go on.
+    Python runs hooks around a fork and ignores an exception that a signal
+    raises in one of them, so that the program would go on.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

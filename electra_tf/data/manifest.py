@@ -1,0 +1,178 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The manifest of a build: `manifest.json` next to its records.
+
+It lists the settings, the vocabulary, the corpus, and the record files of each
+finished job, so that a build continues after an interruption and a run can
+check its records.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import unicodedata
+from typing import Any
+
+import electra_tf
+from configure.errors import UserError
+from configure.formatting import join_names
+from electra_tf.data.archives import Limits
+from electra_tf.data.build_options import BuildOptions
+from electra_tf.data.corpora import Listing
+from electra_tf.data.records import (
+    HELD_OUT_PREFIX,
+    TEMPORARY_PREFIX,
+    TRAINING_PREFIX,
+)
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
+from electra_tf.text import tokenization
+
+MANIFEST_NAME = "manifest.json"
+MANIFEST_FORMAT = 1
+_FINAL_NAMES = (
+    rf"{MANIFEST_NAME}|({TRAINING_PREFIX}|{HELD_OUT_PREFIX})"
+    r"\.tfrecord-\d+-of-\d+"
+)
+# The names of files that builds write, temporary ones included.
+BUILD_FILES = re.compile(
+    rf"{_FINAL_NAMES}|{re.escape(TEMPORARY_PREFIX)}"
+    rf"([0-9a-f]+-)?({_FINAL_NAMES}|job-\d+\.json)"
+)
+# Options that do not change what the records contain.
+_UNRECORDED = (
+    "path",
+    "vocab_file",
+    "output_dir",
+    "tfds_data_dir",
+    "overwrite",
+    "strict",
+    "runner",
+    "beam_options",
+)
+
+
+def new_manifest(
+    options: BuildOptions, listing: Listing, num_jobs: int
+) -> dict[str, Any]:
+    """Return the manifest of a build without finished jobs."""
+    settings = dataclasses.asdict(options)
+    settings |= settings.pop("corpus")
+    settings["strip_accents"] = settings.pop("do_strip_accents")
+    for name in _UNRECORDED:
+        del settings[name]
+    for field in dataclasses.fields(Limits):
+        del settings[field.name]
+    if options.draws != "stream":
+        del settings["num_processes"]
+    sources = [[source.name, source.size] for source in listing.sources]
+    names = json.dumps(sources).encode()
+    return {
+        "format": MANIFEST_FORMAT,
+        "written_by": f"electra_tf {electra_tf.__version__}",
+        "complete": False,
+        "settings": settings,
+        "vocabulary": {
+            "hash": tokenization.vocab_hash(options.vocab_file),
+            "size": len(tokenization.check_vocab(options.vocab_file)),
+        },
+        "corpus": {
+            "fingerprint": hashlib.blake2b(names, digest_size=16).hexdigest(),
+            "num_files": len(sources),
+            "num_bytes": sum(size for _, size in sources),
+            "files": sources,
+        },
+        "tokenizer": {
+            "do_lower_case": options.do_lower_case,
+            "strip_accents": options.do_strip_accents,
+            "unicode_version": unicodedata.unidata_version,
+        },
+        "num_jobs": num_jobs,
+        "jobs": {},
+        "counts": {},
+    }
+
+
+def load_manifest(directory: str) -> dict[str, Any] | None:
+    """Return the manifest of a directory, or None if it has no manifest.
+
+    Raises:
+      UserError: the file is no manifest of this version.
+    """
+    path = os.path.join(directory, MANIFEST_NAME)
+    if not filesystem.exists(path):
+        return None
+    try:
+        manifest = read_json(path)
+        if manifest["format"] == MANIFEST_FORMAT:
+            return manifest
+        reason = "another program or version wrote it"
+    except (ValueError, TypeError, KeyError) as error:
+        reason = repr(error)
+    raise UserError(
+        f"{path} is not a manifest of format {MANIFEST_FORMAT} ({reason})."
+        " Choose another directory or build again with --overwrite."
+    )
+
+
+def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
+    """Write the manifest under a temporary name, then rename it."""
+    # Only the last one has line breaks: they take ten times as long to write,
+    # and a manifest is written after each job.
+    indent = 1 if manifest["complete"] else None
+    # Jobs end in a different order each time.
+    jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))
+    write_atomically(
+        os.path.join(directory, MANIFEST_NAME),
+        json.dumps(manifest | {"jobs": jobs}, indent=indent) + "\n",
+        temporary=os.path.join(directory, TEMPORARY_PREFIX + MANIFEST_NAME),
+    )
+
+
+def find_differences(
+    existing: dict[str, Any], requested: dict[str, Any]
+) -> list[str]:
+    """Return what keeps a build from continuing another, a line each.
+
+    A line is such as "seed: built with 1, asked for 2".
+    """
+    lines = []
+    for name, value in requested["settings"].items():
+        before = existing["settings"].get(name)
+        if before != value:
+            lines.append(f"{name}: built with {before!r}, asked for {value!r}")
+    if existing["vocabulary"]["hash"] != requested["vocabulary"]["hash"]:
+        lines.append(
+            "vocab_file: another vocabulary of "
+            f"{existing['vocabulary']['size']} tokens, now "
+            f"{requested['vocabulary']['size']}"
+        )
+    # Newer tables have more characters, so the same text has other tokens.
+    before = existing.get("tokenizer", {}).get("unicode_version")
+    now = requested["tokenizer"]["unicode_version"]
+    if before != now:
+        lines.append(f"Python's Unicode tables: built with {before}, now {now}")
+    if existing["corpus"]["fingerprint"] != requested["corpus"]["fingerprint"]:
+        old_files = {tuple(entry) for entry in existing["corpus"]["files"]}
+        new_files = {tuple(entry) for entry in requested["corpus"]["files"]}
+        changed = join_names(
+            sorted({name for name, _ in old_files ^ new_files})
+        )
+        lines.append(
+            f"corpus: files added, removed or of another size: {changed}"
+        )
+    return lines
+
+
+def listed_shards(manifest: dict[str, Any] | None) -> dict[str, dict]:
+    """Return a manifest's entries of record files, by file name."""
+    if manifest is None:
+        return {}
+    return {
+        shard["name"]: shard
+        for job in manifest["jobs"].values()
+        for shard in job["shards"] + job["held_out_shards"]
+    }

@@ -1,0 +1,173 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The cutting of sentences into examples of two segments."""
+
+import hashlib
+import random
+
+from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
+
+# The token ids of an example's first and second segment.
+Segments = tuple[list[int], list[int]]
+
+# Shares and lengths of the original's builder.
+_ONE_SEGMENT_SHARE = 0.1
+_RANDOM_LENGTH_SHARE = 0.05
+_ONE_SEGMENT_TARGET = 100000  # tokens
+
+
+class ExampleBuilder:
+    """Collects the sentences of a document and cuts them into examples.
+
+    The order in which random numbers are drawn is part of the contract: with
+    the same stream, each example equals the original's.
+
+    Source: build_pretraining_dataset.py, ExampleBuilder.
+    Differs: takes token ids, has a random stream of its own, counts the tokens
+      that it cuts off and, with `split_long_lines`, continues them in the next
+      example.
+
+    Attributes:
+      random: the random stream.
+      tokens_in: the count of tokens that were added.
+      tokens_dropped: the count of tokens that were cut off at the ends of
+        segments.
+    """
+
+    def __init__(
+        self,
+        max_length: int,
+        random_stream: random.Random,
+        split_long_lines: bool = False,
+    ):
+        """Start without sentences.
+
+        Args:
+          max_length: tokens of an example, [CLS] and [SEP] included.
+          random_stream: the stream of the cuts.
+          split_long_lines: whether the tokens that do not fit an example
+            continue in the next one; False: they are dropped.
+        """
+        self.random = random_stream
+        self.tokens_in = 0
+        self.tokens_dropped = 0
+        self._max_length = max_length
+        self._split_long_lines = split_long_lines
+        self._sentences: list[_Sentence] = []
+        self._length = 0
+        self._target_length = max_length
+
+    def restart(self, random_stream: random.Random) -> None:
+        """Discard the drawn target length and use a new random stream."""
+        if self._length:
+            raise RuntimeError("restart() with sentences waiting; flush first.")
+        self.random = random_stream
+        self._target_length = self._max_length
+
+    def add(self, sentence: list[int]) -> list[Segments]:
+        """Add a sentence's token ids; return the examples that are complete."""
+        if not sentence:  # An empty sentence must not draw a number.
+            return []
+        self.tokens_in += len(sentence)
+        self._sentences.append(_Sentence([sentence]))
+        self._length += len(sentence)
+        examples = []
+        while self._length >= self._target_length:
+            examples.append(self._cut_example())
+        return examples
+
+    def flush(self) -> list[Segments]:
+        """End the document and return its remaining examples."""
+        examples = []
+        while self._length:
+            examples.append(self._cut_example())
+        return examples
+
+    def _cut_example(self) -> Segments:
+        first, second = self._divide()
+        first_ids = first.take(self._max_length - 2)  # without [CLS], [SEP]
+        second_room = max(0, self._max_length - len(first_ids) - 3)
+        second_ids = second.take(second_room)
+        tails = [tail for tail in (first, second) if tail.length]
+        tails_length = sum(tail.length for tail in tails)
+        if self._split_long_lines:
+            self._sentences, self._length = tails, tails_length
+        else:
+            self._sentences, self._length = [], 0
+            self.tokens_dropped += tails_length
+        # A few examples have a random length.
+        self._target_length = self._max_length
+        if self.random.random() < _RANDOM_LENGTH_SHARE:
+            self._target_length = self.random.randint(
+                MIN_SEQUENCE_LENGTH, self._max_length
+            )
+        return first_ids, second_ids
+
+    def _divide(self) -> tuple["_Sentence", "_Sentence"]:
+        """Assign the waiting sentences to the two segments."""
+        draw = self.random.random
+        if draw() < _ONE_SEGMENT_SHARE:
+            target = _ONE_SEGMENT_TARGET
+        else:
+            target = (self._target_length - 3) // 2  # without [CLS], two [SEP]
+        first, second = _Sentence([]), _Sentence([])
+        for sentence in self._sentences:
+            # The order of these tests decides which sentence draws a number.
+            if (
+                not first.length
+                or first.length + sentence.length < target
+                or (
+                    not second.length and first.length < target and draw() < 0.5
+                )
+            ):
+                first.extend(sentence)
+            else:
+                second.extend(sentence)
+        return first, second
+
+
+class _Sentence:
+    """Token ids as a chain of lists, of which the first may be partly used.
+
+    The rest of a line of millions of tokens is carried from one example to
+    the next, hundreds of thousands of times, so its ids are never copied.
+    """
+
+    def __init__(self, parts: list[list[int]]) -> None:
+        self.length = sum(map(len, parts))
+        self._parts = [(part, 0) for part in parts]  # ids, first unused index
+
+    def extend(self, other: "_Sentence") -> None:
+        self._parts += other._parts
+        self.length += other.length
+
+    def take(self, limit: int) -> list[int]:
+        """Remove and return at most `limit` ids from the start."""
+        taken: list[int] = []
+        while self._parts and len(taken) < limit:
+            ids, start = self._parts.pop(0)
+            end = start + limit - len(taken)
+            taken += ids[start:end]
+            if end < len(ids):
+                self._parts.insert(0, (ids, end))
+        self.length -= len(taken)
+        return taken
+
+
+def document_bits(purpose: str, seed: int, name: str, position: str) -> int:
+    """Return 64 bits that are a function of the arguments alone.
+
+    Args:
+      purpose: the use of the bits, so that two uses are independent.
+      seed: the seed of the build.
+      name: the file of the document.
+      position: the document's position in the file.
+    """
+    text = "\0".join((purpose, str(seed), name, position))
+    key = text.encode("utf-8", "surrogateescape")
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
+
+
+def document_draws(seed: int, name: str, position: str) -> random.Random:
+    """Return the random stream of a document, equal in every process."""
+    return random.Random(document_bits("document", seed, name, position))
