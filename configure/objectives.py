@@ -3,7 +3,7 @@
 """The objectives of pre-training as data: names, switches, heads.
 
 `electra_tf.pretraining.objectives` holds their losses, and
-`electra_tf.plan.counts` the operations of their heads.
+`electra_tf.plan.flops` the operations of their heads.
 """
 
 import dataclasses

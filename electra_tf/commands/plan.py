@@ -36,14 +36,12 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.counts import (
+from electra_tf.plan.flops import (
     PETAFLOP_DAY,
     PUBLISHED_FLOPS,
-    check_equal_sizes,
     paper_train_flops,
-    pretraining_parameters,
     pretraining_step_flops,
-    steps_of_stages,
+    steps_per_stage,
 )
 from electra_tf.plan.machine import machine_memory, peak_memory
 from electra_tf.plan.memory import (
@@ -52,6 +50,8 @@ from electra_tf.plan.memory import (
     checkpoint_bytes,
     pretraining_memory,
 )
+from electra_tf.plan.networks import check_equal_sizes
+from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.casing import with_vocab_casing
 from electra_tf.text.tokenization import check_vocab, check_vocab_size
 
@@ -113,7 +113,7 @@ def main(parsed: Parsed) -> None:
     numbers = plan(config)
     if args.measure:
         seconds, done, a_step = [], 0, 0.0
-        for steps in steps_of_stages(config).values():
+        for steps in steps_per_stage(config).values():
             timed = measure_steps(
                 config, args.measure, args.measured_steps, done
             )
@@ -174,7 +174,7 @@ def plan(config: PretrainingConfig) -> Numbers:
         "machine_memory_bytes": machine,
         "checkpoints": _checkpoints(config),
     }
-    if len(stages := steps_of_stages(config)) > 1:
+    if len(stages := steps_per_stage(config)) > 1:
         numbers["stages"] = {
             stage: pretraining_step_flops(
                 config, parameters=parameters.total, stage=stage

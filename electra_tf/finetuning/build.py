@@ -27,6 +27,7 @@ from electra_tf.modeling.activation_checkpointing import needs_checkpointing
 from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.precision import block_dtype
+from electra_tf.optimization import layer_rates as rates
 from electra_tf.optimization import optimizer
 from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, finetuning_memory
@@ -105,7 +106,7 @@ def build_optimizer(
         read_order=config.lr_read_order,
     )
     variables = trained_variables(config, model)
-    multipliers = optimizer.layer_multipliers(
+    multipliers = rates.layer_multipliers(
         map(optimizer.variable_name, variables),
         *_layerwise_arguments(config, model),
     )
@@ -114,10 +115,10 @@ def build_optimizer(
 
 def layer_rates(
     config: FinetuningConfig, model: FinetuningModel
-) -> list[optimizer.LayerRate]:
+) -> list[rates.LayerRate]:
     """Returns the table of the trained layers' rates, the lowest first."""
     names = [*map(optimizer.variable_name, trained_variables(config, model))]
-    return optimizer.rate_table(names, *_layerwise_arguments(config, model))
+    return rates.rate_table(names, *_layerwise_arguments(config, model))
 
 
 def _layerwise_arguments(

@@ -45,7 +45,7 @@ from electra_tf.finetuning.trial import (
 )
 from electra_tf.training.checkpointing import (
     CONFIG_FILE,
-    best_or_newest,
+    find_best_or_latest,
     read_config,
 )
 from electra_tf.training.devices import create_strategy
@@ -198,7 +198,7 @@ class _Run:
         config = self._config
         if not config.write_test_outputs or trial > config.n_writes_test:
             return
-        model = best_or_newest(f"{config.model_dir}_{trial}")
+        model = find_best_or_latest(f"{config.model_dir}_{trial}")
         made_of = [f"{model}.index"] if model else []
         missing = [
             path
@@ -430,7 +430,7 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
         run = run if "task_names" in run else {}
         config = config.with_settings_of(run, skip.split())
         own = f"{config.model_dir}_1"
-        if config.write_test_outputs and best_or_newest(own):
+        if config.write_test_outputs and find_best_or_latest(own):
             raise UserError(
                 f"--init_checkpoint: its test predictions would replace those"
                 f" of {own}; give this evaluation another --run_name"
@@ -442,7 +442,7 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     trials = config.num_trials
     if trials < 0 or not config.is_stated("num_trials"):
         numbered = (f"{config.model_dir}_{k}" for k in itertools.count(1))
-        trials = len([*itertools.takewhile(best_or_newest, numbered)])
+        trials = len([*itertools.takewhile(find_best_or_latest, numbered)])
     found = dict.fromkeys(("init_checkpoint", "num_trials"), _FOUND)
     return dataclasses.replace(
         config,
@@ -455,7 +455,7 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
 def _run_to_evaluate(config: FinetuningConfig) -> str:
     """Folder of its first trial; without task_names, of the only run."""
     own = f"{config.model_dir}_1"
-    if config.is_stated("task_names") or best_or_newest(own):
+    if config.is_stated("task_names") or find_best_or_latest(own):
         return own
     ends = f"_{config.run_name}_model_1" if config.run_name else "_model_1"
     folder = os.path.dirname(config.model_dir)
@@ -477,7 +477,7 @@ def _run_to_evaluate(config: FinetuningConfig) -> str:
 
 
 def _trained_model(directory: str) -> str:
-    path = best_or_newest(directory)
+    path = find_best_or_latest(directory)
     if path is None:
         raise UserError(
             f"do_train is false, and there is no model in {directory}; train"

@@ -385,7 +385,7 @@ class Trial(Run):
         for task in self._tasks:
             if task.labels_path():
                 facts[f"labels of {task.name}"] = task.known_labels
-        self.data_facts = checkpointing.DataFacts(facts)
+        self.data_fingerprint = checkpointing.DataFingerprint(facts)
         for task in evaluated:
             self.evaluator.prepare(task, "dev")
         with tf.device("/cpu:0"):
@@ -440,7 +440,7 @@ class Trial(Run):
                 + "Set them as they were to continue it, give this run a"
                 " --run_name, or use --overwrite to delete it and start anew."
             )
-        if moved := self.data_facts.changes(path, {}):
+        if moved := self.data_fingerprint.changes(path, {}):
             raise UserError(
                 f"{path} was made with other training data:"
                 f" {'; '.join(moved)}. Put them back to continue it, give this"

@@ -5,7 +5,8 @@
 import contextlib
 import os
 import pathlib
-from typing import Any
+
+from configure.run_config import RunConfig
 
 # With more cores it was not measured what sharing a batch gains.
 _MOST_CORES = 4
@@ -34,7 +35,7 @@ def machine_cores() -> int:
     return os.cpu_count() or 1
 
 
-def configured_cores(config: Any) -> int:
+def configured_cores(config: RunConfig) -> int:
     """Return how many of this machine's cores share each training batch.
 
     More than one only where no hparam and no environment variable sets the

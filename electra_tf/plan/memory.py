@@ -10,17 +10,16 @@ of 1.5 of the sum, mostly within 1.12: docs/studies.md.
 
 import dataclasses
 import math
-from typing import Any
 
+from configure.finetuning import FinetuningConfig
 from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import Positions
+from configure.pretraining import PretrainingConfig
+from configure.run_config import RunConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan import machine
-from electra_tf.plan.counts import (
-    generator_networks,
-    networks,
-    pretraining_parameters,
-)
+from electra_tf.plan.networks import list_generator_networks, list_networks
+from electra_tf.plan.parameters import pretraining_parameters
 
 MIB = 1 << 20
 _FLOAT = 4
@@ -72,13 +71,13 @@ class MemoryEstimate:
 
 
 def pretraining_memory(
-    config: Any, batch_size: int | None = None
+    config: PretrainingConfig, batch_size: int | None = None
 ) -> MemoryEstimate:
     """Estimates training's peak, where a network's backward pass begins."""
     batch = _batch_at_once(config, batch_size)
     vocab = EncoderConfig.of(config).vocab_size
-    encoders = [network.sizes for network in networks(config)]
-    first = [network.sizes for network in generator_networks(config)]
+    encoders = [network.sizes for network in list_networks(config)]
+    first = [network.sizes for network in list_generator_networks(config)]
     kind, chosen = generator_kind(config), config.max_predictions_per_seq
     two_towers = kind is GeneratorKind.TWO_TOWER
     scored = batch * (config.max_seq_length if two_towers else chosen)
@@ -101,7 +100,7 @@ def pretraining_memory(
 
 
 def finetuning_memory(
-    config: Any,
+    config: FinetuningConfig,
     sizes: EncoderConfig,
     parameters: int,
     batch_size: int | None = None,
@@ -123,7 +122,7 @@ def activations_limit(machine_bytes: int | None) -> float:
     return _SHARE_TO_KEEP * machine_bytes
 
 
-def checkpoint_bytes(config: Any) -> int:
+def checkpoint_bytes(config: PretrainingConfig) -> int:
     """Size of one checkpoint on disk: weights, slots, position in the data."""
     numbers = 3 * pretraining_parameters(config).total
     # The position holds the examples that are being shuffled.
@@ -131,13 +130,16 @@ def checkpoint_bytes(config: Any) -> int:
     return _FLOAT * numbers + example * config.shuffle_buffer_size
 
 
-def _batch_at_once(config: Any, batch_size: int | None) -> int:
+def _batch_at_once(config: RunConfig, batch_size: int | None) -> int:
     parts = config.gradient_accumulation_steps
     return -(-(batch_size or config.train_batch_size) // parts)
 
 
 def _estimate(
-    config: Any, encoders: list[EncoderConfig], parameters: int, needed: float
+    config: RunConfig,
+    encoders: list[EncoderConfig],
+    parameters: int,
+    needed: float,
 ) -> MemoryEstimate:
     """The estimate of a model whose activations are so many numbers."""
     weights = _FLOAT * parameters
@@ -157,7 +159,9 @@ def _estimate(
 
 
 def _numbers_of(
-    config: Any, encoders: list[EncoderConfig], batch: int
+    config: RunConfig,
+    encoders: list[EncoderConfig],
+    batch: int,
 ) -> tuple[float, float]:
     """What blocks keep of a batch, and what one of them has at work."""
     rows, length = batch * config.max_seq_length, config.max_seq_length

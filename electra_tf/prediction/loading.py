@@ -230,7 +230,7 @@ def find_run(folder: str) -> tuple[str, str]:
     if checkpoint is None and home != place:
         checkpoint = tf1.find_latest(place)
     elif checkpoint is None:
-        checkpoint = checkpointing.best_or_newest(home)
+        checkpoint = checkpointing.find_best_or_latest(home)
     if checkpoint is None:
         raise UserError(
             f"{place}: no model.ckpt-<step>; the run saved none yet, or they"

@@ -24,7 +24,7 @@ from electra_tf.modeling.layers import Dense, SeedStream, inference
 from electra_tf.modeling.precision import LossScale
 from electra_tf.modeling.two_towers import TwoTowerClozeTransformer
 from electra_tf.optimization.optimizer import AdamWeightDecay
-from electra_tf.plan.counts import check_equal_sizes
+from electra_tf.plan.networks import check_equal_sizes
 from electra_tf.pretraining import (
     keras_inputs,
     losses,

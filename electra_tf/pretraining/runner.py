@@ -183,7 +183,7 @@ class PretrainingRun(Run):
         facts = data_facts(config.as_dict())
         read = text_hparam(config, training=True) or DATA_PATHS[0]
         facts[f"files of {read}"] = told_files(getattr(config, read))
-        self.data_facts = checkpointing.DataFacts(facts)
+        self.data_fingerprint = checkpointing.DataFingerprint(facts)
         worker = current_worker(self.strategy)
         batches = build_dataset(
             config, config.train_batch_size, training=True, worker=worker
@@ -242,7 +242,7 @@ class PretrainingRun(Run):
             before.setdefault("pretrain_text", "")
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        moved = self.data_facts.changes(path, data_facts(before))
+        moved = self.data_fingerprint.changes(path, data_facts(before))
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(

@@ -267,7 +267,7 @@ def write_config(directory: str, text: str) -> None:
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
 
 
-class DataFacts(tf.train.experimental.PythonState):
+class DataFingerprint(tf.train.experimental.PythonState):
     """What a run reads, as plain values: in checkpoints, to be compared."""
 
     KEY = "data"
@@ -295,7 +295,7 @@ class DataFacts(tf.train.experimental.PythonState):
 STATE_FILE = "best.json"
 
 
-def best_or_newest(path: str) -> str | None:
+def find_best_or_latest(path: str) -> str | None:
     """Return a run's best checkpoint; without `best`, its latest one."""
     return formats.find_best_checkpoint(path) or tf1.find_latest(path)
 

@@ -25,7 +25,7 @@ from electra_tf.training import checkpointing, summaries
 from electra_tf.training.checkpointing import (
     BestCheckpoint,
     Checkpoints,
-    DataFacts,
+    DataFingerprint,
 )
 from electra_tf.training.devices import describe_devices
 from electra_tf.training.loop import (
@@ -143,7 +143,9 @@ class Run:
             name = f"worker_{resolver.task_id}"
             self.output = os.path.join(self.directory, name)
         self.stopped_early = False  # An evaluation may set it.
-        self.data_facts: DataFacts | None = None  # known where it trains
+        self.data_fingerprint: DataFingerprint | None = (
+            None  # known where it trains
+        )
         with creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
@@ -320,7 +322,7 @@ class Run:
                 name: state
                 for name, state in (
                     ("loss_scale", self.loss_scale),
-                    (DataFacts.KEY, self.data_facts),
+                    (DataFingerprint.KEY, self.data_fingerprint),
                 )
                 if state is not None
             },

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.optimization.layer_rates import layer_multipliers, rate_table
 from electra_tf.optimization.optimizer import (
     AdamW,
     AdamWeightDecay,
     Lamb,
     WarmupPolynomialDecay,
-    layer_multipliers,
     make_optimizer,
-    rate_table,
 )
 from tests.conftest import read_json
 

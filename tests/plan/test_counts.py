@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.plan import counts
+from electra_tf.plan import flops, parameters
 from electra_tf.pretraining.model import PretrainingModel
 from tests.conftest import marked_heavy
 
@@ -77,7 +77,7 @@ OTHERS = {
 def test_counted_parameters_are_the_variables_numbers(tiny_config, name):
     config = tiny_config(**(MODELS | OTHERS)[name])
     model = PretrainingModel(config)
-    counted = counts.pretraining_parameters(config)
+    counted = parameters.pretraining_parameters(config)
     sizes = {v.name: v.shape.num_elements() for v in model.trainable_variables}
     assert counted.total == sum(sizes.values())
     heads = ("discriminator_", "token_", "correction_")
@@ -140,14 +140,14 @@ SIZES = [name for name in MODELS if name not in KINDS]
 @pytest.mark.parametrize("name", [*KINDS, *marked_heavy(*SIZES)])
 def test_matrix_products_of_a_step_are_those_in_the_graph(config, name):
     settings = config(**MODELS[name])
-    counted = counts.pretraining_step_flops(settings)
+    counted = flops.pretraining_step_flops(settings)
     assert counted.matmul == graph_products(pretraining_graph(settings))
 
 
 @pytest.mark.slow
 def test_two_stages_are_counted_as_their_graphs(config):
     settings = config(**TWO_STAGE)
-    count = functools.partial(counts.pretraining_step_flops, settings, 1)
+    count = functools.partial(flops.pretraining_step_flops, settings, 1)
     stages = [count(stage=1), count(stage=2)]
     for number, stage in enumerate(stages, 1):
         graph = pretraining_graph(settings, number)
@@ -159,8 +159,8 @@ def test_two_stages_are_counted_as_their_graphs(config):
 
 
 def test_the_optimizer_and_the_rest_stand_apart(config):
-    plain = counts.pretraining_step_flops(config())
-    updated = counts.pretraining_step_flops(config(), parameters=1000)
+    plain = flops.pretraining_step_flops(config())
+    updated = flops.pretraining_step_flops(config(), parameters=1000)
     assert updated.matmul == plain.matmul
     assert updated.parts[-1].name == "optimizer"
     assert updated.total - plain.total == 17_000 and plain.tokens == 4 * 16
@@ -183,7 +183,7 @@ def recorded(golden_dir):
 def test_published_counts_are_what_the_original_prints(recorded):
     found = {
         RECORDED_NAMES.get(name, name.lower().replace("-", "_")): count
-        for name, count in counts.PUBLISHED_FLOPS.items()
+        for name, count in flops.PUBLISHED_FLOPS.items()
     }
     assert found == pytest.approx(recorded, rel=5e-4)
 
@@ -200,8 +200,8 @@ def test_published_counts_are_what_the_original_prints(recorded):
 )
 def test_the_papers_count_and_what_is_computed(recorded, preset, key, ratio):
     config = PretrainingConfig.create("model", "data", preset=preset)
-    paper = counts.paper_train_flops(config)
+    paper = flops.paper_train_flops(config)
     assert paper == pytest.approx(recorded[key], rel=0.01)
-    step = counts.pretraining_step_flops(config).total
+    step = flops.pretraining_step_flops(config).total
     computed = step * config.num_train_steps
     assert computed / paper == pytest.approx(ratio, abs=0.01)

@@ -11,8 +11,8 @@ import pytest
 from configure.pretraining import PretrainingConfig
 from electra_tf.extras import memory_curve
 from electra_tf.plan import machine
-from electra_tf.plan.counts import pretraining_parameters
 from electra_tf.plan.memory import checkpoint_bytes, pretraining_memory
+from electra_tf.plan.parameters import pretraining_parameters
 from tests.conftest import marked_heavy, read_json, refused
 
 FACTOR = 1.5  # What the estimate promises.

@@ -19,7 +19,10 @@ from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
-from electra_tf.training.checkpointing import BestCheckpoint, best_or_newest
+from electra_tf.training.checkpointing import (
+    BestCheckpoint,
+    find_best_or_latest,
+)
 from tests.conftest import ROOT, read_json, refused
 from tests.training.conftest import saved_steps
 
@@ -234,7 +237,7 @@ def run_with_best(tmp_path):
     checkpoints(tmp_path, model, step=5).save()
     saver = checkpoints(tmp_path, model, step=3)
     saver.save_best(str(tmp_path / "best"))
-    assert best_or_newest(str(tmp_path)).endswith("best/model.ckpt-3")
+    assert find_best_or_latest(str(tmp_path)).endswith("best/model.ckpt-3")
     return tmp_path
 
 
@@ -262,9 +265,11 @@ def test_the_latest_checkpoint_never_stands_for_a_damaged_best_one(
     run_with_best, damage
 ):
     damage(run_with_best / "best")
-    refused(r"best.*(incomplete|damaged)", best_or_newest, str(run_with_best))
+    refused(
+        r"best.*(incomplete|damaged)", find_best_or_latest, str(run_with_best)
+    )
 
 
 def test_without_best_the_latest_checkpoint_is_the_model(run_with_best):
     shutil.rmtree(run_with_best / "best")
-    assert best_or_newest(str(run_with_best)).endswith("model.ckpt-5")
+    assert find_best_or_latest(str(run_with_best)).endswith("model.ckpt-5")

@@ -36,10 +36,8 @@ from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.statistics import describe, from_json
-from electra_tf.plan.counts import (
-    pretraining_parameters,
-    pretraining_step_flops,
-)
+from electra_tf.plan.flops import pretraining_step_flops
+from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.casing import with_vocab_casing
 
 _ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}

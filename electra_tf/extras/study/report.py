@@ -20,7 +20,7 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_text
 from electra_tf.metrics import statistics
-from electra_tf.plan.counts import PETAFLOP_DAY
+from electra_tf.plan.flops import PETAFLOP_DAY
 
 # Of pre-training, unless the study names others.
 _FIGURES = (

@@ -12,11 +12,8 @@ import scipy.stats
 from configure.errors import UserError
 from electra_tf.extras.study import cells, pictures, report, run
 from electra_tf.extras.study.cells import Study
-from electra_tf.plan.counts import (
-    PETAFLOP_DAY,
-    pretraining_parameters,
-    pretraining_step_flops,
-)
+from electra_tf.plan.flops import PETAFLOP_DAY, pretraining_step_flops
+from electra_tf.plan.parameters import pretraining_parameters
 from tests.conftest import ROOT, refused
 
 STUDIES = sorted(ROOT.glob("studies/*.json"))

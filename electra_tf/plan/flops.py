@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a model and operations of a step, counted from a config.
+"""Operations of a training step, counted from the config.
 
 A product of [m, k] and [k, n] counts 2 m k n operations, its backward pass
 twice that. Products are counted exactly (tests compare them with the graph's);
@@ -19,149 +19,17 @@ Differs, so that the result is what is computed here:
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
-from configure.errors import UserError
-from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import Positions
+from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class ParameterCount:
-    """Parameters by whose they are."""
-
-    generator: int  # only in the generator, its head with it
-    discriminator: int  # only in the discriminator, its heads with it
-    shared: int  # in both: the embeddings, or all but the heads
-
-    @property
-    def total(self) -> int:
-        """All that is trained and kept in a checkpoint."""
-        return self.generator + self.discriminator + self.shared
-
-    @property
-    def discriminator_alone(self) -> int:
-        """What is fine-tuned; the paper's number. 0 without one."""
-        return self.discriminator + self.shared if self.discriminator else 0
-
-
-class Network(NamedTuple):
-    """An encoder that a step runs through."""
-
-    name: str
-    sizes: EncoderConfig
-    width: int  # of its embeddings
-
-
-def generator_networks(config: Any) -> list[Network]:
-    """The generator, its two towers, or a masked LM's encoder."""
-    kind, sizes = generator_kind(config), EncoderConfig.of(config)
-    width, names = config.embedding_size or sizes.hidden_size, ["generator"]
-    if kind.is_fixed:
-        return []
-    if kind is not GeneratorKind.FULL:
-        sizes = sizes.scaled(
-            config.generator_hidden_size, config.generator_layers
-        )
-        if config.embedding_sharing == "none":
-            width = sizes.hidden_size
-    if kind is GeneratorKind.TWO_TOWER:
-        names = ["left tower", "right tower"]
-    return [Network(name, sizes, width) for name in names]
-
-
-def networks(config: Any) -> list[Network]:
-    """All encoders that a step runs through."""
-    found = generator_networks(config)
-    if config.has_two_networks:
-        sizes = EncoderConfig.of(config)
-        width = config.embedding_size or sizes.hidden_size
-        found.append(Network("discriminator", sizes, width))
-    return found
-
-
-def check_equal_sizes(config: Any) -> None:
-    """Refuses two stages of unequal networks, one of which becomes the other.
-
-    Sizes that are overridden, such as heads, are the discriminator's alone.
-    """
-    if config.training_schedule != "two_stage":
-        return
-    (_, sizes, width), (_, others, other_width) = networks(config)
-    unequal = {"embedding_size": (width, other_width)}
-    for name, size in dataclasses.asdict(sizes).items():
-        unequal[f"model_hparam_overrides.{name}"] = size, getattr(others, name)
-    for name, (size, other) in unequal.items():
-        if size != other:
-            raise UserError(
-                "hparam training_schedule: 'two_stage' makes the generator's"
-                " weights the discriminator's, which needs equal sizes, but"
-                f" {name.rpartition('.')[2]} is {size} for the generator and"
-                f" {other} for the discriminator; set {name} to {size}"
-            )
-
-
-def pretraining_parameters(config: Any) -> ParameterCount:
-    """Counts the trained numbers of a model."""
-    sizes = EncoderConfig.of(config)
-    width = config.embedding_size or sizes.hidden_size
-    tables = embedding_parameters(sizes, width)
-    body = encoder_parameters(sizes, width)
-    hidden, disc_head = sizes.hidden_size, 0  # of the second network
-    if config.has_discriminator_head:
-        disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
-    if config.token_positions is not Positions.NONE:
-        disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
-    towers = generator_networks(config)
-    if not towers:
-        return ParameterCount(0, tables + body + disc_head, 0)
-    _, small, own_width = towers[0]
-    generator = _dense(len(towers) * small.hidden_size, own_width)
-    generator += 2 * own_width + small.vocab_size  # the head
-    if config.training_schedule == "adversarial":
-        generator += _dense(small.hidden_size, 1)  # the baseline of the reward
-    if generator_kind(config) is GeneratorKind.FULL:
-        if config.has_two_networks:
-            return ParameterCount(generator, disc_head, tables + body)
-        return ParameterCount(tables + body + generator, 0, 0)
-    generator += len(towers) * encoder_parameters(small, own_width)
-    discriminator, words = body + disc_head, sizes.vocab_size * width
-    own_tables = embedding_parameters(small, own_width)
-    if config.embedding_sharing == "none":
-        generator += len(towers) * own_tables
-        return ParameterCount(generator, discriminator + tables, 0)
-    if config.embedding_sharing == "token":
-        generator += len(towers) * (own_tables - words)
-        return ParameterCount(generator, discriminator + tables - words, words)
-    if config.has_delta:
-        # The generator's table, and what the discriminator adds to it.
-        both = generator + words, discriminator + words
-        return ParameterCount(*both, tables - words)
-    return ParameterCount(generator, discriminator, tables)
-
-
-def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
-    """Counts the tables of tokens, segments and positions, and their norm."""
-    rows = sizes.vocab_size + sizes.type_vocab_size
-    return (rows + sizes.max_position_embeddings + 2) * width
-
-
-def encoder_parameters(sizes: EncoderConfig, embedding_width: int) -> int:
-    """Counts an encoder's projection and blocks, without the tables."""
-    hidden, inner = sizes.hidden_size, sizes.intermediate_size
-    block = 4 * _dense(hidden, hidden) + 4 * hidden
-    block += _dense(hidden, inner) + _dense(inner, hidden)
-    projected = embedding_width != hidden
-    projection = _dense(embedding_width, hidden) if projected else 0
-    return projection + sizes.num_hidden_layers * block
-
-
-def _dense(in_width: int, units: int) -> int:
-    return (in_width + 1) * units
-
-
-# Operations.
+from electra_tf.plan.networks import (
+    Network,
+    list_generator_networks,
+    list_networks,
+)
+from electra_tf.plan.parameters import pretraining_parameters
 
 # Operations an element, forward and backward. Rough, and of no weight: all of
 # them together are a few percent of the products.
@@ -282,7 +150,7 @@ class StepFlops:
 
 
 def pretraining_step_flops(
-    config: Any, parameters: int = 0, stage: int | None = None
+    config: PretrainingConfig, parameters: int = 0, stage: int | None = None
 ) -> StepFlops:
     """Counts one step of pre-training; without parameters, no optimizer.
 
@@ -290,11 +158,12 @@ def pretraining_step_flops(
     as there are steps is the whole run.
     """
     batch, length = config.train_batch_size, config.max_seq_length
-    parts = [_encoder(network, batch, length) for network in networks(config)]
+    networks = list_networks(config)
+    parts = [_encoder(network, batch, length) for network in networks]
     if config.has_delta:
-        width = networks(config)[-1].width
-        parts[-1].elementwise(batch * length * width, _SUM)
-    if towers := generator_networks(config):
+        elements = batch * length * networks[-1].width
+        parts[-1].elementwise(elements, _SUM)
+    if towers := list_generator_networks(config):
         _, sizes, width = towers[0]
         scored = length if len(towers) > 1 else config.max_predictions_per_seq
         head, rows = PartFlops("generator head"), batch * scored
@@ -326,7 +195,7 @@ def pretraining_step_flops(
         head.dense(rows, hidden, width, _ACTIVATION, _LAYER_NORM)
         head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
         parts.append(head)
-    if len(stages := steps_of_stages(config)) > 1:
+    if len(stages := steps_per_stage(config)) > 1:
         # The generator learns in the first, and only runs in the second.
         first, second = (n * (stage in (None, s)) for s, n in stages.items())
         for part in parts:
@@ -344,13 +213,13 @@ def pretraining_step_flops(
     return StepFlops(tuple(parts), batch * length)
 
 
-def steps_of_stages(config: Any) -> dict[int | None, int]:
+def steps_per_stage(config: PretrainingConfig) -> dict[int | None, int]:
     """How many steps each stage of a run has; one stage is called None."""
     steps, first = config.num_train_steps, config.two_stage_steps
     return {1: first, 2: steps - first} if first else {None: steps}
 
 
-def paper_train_flops(config: Any) -> float:
+def paper_train_flops(config: PretrainingConfig) -> float:
     """Counts a whole run in the way of the paper's tables.
 
     Source: google-research/electra, flops_computation.py,
@@ -361,10 +230,10 @@ def paper_train_flops(config: Any) -> float:
     vocab_size = EncoderConfig.of(config).vocab_size
     lookups = {
         network.name: 2 * rows * network.width * (vocab_size + length + 2)
-        for network in networks(config)
+        for network in list_networks(config)
     }
     total = 0
-    for stage, steps in steps_of_stages(config).items():
+    for stage, steps in steps_per_stage(config).items():
         for part in pretraining_step_flops(config, stage=stage).parts:
             forward = part.matmul_forward + part.other_forward
             passes = 1 if part.matmul == part.matmul_forward else 2

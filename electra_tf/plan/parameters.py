@@ -1,0 +1,89 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of a model, counted from its config."""
+
+import dataclasses
+
+from configure.generator import GeneratorKind, generator_kind
+from configure.objectives import Positions
+from configure.pretraining import PretrainingConfig
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.plan.networks import list_generator_networks
+
+
+@dataclasses.dataclass(frozen=True)
+class ParameterCount:
+    """Parameters by whose they are."""
+
+    generator: int  # only in the generator, its head with it
+    discriminator: int  # only in the discriminator, its heads with it
+    shared: int  # in both: the embeddings, or all but the heads
+
+    @property
+    def total(self) -> int:
+        """All that is trained and kept in a checkpoint."""
+        return self.generator + self.discriminator + self.shared
+
+    @property
+    def discriminator_alone(self) -> int:
+        """What is fine-tuned; the paper's number. 0 without one."""
+        return self.discriminator + self.shared if self.discriminator else 0
+
+
+def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
+    """Counts the trained numbers of a model."""
+    sizes = EncoderConfig.of(config)
+    width = config.embedding_size or sizes.hidden_size
+    tables = embedding_parameters(sizes, width)
+    body = encoder_parameters(sizes, width)
+    hidden, disc_head = sizes.hidden_size, 0  # of the second network
+    if config.has_discriminator_head:
+        disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
+    if config.token_positions is not Positions.NONE:
+        disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
+    towers = list_generator_networks(config)
+    if not towers:
+        return ParameterCount(0, tables + body + disc_head, 0)
+    _, small, own_width = towers[0]
+    generator = _dense(len(towers) * small.hidden_size, own_width)
+    generator += 2 * own_width + small.vocab_size  # the head
+    if config.training_schedule == "adversarial":
+        generator += _dense(small.hidden_size, 1)  # the baseline of the reward
+    if generator_kind(config) is GeneratorKind.FULL:
+        if config.has_two_networks:
+            return ParameterCount(generator, disc_head, tables + body)
+        return ParameterCount(tables + body + generator, 0, 0)
+    generator += len(towers) * encoder_parameters(small, own_width)
+    discriminator, words = body + disc_head, sizes.vocab_size * width
+    own_tables = embedding_parameters(small, own_width)
+    if config.embedding_sharing == "none":
+        generator += len(towers) * own_tables
+        return ParameterCount(generator, discriminator + tables, 0)
+    if config.embedding_sharing == "token":
+        generator += len(towers) * (own_tables - words)
+        return ParameterCount(generator, discriminator + tables - words, words)
+    if config.has_delta:
+        # The generator's table, and what the discriminator adds to it.
+        both = generator + words, discriminator + words
+        return ParameterCount(*both, tables - words)
+    return ParameterCount(generator, discriminator, tables)
+
+
+def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
+    """Counts the tables of tokens, segments and positions, and their norm."""
+    rows = sizes.vocab_size + sizes.type_vocab_size
+    return (rows + sizes.max_position_embeddings + 2) * width
+
+
+def encoder_parameters(sizes: EncoderConfig, embedding_width: int) -> int:
+    """Counts an encoder's projection and blocks, without the tables."""
+    hidden, inner = sizes.hidden_size, sizes.intermediate_size
+    block = 4 * _dense(hidden, hidden) + 4 * hidden
+    block += _dense(hidden, inner) + _dense(inner, hidden)
+    projected = embedding_width != hidden
+    projection = _dense(embedding_width, hidden) if projected else 0
+    return projection + sizes.num_hidden_layers * block
+
+
+def _dense(in_width: int, units: int) -> int:
+    return (in_width + 1) * units
