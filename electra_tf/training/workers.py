@@ -15,9 +15,10 @@ import tensorflow as tf
 
 from configure.errors import TRY_AGAIN, UserError
 from configure.formatting import limit_lines
-from electra_tf.training.cluster import check_cluster
+from electra_tf.training.cluster import read_cluster
+from electra_tf.training.meeting import meet
 
-MEET_SECONDS = 600
+CONNECT_SECONDS = 120  # for TensorFlow, once all workers have met
 
 
 class Worker(NamedTuple):
@@ -51,11 +52,18 @@ def connect_workers() -> tf.distribute.Strategy:
             "distribution_strategy is 'multi_worker' but TF_CONFIG is not set:"
             " each process would train alone. Set TF_CONFIG on every worker."
         )
-    check_cluster(os.environ["TF_CONFIG"])
-    print(f"Waiting {MEET_SECONDS} seconds for all workers", flush=True)
+    cluster = read_cluster(os.environ["TF_CONFIG"])
+    meet(cluster)
+    if len(cluster.workers) > 1:
+        print(
+            f"Connecting {len(cluster.workers)} workers: if that takes more"
+            f" than {CONNECT_SECONDS} seconds, this process ends with SIGALRM"
+            " (status 142)",
+            flush=True,
+        )
     # The system's alarm: TensorFlow would wait for an hour, and Python runs no
     # other thread while it waits.
-    signal.alarm(MEET_SECONDS)
+    signal.alarm(CONNECT_SECONDS)
     try:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, RuntimeError, tf.errors.OpError) as error:

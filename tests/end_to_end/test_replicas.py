@@ -205,6 +205,44 @@ def test_killed_workers_end_the_same(of_workers, tmp_path, run_workers, victim):
 
 @pytest.mark.slow
 @pytest.mark.multi_device
+def test_a_worker_whose_partner_ends_before_they_meet_ends_soon(
+    data_dir, of_workers, tmp_path
+):
+    workers = [f"127.0.0.1:{port}" for port in free_ports(3)]
+    task = {"type": "worker", "index": 0}
+    cluster = {"cluster": {"worker": workers}, "task": task}
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            str(ROOT / "run_pretraining.py"),
+            f"--data-dir={data_dir}",
+            "--model-name=m",
+            f"--hparams={json.dumps(of_workers('met'))}",
+            "--distribution_strategy=multi_worker",
+        ],
+        env={**os.environ, "TF_CONFIG": json.dumps(cluster)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        for line in process.stdout:
+            if line.startswith("Waiting for worker 1"):
+                break
+        host, port = workers[0].split(":")
+        with socket.create_connection((host, int(port))) as partner:
+            partner.sendall(b'{"electra_tf_worker": 2, "of": 3}\n')
+            assert partner.recv(1000)
+        output, _ = process.communicate(timeout=SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 75
+    assert f"error: worker 2 ({workers[2]}) ended before all" in output
+
+
+@pytest.mark.slow
+@pytest.mark.multi_device
 def test_unlike_workers_are_named(data_dir, of_workers, tmp_path, run_workers):
     records = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"
     own = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}

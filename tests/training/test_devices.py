@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices, workers, threads of the CPU and rows of replicas."""
 
-import signal
 import types
 import unittest.mock
 
@@ -162,30 +161,11 @@ def test_few_cores_take_rows_each(run_python, monkeypatch):
     run_python("-c", SETTLED)
 
 
-ALONE = """
-import json, os
-from configure.pretraining import PretrainingConfig
-from electra_tf.training import devices, workers
-hosts = {"worker": ["127.0.0.1:1", "127.0.0.1:0"]}
-task = {"type": "worker", "index": 1}
-os.environ["TF_CONFIG"] = json.dumps({"cluster": hosts, "task": task})
-workers.MEET_SECONDS = 10
-kind = {"distribution_strategy": "multi_worker"}
-devices.create_strategy(PretrainingConfig.create("m", "none", **kind))
-"""
-
-
 def test_threads_of_a_tensorflow_that_runs_already_stay():
     tf.constant(1.0) + 1.0
     set_threads(settings())
     with pytest.raises(UserError, match="threads is 3, but TensorFlow is runn"):
         set_threads(settings(threads=3))
-
-
-@pytest.mark.slow
-def test_a_worker_waits_for_the_others_only_so_long(run_python):
-    done = run_python("-c", ALONE, status=-signal.SIGALRM)
-    assert "Waiting 10 seconds for all workers" in done.stdout
 
 
 def test_evaluation_never_draws_what_training_draws():

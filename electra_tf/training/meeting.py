@@ -1,0 +1,263 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""How workers meet before TensorFlow connects them.
+
+TensorFlow waits for a worker that does not come for an hour, in C++ that lets
+no signal handler run, and cannot name the worker. So the first worker listens
+on its own address until all others have connected to it; then it leaves the
+address to TensorFlow. A worker that ends meanwhile closes its connection.
+"""
+
+import contextlib
+import json
+import selectors
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+from configure.errors import TRY_AGAIN, UserError
+from electra_tf.training.cluster import Cluster
+
+WAIT_SECONDS = 120.0  # for all workers, from the start of the first one
+_REPORT_SECONDS = 10.0  # between two lines that name who is missing
+_RETRY_SECONDS = 0.5  # between two attempts to reach the first worker
+_SILENCE_SECONDS = 60.0  # after which a first worker that is connected is lost
+_LINE_BYTES = 1 << 16
+
+
+class WorkersMissingError(UserError):
+    """Workers did not come in time, or ended before all were there."""
+
+    exit_status = TRY_AGAIN
+
+
+def meet(cluster: Cluster, seconds: float = WAIT_SECONDS) -> None:
+    """Return once all workers of a cluster are there.
+
+    Raises:
+      WorkersMissingError: some did not come within `seconds`, or ended; the
+        message names them with their addresses.
+      UserError: the first worker's address is in use, or another process has
+        the same index.
+    """
+    if len(cluster.workers) == 1:
+        return
+    if cluster.index:
+        _join(cluster, seconds)
+        return
+    with contextlib.closing(_Meeting(cluster, seconds)) as meeting:
+        meeting.hold()
+
+
+def _missing(cluster: Cluster, indices: Iterable[int], seconds: float) -> str:
+    return (
+        f"{_names(cluster, indices)} did not come within {seconds:g} seconds."
+        " Start every worker of TF_CONFIG with the same command, and check"
+        " that the other hosts can reach the address of worker 0."
+    )
+
+
+def _ended(cluster: Cluster, index: int) -> str:
+    return (
+        f"{cluster.name(index)} ended before all workers had met, and the"
+        " others cannot go on without it. Read its output, and start all"
+        " workers again with the same command."
+    )
+
+
+def _names(cluster: Cluster, indices: Iterable[int]) -> str:
+    return ", ".join(map(cluster.name, indices))
+
+
+class _Meeting:
+    """What the first worker does: it listens until all others are there."""
+
+    def __init__(self, cluster: Cluster, seconds: float) -> None:
+        self._cluster, self._seconds = cluster, seconds
+        self._deadline = time.monotonic() + seconds
+        self._present: dict[int, socket.socket] = {}  # by index
+        self._received: dict[socket.socket, bytes] = {}  # incomplete lines
+        self._selector = selectors.DefaultSelector()
+        self._listener = _listen(cluster)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+
+    def close(self) -> None:
+        for connection in (self._listener, *self._received):
+            connection.close()
+        self._selector.close()
+
+    def hold(self) -> None:
+        """Return when all workers have connected, and tell them so."""
+        report_at = time.monotonic()
+        while missing := self._missing():
+            now = time.monotonic()
+            if now >= self._deadline:
+                self._fail(_missing(self._cluster, missing, self._seconds))
+            if now >= report_at:
+                report_at = now + _REPORT_SECONDS
+                names = _names(self._cluster, missing)
+                left = self._deadline - now
+                text = f"Waiting for {names}: {left:.0f} seconds at most"
+                print(text, flush=True)
+                self._send(waiting=text)
+            until = min(report_at, self._deadline)
+            for key, _ in self._selector.select(max(until - now, 0)):
+                self._serve(key.fileobj)
+        self._send(complete=True)
+
+    def _missing(self) -> list[int]:
+        others = range(1, len(self._cluster.workers))
+        return [index for index in others if index not in self._present]
+
+    def _fail(self, message: str) -> NoReturn:
+        self._send(error=message)
+        raise WorkersMissingError(message)
+
+    def _send(self, **message: Any) -> None:
+        for connection in self._present.values():
+            _send(connection, message)
+
+    def _serve(self, connection: Any) -> None:
+        if connection is self._listener:
+            with contextlib.suppress(OSError):
+                connection, _ = self._listener.accept()
+                connection.setblocking(False)
+                self._received[connection] = b""
+                self._selector.register(connection, selectors.EVENT_READ)
+            return
+        try:
+            received = connection.recv(_LINE_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            received = b""
+        line = self._received[connection] + received
+        if not received or len(line) > _LINE_BYTES:
+            self._drop(connection)
+        elif line.endswith(b"\n") and connection not in self._present.values():
+            self._admit(connection, line)
+        else:
+            self._received[connection] = line
+
+    def _admit(self, connection: socket.socket, line: bytes) -> None:
+        """Let a worker in; drop what no worker has sent."""
+        index = _index_of(line, self._cluster)
+        if index is None:
+            self._drop(connection)
+        elif index in self._present:
+            message = (
+                f"another process is {self._cluster.name(index)} already."
+                " Set TF_CONFIG with its own index on every worker."
+            )
+            _send(connection, {"error": message, "try_again": False})
+            self._drop(connection)
+        else:
+            self._present[index] = connection
+            names = _names(self._cluster, self._missing())
+            _send(connection, {"waiting": names and f"Waiting for {names}"})
+
+    def _drop(self, connection: socket.socket) -> None:
+        for index, present in self._present.items():
+            if present is connection:
+                self._fail(_ended(self._cluster, index))
+        self._selector.unregister(connection)
+        del self._received[connection]
+        connection.close()
+
+
+def _listen(cluster: Cluster) -> socket.socket:
+    _, port = cluster.host_and_port(0)
+    try:
+        if socket.has_dualstack_ipv6():
+            return socket.create_server(
+                ("", port), family=socket.AF_INET6, dualstack_ipv6=True
+            )
+        return socket.create_server(("", port))
+    except OSError as error:
+        raise UserError(
+            f"TF_CONFIG: {cluster.name(0)} cannot listen on its port"
+            f" ({error.strerror}). Stop the program that uses the port, or"
+            " change the address on every worker."
+        ) from error
+
+
+def _index_of(line: bytes, cluster: Cluster) -> int | None:
+    """Return the index in a worker's first line; None for other lines."""
+    try:
+        message = json.loads(line)
+        index, count = message["electra_tf_worker"], message["of"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    is_other = isinstance(index, int) and 0 < index < len(cluster.workers)
+    return index if is_other and count == len(cluster.workers) else None
+
+
+def _send(connection: socket.socket, message: dict[str, Any]) -> None:
+    """Send a line; that the other end is gone is noticed when it is read."""
+    with contextlib.suppress(OSError):
+        connection.sendall(json.dumps(message).encode() + b"\n")
+
+
+def _join(cluster: Cluster, seconds: float) -> None:
+    """What the other workers do: connect to the first one, and wait for it."""
+    deadline = time.monotonic() + seconds
+    report_at = time.monotonic()
+    while True:
+        now = time.monotonic()
+        if now >= deadline:
+            raise WorkersMissingError(_missing(cluster, [0], seconds))
+        if now >= report_at:
+            report_at = now + _REPORT_SECONDS
+            print(
+                f"Waiting for {cluster.name(0)}: {deadline - now:.0f} seconds"
+                " at most",
+                flush=True,
+            )
+        with contextlib.suppress(OSError), _connect(cluster) as connection:
+            connection.settimeout(deadline - now)
+            if _wait_for_all(connection, cluster):
+                return
+        time.sleep(_RETRY_SECONDS)
+
+
+def _connect(cluster: Cluster) -> socket.socket:
+    address = cluster.host_and_port(0)
+    connection = socket.create_connection(address, timeout=_REPORT_SECONDS)
+    if connection.getsockname() == connection.getpeername():
+        # A port that nobody listens on may be drawn for this end, too.
+        connection.close()
+        raise ConnectionRefusedError
+    return connection
+
+
+def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
+    """Whether all are there; False if the other end is no first worker."""
+    hello = {"electra_tf_worker": cluster.index, "of": len(cluster.workers)}
+    _send(connection, hello)
+    message = None
+    for message in _messages(connection):
+        connection.settimeout(_SILENCE_SECONDS)
+        if message.get("complete"):
+            return True
+        if error := message.get("error"):
+            is_temporary = message.get("try_again", True)
+            raise (WorkersMissingError if is_temporary else UserError)(error)
+        if text := message.get("waiting"):
+            print(text, flush=True)
+    if message is not None:
+        raise WorkersMissingError(_ended(cluster, 0))
+    return False
+
+
+def _messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    """Yield the first worker's messages until it is gone, or is none."""
+    with contextlib.suppress(OSError), connection.makefile("rb") as file:
+        while line := file.readline(_LINE_BYTES):
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                return
+            if not isinstance(message, dict):
+                return
+            yield message
