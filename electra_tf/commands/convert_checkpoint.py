@@ -218,7 +218,7 @@ def main(args: argparse.Namespace) -> None:
 
 def _heads(source: Weights, path: str) -> dict[str, TaskHead]:
     """What heads of tasks are: by their run's config, else by their names."""
-    from electra_tf.finetuning.registry import BUILT_IN
+    from electra_tf.finetuning.built_in import BUILT_IN
     from electra_tf.prediction import loading
 
     if not source.contents.tasks:

@@ -46,7 +46,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> None:
     """Writes the submission, and says what it holds and lacks."""
     from electra_tf.files import filesystem
-    from electra_tf.finetuning import glue
+    from electra_tf.finetuning import glue_submission
 
     name = filter(None, ["glue_submission", args.run_name])
     path = args.output or os.path.join(
@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> None:
     )
     if filesystem.exists(path) and not args.overwrite:
         raise UserError(f"{path} is there already; add --overwrite")
-    found = glue.collect(
+    found = glue_submission.collect(
         args.model_name, args.data_dir, args.trial, args.run_name or ""
     )
     missing = [f"  {file}: {why}" for file, why in found.missing.items()]
@@ -67,8 +67,8 @@ def main(args: argparse.Namespace) -> None:
             + "\n".join(missing)
             + "\nTo write it without them: --partial"
         )
-    glue.write_archive(found.rows, path)
-    for part in glue.PARTS:
+    glue_submission.write_archive(found.rows, path)
+    for part in glue_submission.PARTS:
         if part.file in found.rows:
             print(
                 f"{part.file:<12} {len(found.rows[part.file]):>7,} rows of"

@@ -36,10 +36,10 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
     """Runs; 1 where a task failed, 128 + the signal's number if stopped."""
     # After the flags: --help and --print_config need no TensorFlow.
-    from electra_tf.finetuning import glue
+    from electra_tf.finetuning import glue_suite
 
     config, _ = parsed
-    result = glue.run(config)
+    result = glue_suite.run(config)
     if "interrupted" in result:
         return 128 + result["interrupted"]
     return int(any(o.state == "failed" for o in result["outcomes"].values()))

@@ -22,7 +22,7 @@ from electra_tf.export.tagging import TaggingModule
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import write_digests
 from electra_tf.files.reading import read_bytes
-from electra_tf.finetuning import model
+from electra_tf.finetuning import heads as task_heads
 from electra_tf.modeling.layers import inference
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.tokenizer_settings import (
@@ -35,12 +35,12 @@ EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
 # Class of a task's head -> class of the module that serves it.
 TASK_MODULES: dict[type, type[TaskModule]] = {
-    model.ClassificationHead: heads.ClassificationModule,
-    model.MultiLabelHead: heads.MultiLabelModule,
-    model.RegressionHead: heads.RegressionModule,
-    model.QuestionAnsweringHead: QuestionAnsweringModule,
-    model.SummarizationHead: SummarizationModule,  # a tagging head, too
-    model.TaggingHead: TaggingModule,
+    task_heads.ClassificationHead: heads.ClassificationModule,
+    task_heads.MultiLabelHead: heads.MultiLabelModule,
+    task_heads.RegressionHead: heads.RegressionModule,
+    task_heads.QuestionAnsweringHead: QuestionAnsweringModule,
+    task_heads.SummarizationHead: SummarizationModule,  # a tagging head, too
+    task_heads.TaggingHead: TaggingModule,
 }
 
 

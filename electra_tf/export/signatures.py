@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from electra_tf.finetuning.model import Head
+from electra_tf.finetuning.heads import Head
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.embeddings import checked_inputs
 from electra_tf.modeling.encoder_config import EncoderConfig

@@ -26,9 +26,10 @@ from electra_tf.finetuning.classification import (
     RegressionTask,
 )
 from electra_tf.finetuning.question_answering import QATask
-from electra_tf.finetuning.registry import get_tasks, read_task_config
+from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.task_spec import read_task_config
 from electra_tf.metrics import question_answering as qa
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.matching import answer_encoder, encode_answers
@@ -90,7 +91,7 @@ class Members:
         self.name = f"{task.name}, {split}"
         self._examples: list[Any] = task.get_examples(split)
         self.figure = task.main_metric or ""
-        self.labelled = task.spec.labelled(split)
+        self.labelled = task.spec.has_labels(split)
         self._answerer = make_answerer(task, n_best=task.config.n_best_size)
         self._prepare()
         rows = zip(*self._read(paths), strict=True)

@@ -19,7 +19,7 @@ from configure.formatting import join_names
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import list_cells, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning import model
+from electra_tf.finetuning import heads
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import (
     Columns,
@@ -65,7 +65,7 @@ class TextTask(Task):
       row and not the run.
     """
 
-    _HEAD: type[model.SentenceHead]
+    _HEAD: type[heads.SentenceHead]
     n_outputs = 1  # units of the head's dense layer
 
     @abc.abstractmethod
@@ -138,7 +138,7 @@ class TextTask(Task):
         return examples
 
     def get_test_splits(self) -> list[str]:
-        return [s for s in self.spec.files if not self.spec.labelled(s)]
+        return [s for s in self.spec.files if not self.spec.has_labels(s)]
 
     def featurize(
         self, example: TextExample, is_training: bool
@@ -165,7 +165,7 @@ class TextTask(Task):
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int
-    ) -> model.SentenceHead:
+    ) -> heads.SentenceHead:
         return self._HEAD(
             self.name,
             encoder_config.hidden_size,
@@ -199,7 +199,7 @@ class TextTask(Task):
         return [
             LabelCell(self._place(split), line, cells["label"])
             for split in there
-            if self.spec.labelled(split)
+            if self.spec.has_labels(split)
             for _, line, cells in self._read(split)
         ]
 
@@ -209,8 +209,8 @@ class TextTask(Task):
 
     def _read(self, split: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """Rows' numbers (from 0, bad ones counted), lines, texts and labels."""
-        split = self.spec.file_split(split)
-        path, labelled = self._place(split), self.spec.labelled(split)
+        split = self.spec.resolve_split(split)
+        path, labelled = self._place(split), self.spec.has_labels(split)
         rows, columns, class_names = self._open(split)
         wanted = ["text_a", "text_b"] + ["label"] * labelled
         wanted = [column for column in wanted if column in columns]
@@ -268,7 +268,7 @@ def _expected(columns: Columns, wanted: list[str]) -> str:
 class ClassificationTask(TextTask):
     """One class per text or pair."""
 
-    _HEAD = model.ClassificationHead
+    _HEAD = heads.ClassificationHead
     _FEWEST = 2
 
     @property
@@ -348,7 +348,7 @@ class ClassificationTask(TextTask):
 class MultiLabelTask(ClassificationTask):
     """Any number of labels per text or pair."""
 
-    _HEAD = model.MultiLabelHead
+    _HEAD = heads.MultiLabelHead
     _FEWEST = 1
 
     def labels_of(self, example: TextExample) -> Iterable[str]:
@@ -411,7 +411,7 @@ class RegressionTask(TextTask):
       predictions back.
     """
 
-    _HEAD = model.RegressionHead
+    _HEAD = heads.RegressionHead
 
     @property
     def given_labels(self) -> tuple[Any, ...] | None:

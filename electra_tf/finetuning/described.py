@@ -18,8 +18,10 @@ from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.hub import model_name
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.finetuning.registry import BUILT_IN, TYPES, TaskSpec
+from electra_tf.finetuning.built_in import BUILT_IN
+from electra_tf.finetuning.registry import TYPES
 from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.task_spec import TaskSpec
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
 

@@ -31,7 +31,9 @@ def inherited_hparams(
     config: FinetuningConfig, weights: Weights
 ) -> dict[str, Any]:
     """Returns the hparams that heads of transformers bring to a run's tasks."""
-    specs = {name: find_spec(config, name) for name in config.task_names}
+    specs = {
+        name: find_spec(config.task_config, name) for name in config.task_names
+    }
     kinds = {name: spec.type for name, spec in specs.items() if spec}
     hparams: dict[str, Any] = {}
     for name in _matches(weights, kinds).values():

@@ -19,7 +19,7 @@ from configure.errors import UserError
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files import filesystem
 from electra_tf.finetuning import questions
-from electra_tf.finetuning.model import QuestionAnsweringHead
+from electra_tf.finetuning.heads import QuestionAnsweringHead
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
@@ -350,7 +350,7 @@ class QATask(Task):
         debug = self.config.debug
         if self._tfds is not None:
             return questions.read_tfds(
-                *self._tfds.place(split),
+                *self._tfds.locate(split),
                 self.config.tfds_data_dir,
                 DEBUG_QUESTIONS if debug else None,
             )

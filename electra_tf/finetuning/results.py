@@ -21,7 +21,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.figures import encode_png
 from electra_tf.files.json_files import read_json, without_nan
-from electra_tf.finetuning.build import digest_of_start
+from electra_tf.finetuning.initial_checkpoint import digest_weights
 from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.trial import SCORING, changed_hparams
 from electra_tf.metrics import statistics
@@ -83,7 +83,7 @@ class ResultsFiles:
         measures = self._measures.items()
         self._data |= {f"measure of {name}": text for name, text in measures}
         if weights:  # A path may hold others when more trials are asked for.
-            self._data["starting weights"] = digest_of_start(weights)
+            self._data["starting weights"] = digest_weights(weights)
         self._in_force = not config.do_train  # whether others' still are
         plot = os.path.splitext(config.results_json)[0] + ".png"
         names = ("results_txt", "results_pkl", "results_json")

@@ -22,9 +22,9 @@ from configure.formatting import join_names
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import find_model_folder
 from electra_tf.files import filesystem
-from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.inheritance import with_inherited_heads
+from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
@@ -106,7 +106,7 @@ class _Run:
             )
         elif not config.do_train:
             config = _with_model_to_evaluate(config)
-        start = resolve_start(config)
+        start = open_initial_checkpoint(config)
         self._config, self._weights = start.config, start.weights
         print_start(console, start.config, self._strategy, start.notes)
         self.tasks = get_tasks(start.config) if tasks is None else tasks

@@ -15,7 +15,7 @@ from typing import Any
 
 from electra_tf.data import values
 from electra_tf.data.feature_spec import FeatureSpec
-from electra_tf.finetuning.model import SummarizationHead
+from electra_tf.finetuning.heads import SummarizationHead
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.summaries import MEASURE, SummaryScorer, find_oracle
@@ -53,10 +53,12 @@ class SummarizationTask(Task):
     @explains_bad_rows
     def get_examples(self, split: str) -> list[Document]:
         place, examples = self._place(split), []
-        names = (self._tfds or self.spec.split(split, self.directory)).columns
+        names = (
+            self._tfds or self.spec.find_split(split, self.directory)
+        ).columns
         rows, columns, _ = self._open(split)
         wanted = {"text_a": "text"}
-        if self.spec.labelled(self.spec.file_split(split)):
+        if self.spec.has_labels(self.spec.resolve_split(split)):
             wanted["label"] = "summary"
         for number, row in enumerate(rows):
             found, expected, texts = row.found, row.expected, {}

@@ -18,7 +18,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import conll, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files.lines import LineReader
-from electra_tf.finetuning.model import TaggingHead
+from electra_tf.finetuning.heads import TaggingHead
 from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
 from electra_tf.finetuning.task import (
     Example,
@@ -38,7 +38,7 @@ from electra_tf.text.words import (
 )
 
 if TYPE_CHECKING:
-    from electra_tf.finetuning.registry import SplitSpec
+    from electra_tf.finetuning.task_spec import SplitSpec
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101
@@ -194,7 +194,7 @@ class TaggingTask(Task):
     def _read(self, split: str) -> list[Sentence]:
         """A split's good sentences. Source: _get_labeled_sentences."""
         kind = tables.file_format(self._existing_path(split), self.spec.format)
-        place = self.spec.split(split, self.directory)
+        place = self.spec.find_split(split, self.directory)
         if kind == "jsonl":
             found = _read_jsonl(place, self.row_report)
         elif kind == "conll":
@@ -286,7 +286,7 @@ class TaggingTask(Task):
                     labels.update(self._labels_of(sentence))
             if self.is_token_level:
                 refuse_equal_labels(self.name, sorted(labels))
-            labelled = [s for s in splits if self.spec.labelled(s)]
+            labelled = [s for s in splits if self.spec.has_labels(s)]
             if not labels and labelled:
                 paths = ", ".join(map(self._path, labelled))
                 raise UserError(

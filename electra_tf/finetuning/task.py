@@ -29,8 +29,8 @@ from electra_tf.text.tokenization import Tokenizer, require_wordpiece
 
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
-    from electra_tf.finetuning.model import Head
-    from electra_tf.finetuning.registry import TaskSpec
+    from electra_tf.finetuning.heads import Head
+    from electra_tf.finetuning.task_spec import TaskSpec
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
@@ -162,11 +162,11 @@ class Task(abc.ABC):
         """The labelled splits to evaluate on, the main one first."""
         known = ("train", "dev", "dev_matched", *self.get_test_splits())
         others = [s for s in self.spec.files if s not in known]
-        return ["dev", *filter(self.spec.labelled, others)]
+        return ["dev", *filter(self.spec.has_labels, others)]
 
     def has_split(self, split: str) -> bool:
         """Whether the split's data is there."""
-        if self.spec.file_split(split) not in self.spec.files:
+        if self.spec.resolve_split(split) not in self.spec.files:
             return False
         return self._tfds is not None or filesystem.exists(self._path(split))
 
@@ -345,7 +345,7 @@ class Task(abc.ABC):
         return ", ".join([f"bad rows: {len(report.rows)}", *losses])
 
     def _path(self, split: str) -> str:
-        return self.spec.split(split, self.directory).path
+        return self.spec.find_split(split, self.directory).path
 
     def _existing_path(self, split: str) -> str:
         path = self._path(split)
@@ -366,7 +366,7 @@ class Task(abc.ABC):
         """The file of a split, or the name that messages have for it."""
         if self._tfds is None:
             return self._path(split)
-        name, theirs = self._tfds.place(self.spec.file_split(split))
+        name, theirs = self._tfds.locate(self.spec.resolve_split(split))
         return f"tfds:{name}/{theirs}"
 
     def _open(
@@ -376,7 +376,7 @@ class Task(abc.ABC):
         most = DEBUG_ROWS if self.config.debug else None
         if self._tfds is not None:
             data_dir = self.config.tfds_data_dir
-            name, theirs = self._tfds.place(split)
+            name, theirs = self._tfds.locate(split)
             columns, class_names = self._tfds.columns, None
             if self._tfds.label_names:
                 label = columns["label"]
@@ -384,7 +384,7 @@ class Task(abc.ABC):
             rows = tables.read_tfds_rows(name, theirs, data_dir, most)
             return rows, columns, class_names
         path = self._existing_path(split)
-        place = self.spec.split(split, self.directory)
+        place = self.spec.find_split(split, self.directory)
         kind = tables.file_format(path, self.spec.format)
         if kind == "conll":
             raise UserError(

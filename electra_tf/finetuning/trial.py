@@ -26,6 +26,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.atomic import write_atomically
 from electra_tf.finetuning import build
 from electra_tf.finetuning.inheritance import with_inherited_heads
+from electra_tf.finetuning.initial_checkpoint import digest_weights
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
 from electra_tf.finetuning.task import TASK_FILE, Task
@@ -381,7 +382,7 @@ class Trial(Run):
         # Of the data and of what makes examples of them; and the classes.
         facts = {"records": os.path.basename(batches.path)}
         if self._weights:
-            facts["starting weights"] = build.digest_of_start(self._weights)
+            facts["starting weights"] = digest_weights(self._weights)
         for task in self._tasks:
             if task.labels_path():
                 facts[f"labels of {task.name}"] = task.known_labels

@@ -15,8 +15,8 @@ from electra_tf.commands import glue_submission, run_glue
 from electra_tf.data import tables
 from electra_tf.data.tables import Row
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.glue import PARTS, read_predictions
-from electra_tf.finetuning.registry import GLUE_TASKS
+from electra_tf.finetuning.glue import GLUE_TASKS
+from electra_tf.finetuning.glue_submission import PARTS, read_predictions
 from electra_tf.metrics import glue
 from tests.conftest import read_json, refused
 

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
-from electra_tf.finetuning import model as finetuning_model
+from electra_tf.finetuning import heads
 from electra_tf.finetuning import runner as finetuning
 from electra_tf.pretraining import runner as pretraining
 from electra_tf.pretraining import unigram
@@ -39,7 +39,7 @@ def die_after(step):
 
 
 def main():
-    finetuning_model.DROPOUT_RATE = 0.0
+    heads.DROPOUT_RATE = 0.0
     unigram.count_tokens.__defaults__ = (100,)  # as in conftest.py
     if "DIES_AFTER" in os.environ:
         die_after(int(os.environ["DIES_AFTER"]))

@@ -13,14 +13,14 @@ from scipy.special import erf
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.data.feature_spec import decode_example
-from electra_tf.finetuning import model as heads
+from electra_tf.finetuning import heads
 from electra_tf.finetuning.build import build_model, build_optimizer
-from electra_tf.finetuning.model import (
+from electra_tf.finetuning.heads import (
     ClassificationHead,
-    FinetuningModel,
     MultiLabelHead,
     mean_over_tokens,
 )
+from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.modeling.layers import SeedStream

@@ -11,8 +11,8 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import huggingface_reader
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.build import resolve_start
 from electra_tf.finetuning.inheritance import with_inherited_heads
+from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.prediction.predictor import Predictor
@@ -49,7 +49,7 @@ def config_of(tmp_path, tiny_vocab):
 
 
 def inherited(config, is_training=False):
-    start = resolve_start(config)
+    start = open_initial_checkpoint(config)
     tasks = get_tasks(start.config)
     weights, notes = with_inherited_heads(start.weights, tasks, is_training)
     return start.config, tasks, weights, notes
@@ -190,9 +190,9 @@ def test_question_answering_takes_the_heads_settings(
 def test_stated_hparams_stay(transformers_folder, config_of):
     _, folder = transformers_folder("reviews")
     config = config_of(folder, TASKS["reviews"], max_seq_length=20)
-    assert resolve_start(config).config.max_seq_length == 20
+    assert open_initial_checkpoint(config).config.max_seq_length == 20
     config = config_of(folder, TASKS["reviews"])
-    assert resolve_start(config).config.max_seq_length == 48
+    assert open_initial_checkpoint(config).config.max_seq_length == 48
 
 
 TEXTS = ["the king", "a city of the north", "in", "for her", "is that"]

@@ -18,7 +18,7 @@ import pytest
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.files.atomic import write_atomically
-from electra_tf.finetuning.build import resolve_start
+from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.results import ResultsFiles, TrialRecord
 from electra_tf.finetuning.trial import patience_is_over, write_test_outputs
 from electra_tf.training.summaries import Console
@@ -204,7 +204,9 @@ def _create(tmp_path, **hparams):
 
 def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
     given = {"hidden_dropout_prob": 0.0}
-    start = resolve_start(_create(tmp_path, model_hparam_overrides=given))
+    start = open_initial_checkpoint(
+        _create(tmp_path, model_hparam_overrides=given)
+    )
     found = start.config
     assert found.embedding_size == 8 and found.vocab_size == 200
     overrides = found.model_hparam_overrides
@@ -215,12 +217,14 @@ def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
     assert any("do_lower_case = False" in note for note in start.notes)
     # What follows from the task is still there.
     assert found.num_train_epochs == 3.0 and found.task_names == ["cola"]
-    start = resolve_start(_create(tmp_path, do_lower_case=True))
+    start = open_initial_checkpoint(_create(tmp_path, do_lower_case=True))
     assert start.config.do_lower_case is True
     assert any("pre-trained with False" in note for note in start.notes)
     elsewhere = shutil.copytree(pretrained, tmp_path / "elsewhere")
     (pretrained / "vocab.txt").write_text("of another model\n")
-    found = resolve_start(_create(tmp_path, init_checkpoint=str(elsewhere)))
+    found = open_initial_checkpoint(
+        _create(tmp_path, init_checkpoint=str(elsewhere))
+    )
     assert found.config.vocab_file == str(elsewhere / "vocab.txt")
     assert found.config.do_lower_case is False
 
@@ -233,11 +237,13 @@ def test_a_vocabulary_with_another_casing_than_its_model_is_refused(
     shutil.copy(pretrained / "vocab.txt", elsewhere)
     casing = elsewhere.with_name("tokenizer_config.json")
     casing.write_text('{"do_lower_case": false}')
-    start = resolve_start(_create(tmp_path, vocab_file=str(elsewhere)))
+    start = open_initial_checkpoint(
+        _create(tmp_path, vocab_file=str(elsewhere))
+    )
     assert start.config.do_lower_case is False
     casing.write_text('{"do_lower_case": true}')
     with pytest.raises(UserError, match="do_lower_case of .* is false, but"):
-        resolve_start(_create(tmp_path, vocab_file=str(elsewhere)))
+        open_initial_checkpoint(_create(tmp_path, vocab_file=str(elsewhere)))
 
 
 def test_without_a_statement_of_the_model_its_vocabulary_says_the_casing(
@@ -247,27 +253,27 @@ def test_without_a_statement_of_the_model_its_vocabulary_says_the_casing(
         (pretrained / name).unlink(missing_ok=True)
     casing = pretrained / "tokenizer_config.json"
     casing.write_text('{"do_lower_case": false}')
-    config = resolve_start(_create(tmp_path)).config
+    config = open_initial_checkpoint(_create(tmp_path)).config
     assert (config.do_lower_case, config.strip_accents) == (False, False)
     with pytest.raises(UserError, match="hparam do_lower_case is true, but"):
-        resolve_start(_create(tmp_path, do_lower_case=True))
+        open_initial_checkpoint(_create(tmp_path, do_lower_case=True))
 
 
 def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, tiny_vocab):
     with pytest.raises(UserError, match="max_seq_length"):
-        resolve_start(_create(tmp_path, max_seq_length=64))
+        open_initial_checkpoint(_create(tmp_path, max_seq_length=64))
     tokens = pathlib.Path(tiny_vocab).read_text().splitlines()
     other = tmp_path / "other.txt"
     tokens[150], tokens[151] = tokens[151], tokens[150]
     other.write_text("\n".join(tokens))
     with pytest.raises(UserError, match=r"other.txt:151: found .*vocab_file"):
-        resolve_start(_create(tmp_path, vocab_file=str(other)))
+        open_initial_checkpoint(_create(tmp_path, vocab_file=str(other)))
     # Where the model's own is not known, the size says something.
     for name in ("vocab.txt", "config.json", "digests.json"):
         (pretrained / name).unlink()
-    assert resolve_start(_create(tmp_path, vocab_file=str(other)))
+    assert open_initial_checkpoint(_create(tmp_path, vocab_file=str(other)))
     other.write_text("\n".join(tokens[:190]))
     with pytest.raises(UserError, match="190 tokens, but vocab_size is 200"):
-        resolve_start(_create(tmp_path, vocab_file=str(other)))
+        open_initial_checkpoint(_create(tmp_path, vocab_file=str(other)))
     sized = {"vocab_file": str(other), "vocab_size": 200}
-    assert resolve_start(_create(tmp_path, **sized))
+    assert open_initial_checkpoint(_create(tmp_path, **sized))

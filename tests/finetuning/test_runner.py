@@ -213,7 +213,7 @@ def weights_after(config_of, run, weights_of, tmp_path):
 def test_switches_for_memory_and_speed_leave_the_training_what_it_is(
     config_of, weights_after, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("electra_tf.finetuning.model.DROPOUT_RATE", 0.0)
+    monkeypatch.setattr("electra_tf.finetuning.heads.DROPOUT_RATE", 0.0)
     # The usual first factor is too large for gradients as steep as here.
     monkeypatch.setattr(LossScale, "of", {"fp16": LossScale(256.0)}.get)
     rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")

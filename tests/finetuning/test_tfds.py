@@ -5,7 +5,7 @@
 import pytest
 
 from electra_tf.data import tables
-from electra_tf.finetuning.registry import GLUE_TASKS
+from electra_tf.finetuning.glue import GLUE_TASKS
 from tests.conftest import refused
 
 tfds = pytest.importorskip("tensorflow_datasets")

@@ -24,6 +24,7 @@ from electra_tf.checkpoints.weights import (
 )
 from electra_tf.commands import convert_checkpoint
 from electra_tf.finetuning import build as finetuning_build
+from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
@@ -264,7 +265,7 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
         init_checkpoint=folder,
         max_seq_length=16,
     )
-    start = finetuning_build.resolve_start(config)
+    start = open_initial_checkpoint(config)
     tuned = finetuning_build.build_model(start.config, get_tasks(start.config))
     report = finetuning_build.load_weights(config, start.weights, tuned)
     assert "in a sum" in str(report) and report.missing

@@ -1,0 +1,290 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Test predictions in the format of the GLUE benchmark's server."""
+
+import dataclasses
+import io
+import math
+import pickle
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.data import tables
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_bytes
+from electra_tf.finetuning.glue import GLUE_TASKS
+
+_HEADER = "index\tprediction"
+# The earliest date of a zip file: equal predictions give equal bytes.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """One file of a submission."""
+
+    file: str
+    task: str
+    split: str
+    server_rows: int  # number of rows that the server scores
+
+
+PARTS = (
+    Part("CoLA.tsv", "cola", "test", 1063),
+    Part("SST-2.tsv", "sst", "test", 1821),
+    Part("MRPC.tsv", "mrpc", "test", 1725),
+    Part("STS-B.tsv", "sts", "test", 1379),
+    Part("QQP.tsv", "qqp", "test", 390965),
+    Part("MNLI-m.tsv", "mnli", "test_matched", 9796),
+    Part("MNLI-mm.tsv", "mnli", "test_mismatched", 9847),
+    Part("QNLI.tsv", "qnli", "test", 5463),
+    Part("RTE.tsv", "rte", "test", 3000),
+    Part("WNLI.tsv", "wnli", "test", 146),
+    Part("AX.tsv", "mnli", "diagnostic", 1104),
+)
+
+
+def write_archive(
+    rows: Mapping[str, Sequence[tuple[int, str]]], path: str
+) -> None:
+    """Write the zip file that the server accepts.
+
+    Args:
+      rows: file -> (index, prediction) pairs.
+      path: the zip file.
+    """
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, pairs in rows.items():
+            lines = [_HEADER, *(f"{index}\t{text}" for index, text in pairs)]
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, "\n".join([*lines, ""]))
+    write_atomically(path, buffer.getvalue())
+
+
+# What arrays of numbers need to be unpickled, before and after NumPy 2.
+_ALLOWED = frozenset(
+    {
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+        ("_codecs", "encode"),
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy.core.multiarray", "scalar"),
+        ("numpy.core.numeric", "_frombuffer"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "scalar"),
+        ("numpy._core.numeric", "_frombuffer"),
+    }
+)
+
+
+class _NumbersOnly(pickle.Unpickler):
+    """An unpickler that refuses everything but arrays of numbers."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"{module}.{name} is not admitted")
+        return super().find_class(module, name)
+
+
+def read_predictions(path: str) -> dict[int, Any]:
+    """Return the predictions in a file, by the numbers of their examples."""
+    data = read_bytes(path)
+    try:
+        predictions = _NumbersOnly(io.BytesIO(data)).load()
+        return {int(eid): value for eid, value in predictions.items()}
+    except Exception as error:  # A broken pickle may raise anything.
+        raise UserError(
+            f"{path}: not a file of test predictions ({error}). Predict the"
+            " test set again with --write_test_outputs."
+        ) from error
+
+
+@dataclasses.dataclass
+class Submission:
+    """The content of a submission, and the files that it lacks."""
+
+    # File -> (index, prediction) in the order of the data.
+    rows: dict[str, list[tuple[int, str]]]
+    trials: dict[str, int]  # task -> the trial that made its predictions
+    missing: dict[str, str]  # file -> why it is not among `rows`
+    notes: list[str]  # remarks on the files for the user
+
+
+class _MissingError(Exception):
+    """The reason why a file cannot be made."""
+
+
+def collect(
+    model_name: str, data_dir: str, trial: int | None = None, run_name: str = ""
+) -> Submission:
+    """Return a model's test predictions.
+
+    Args:
+      model_name: the model in `data_dir`.
+      data_dir: the directory of data and models.
+      trial: the trial of all tasks; None: each task's best on the dev set.
+      run_name: the name of the run, if it has one.
+    """
+    submission = Submission({}, {}, {}, [])
+    for part in PARTS:
+        config, best = _open_results(model_name, data_dir, part.task, run_name)
+        chosen = trial or best
+        submission.trials[part.task] = chosen
+        try:
+            submission.rows[part.file] = _read_rows(
+                config, part, chosen, submission.notes
+            )
+        except _MissingError as error:
+            submission.missing[part.file] = str(error)
+    return submission
+
+
+def _open_results(
+    model_name: str, data_dir: str, task: str, run_name: str
+) -> tuple[FinetuningConfig, int]:
+    """Return the settings of a task's run and its best trial on the dev set."""
+    config = FinetuningConfig.create(
+        model_name, data_dir, task_names=[task], run_name=run_name
+    )
+    if not filesystem.exists(config.results_json):
+        return config, 1
+    try:
+        results = read_json(config.results_json)
+        source = {
+            name: results["config"][name]
+            for name in ("data_source", "tfds_data_dir")
+        }
+        best = int(results["best_trial"] or 1)
+        return dataclasses.replace(config, **source), best
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{config.results_json} is not a results file of this program"
+            f" ({error!r}). Move it away, or pass --trial."
+        ) from error
+
+
+def _read_rows(
+    config: FinetuningConfig, part: Part, trial: int, notes: list[str]
+) -> list[tuple[int, str]]:
+    """Return the rows of a file; raise _MissingError if there are none."""
+    indices = _read_indices(config, part)
+    path = config.test_predictions(part.task, part.split, trial)
+    if not filesystem.exists(path):
+        raise _MissingError(
+            f"no {path}; predict with --write_test_outputs (of the first"
+            f" n_writes_test trials), or choose a --trial"
+        )
+    predictions = read_predictions(path)
+    without = [eid for eid in indices if eid not in predictions]
+    if without:
+        index, location = indices[without[0]]
+        raise _MissingError(
+            f"{path}: {len(without)} of {len(indices)} rows have no"
+            f" prediction; the first is index {index}, {location}"
+        )
+    if len(predictions) > len(indices):
+        raise _MissingError(
+            f"{path}: {len(predictions)} predictions, but the test set has"
+            f" {len(indices)} rows, so it belongs to different data"
+        )
+    if len(indices) != part.server_rows:
+        notes.append(
+            f"{part.file}: {len(indices)} rows, as in the test set that was"
+            f" predicted; the server expects {part.server_rows}"
+        )
+    texts = _format_predictions(
+        part, {eid: predictions[eid] for eid in indices}, path, notes
+    )
+    return [(indices[eid][0], texts[eid]) for eid in indices]
+
+
+def _format_predictions(
+    part: Part, predictions: Mapping[int, Any], path: str, notes: list[str]
+) -> dict[int, str]:
+    """Return predictions as the server's texts, by number of example."""
+    spec = GLUE_TASKS[part.task]
+    count = len(spec.labels or ())
+    expected = f"{count} finite logits" if count else "a finite number"
+    shape = (count,) if count else ()
+    texts, n_clipped = {}, 0
+    for eid, value in predictions.items():
+        try:
+            values = np.asarray(value, np.float64)
+        except (TypeError, ValueError):
+            values = np.asarray(math.nan)
+        if values.shape != shape or not np.isfinite(values).all():
+            raise _MissingError(
+                f"{path}: example {eid}: found {value!r}; expected {expected}"
+            )
+        if count:
+            texts[eid] = spec.labels[int(np.argmax(values))]
+        else:
+            low, high = spec.range  # Predictions are from 0 to 1.
+            values = values * (high - low) + low
+            inside = np.clip(values, low, high)
+            n_clipped += int(inside != values)
+            texts[eid] = f"{float(inside):.4f}"
+    if n_clipped:
+        low, high = spec.range
+        notes.append(
+            f"{part.file}: {n_clipped} predictions were outside {low:g} to"
+            f" {high:g} and are set to the nearer end"
+        )
+    return texts
+
+
+def _read_indices(
+    config: FinetuningConfig, part: Part
+) -> dict[int, tuple[int, str]]:
+    """Return the number of each example -> the server's index, its location."""
+    spec = GLUE_TASKS[part.task]
+    if config.data_source == "tfds":
+        name, split = spec.tfds.locate(part.split)
+        rows = tables.read_tfds_rows(name, split, config.tfds_data_dir)
+        indices = {
+            number: (int(row.cells["idx"]), f"tfds:{name}/{split}:{row.line}")
+            for number, row in enumerate(rows)
+        }
+    else:
+        directory = config.raw_data_dir(part.task)
+        path = spec.find_split(part.split, directory).path
+        if not filesystem.exists(path):
+            raise _MissingError(f"no {path}")
+        indices = dict(_indices_of_file(path))
+    if len({index for index, _ in indices.values()}) != len(indices):
+        raise UserError(
+            f"the {part.split} split of {part.task} has an index twice"
+        )
+    return indices
+
+
+def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
+    """Yield the items of `_read_indices`; by position without an index."""
+    rows = tables.read_rows(path, "tsv")
+    header = next(rows, None)
+    names = header.cells if header is not None else []
+    has_index = bool(names) and names[0].strip().lower() in ("index", "id")
+    index = -1
+    for number, row in enumerate(rows):
+        if not (row.cells or row.expected):
+            continue  # The server does not count blank lines.
+        index += 1
+        location = f"{path}:{row.line}"
+        if has_index:
+            cell = row.cells[0] if row.cells else ""
+            if not cell.strip().isdigit():
+                content = row.found or repr(cell)
+                raise UserError(
+                    f"{location}: found {content}; expected an index"
+                )
+            index = int(cell)
+        yield number, (index, location)

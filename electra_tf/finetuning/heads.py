@@ -1,0 +1,425 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The heads of tasks: outputs, and apart from them, given labels, the loss.
+
+Source: google-research/electra, get_prediction_module in
+finetune/classification/classification_tasks.py, finetune/qa/qa_tasks.py and
+finetune/tagging/tagging_tasks.py.
+"""
+
+import abc
+import math
+from collections.abc import Callable, Mapping
+
+import tensorflow as tf
+
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints.contents import HIDDEN
+from electra_tf.modeling.encoder import EncoderOutput
+from electra_tf.modeling.layers import (
+    Dense,
+    ScopedLayer,
+    SeedStream,
+    dropout,
+    gelu,
+)
+
+Tensors = Mapping[str, tf.Tensor]
+# What dropout draws from, in training; else None.
+Dropout = SeedStream | None
+
+# On the sentence's vector in training; fixed in the original, too.
+DROPOUT_RATE = 0.1
+QA_HIDDEN_SIZE = 512
+# Added to logits of positions where no answer can be.
+_MASKED = -1000.0
+
+
+class Head(ScopedLayer, abc.ABC):
+    """A layer with TF1-named variables; all its tensors have B first."""
+
+    # Names, without the task's, of features that scorers compare outputs with.
+    labels: tuple[str, ...] = ()
+
+    def __init__(self, task_name: str, seed: int = 0) -> None:
+        super().__init__(f"task_specific/{task_name}", seed)
+        self.task_name = task_name
+
+    @abc.abstractmethod
+    def logits(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
+    ) -> dict[str, tf.Tensor]:
+        """Returns what the head says; needs labels only in training."""
+
+    @abc.abstractmethod
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns float32 [B], the losses of what `logits` gave."""
+
+    def compute(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
+    ) -> dict[str, tf.Tensor]:
+        """Returns what scorers want: `loss`, outputs, labels, `eid`."""
+        outputs = self.logits(encoded, features, dropout)
+        return {
+            "loss": self.loss(outputs, features, dropout is not None),
+            **outputs,
+            **{n: self.feature(features, n) for n in (*self.labels, "eid")},
+        }
+
+    def feature(self, features: Tensors, name: str) -> tf.Tensor:
+        return features[f"{self.task_name}_{name}"]
+
+    def dropped(
+        self, vectors: tf.Tensor, site: str, seeds: Dropout
+    ) -> tf.Tensor:
+        """Drops from the vectors of texts or sentences in training."""
+        if seeds is None:
+            return vectors
+        seed = seeds.child(self.scope).seed(site)
+        return dropout(vectors, DROPOUT_RATE, seed)
+
+
+class SentenceHead(Head):
+    """Dropout and one dense layer on the sentence's vector, or two layers.
+
+    Source, of two: transformers, modeling_electra.py,
+    ElectraClassificationHead. The study of Mercier (2021) has two as well.
+    """
+
+    labels = ("label_ids",)
+
+    def __init__(
+        self,
+        task_name: str,
+        hidden_size: int,
+        units: int = 1,
+        pooling: str = "first",
+        seed: int = 0,
+        layers: int = 1,
+    ) -> None:
+        super().__init__(task_name, seed)
+        self.units, self.pooling = units, pooling
+        self.hidden = None
+        if layers == 2:
+            scope, width = f"{self.scope}/{HIDDEN}", hidden_size
+            self.hidden = Dense(scope, width, width, "gelu", seed=seed)
+        self.dense = Dense(f"{self.scope}/dense", hidden_size, units, seed=seed)
+
+    def sentence_output(
+        self, encoded: EncoderOutput, features: Tensors, seeds: Dropout = None
+    ) -> tf.Tensor:
+        """Returns the last layer's output, float32 [B, units]."""
+        vectors = encoded.pooled_output  # [B, H]
+        if self.pooling == "mean":
+            vectors = mean_over_tokens(
+                encoded.sequence_output, features["input_mask"]
+            )
+        vectors = self.dropped(vectors, "sentence", seeds)
+        if self.hidden is not None:
+            vectors = self.dropped(self.hidden(vectors), HIDDEN, seeds)
+        return self.dense(vectors)
+
+    def logits(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
+    ) -> dict[str, tf.Tensor]:
+        return self.named(self.sentence_output(encoded, features, dropout))
+
+    @abc.abstractmethod
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns the named outputs of the dense layer's, [B, units]."""
+
+
+class ClassificationHead(SentenceHead):
+    """One of several classes; `units` is their number."""
+
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {"logits": output, "predictions": tf.argmax(output, -1)}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        labels = tf.one_hot(self.feature(features, "label_ids"), self.units)
+        return -tf.reduce_sum(labels * tf.nn.log_softmax(outputs["logits"]), -1)
+
+
+class RegressionHead(SentenceHead):
+    """One number, learned by squared error."""
+
+    labels = ("targets",)
+
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns `predictions` [B], on the scale of the targets."""
+        return {"predictions": tf.squeeze(output, -1)}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        targets = self.feature(features, "targets")
+        return tf.square(outputs["predictions"] - targets)
+
+
+class MultiLabelHead(SentenceHead):
+    """A yes or no for each of several labels; `units` is their number."""
+
+    def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Returns `logits` and 0 or 1 as `predictions`, [B, units]."""
+        chosen = tf.cast(output > 0.0, tf.int64)
+        return {"logits": output, "predictions": chosen}
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        label_ids = self.feature(features, "label_ids")  # [B, units]
+        losses = tf.nn.sigmoid_cross_entropy_with_logits(
+            labels=tf.cast(label_ids, tf.float32), logits=outputs["logits"]
+        )
+        return tf.reduce_sum(losses, -1)
+
+
+class TaggingHead(Head):
+    """One dense layer from a word's first wordpiece to its label.
+
+    Words are [B, L], dense from index 0 in the words' order.
+    """
+
+    labels = ("labels", "labels_mask")
+
+    def __init__(
+        self, task_name: str, hidden_size: int, num_labels: int, seed: int = 0
+    ) -> None:
+        super().__init__(task_name, seed)
+        self.num_labels = num_labels
+        scope = f"{self.scope}/dense"
+        self.dense = Dense(scope, hidden_size, num_labels, seed=seed)
+
+    def logits(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
+    ) -> dict[str, tf.Tensor]:
+        """Returns `logits` [B, L, num_labels] and `predictions` [B, L]."""
+        logits = self.dense(self.vectors(encoded, features, dropout))
+        return {"logits": logits, "predictions": tf.argmax(logits, -1)}
+
+    def vectors(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
+    ) -> tf.Tensor:
+        positions = self.feature(features, "labeled_positions")
+        return tf.gather(encoded.sequence_output, positions, batch_dims=1)
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        labels = self.feature(features, "labels")
+        losses = tf.nn.softmax_cross_entropy_with_logits(
+            labels=tf.one_hot(labels, self.num_labels), logits=outputs["logits"]
+        )
+        mask = self.feature(features, "labels_mask")
+        return tf.reduce_sum(losses * mask, -1)
+
+
+class SummarizationHead(TaggingHead):
+    """A no or a yes for each sentence, in the place of words.
+
+    Its vector is the mean over its wordpieces, with the logarithms of its
+    number in the document and of its length: what comes first, and says enough
+    to be a summary, is likelier whatever it says.
+    """
+
+    labels = (*TaggingHead.labels, "numbers")
+
+    def __init__(self, task_name: str, hidden_size: int, seed: int = 0) -> None:
+        super().__init__(task_name, hidden_size + 2, 2, seed)
+
+    def vectors(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
+    ) -> tf.Tensor:
+        """Needs `<task>_numbers` [B, S], too: from 1, 0 where there is none."""
+        numbers = self.feature(features, "numbers")
+        starts = self.feature(features, "labeled_positions")
+        mask = features["input_mask"]
+        last = tf.reduce_sum(mask, -1, keepdims=True) - 1  # [SEP]
+        after = tf.pad(numbers[:, 1:], [[0, 0], [0, 1]])
+        ends = tf.roll(starts, -1, 1)
+        ends = tf.where(after > 0, ends, last)[:, :, tf.newaxis]
+        places = tf.range(tf.shape(mask)[1])
+        is_own = (places >= starts[:, :, tf.newaxis]) & (places < ends)
+        is_own = tf.cast(is_own, tf.float32)  # [B, S, L]
+        counts = tf.reduce_sum(is_own, -1, keepdims=True)
+        own = is_own / tf.maximum(counts, 1.0)
+        means = tf.matmul(own, encoded.sequence_output)
+        means = self.dropped(means, "sentence", dropout)
+        number = tf.cast(tf.maximum(numbers, 1), tf.float32)[:, :, tf.newaxis]
+        facts = [tf.math.log(number), tf.math.log(1.0 + counts)]
+        return tf.concat([means, *facts], -1)
+
+
+class QuestionAnsweringHead(Head):
+    """Start logits; end logits given a start, or on their own; answerability.
+
+    With joint prediction the end is scored given the start: in training the
+    true one, else each of the `beam_size` best.
+
+    Differs: the start's and the token's share of the hidden layer are
+      computed one by one, for one start at a time: the same numbers at a
+      `beam_size`-th of the multiplications and the memory.
+    """
+
+    labels = ("start_positions", "end_positions")
+
+    def __init__(
+        self,
+        task_name: str,
+        hidden_size: int,
+        config: FinetuningConfig,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(task_name, seed)
+        self.config = config
+        self._n_unnamed = 0
+        self.start = self._dense(hidden_size, 1)
+        self.qa_hidden, width = None, hidden_size
+        if config.joint_prediction:
+            scope, width = f"{self.scope}/qa_hidden", QA_HIDDEN_SIZE
+            self.qa_hidden = Dense(scope, 2 * hidden_size, width, seed=seed)
+        self.end = self._dense(width)
+        self.answerable_hidden = self.answerable = None
+        if config.answerable_classifier:
+            width = hidden_size
+            if config.answerable_uses_start_logits:
+                self.answerable_hidden = self._dense(
+                    2 * hidden_size, QA_HIDDEN_SIZE, "gelu"
+                )
+                width = QA_HIDDEN_SIZE
+            self.answerable = self._dense(width)
+
+    def logits(
+        self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
+    ) -> dict[str, tf.Tensor]:
+        """Returns scores of starts, ends and of there being no answer.
+
+        K being the beam: `start_logits`, `end_logits` [B, L];
+        `answerable_logit` [B], higher where there is no answer;
+        `start_top_log_probs`, `start_top_index` [B, K];
+        `end_top_log_probs`, `end_top_index` [B, K, K]. Those that the
+        settings or the mode do not give are zeros. Training with joint
+        prediction needs `<task>_start_positions`.
+        """
+        hidden = encoded.sequence_output
+        # 0 at [CLS], the passage and its [SEP]; else -1000. float32 [B, L].
+        input_mask = tf.cast(features["input_mask"], tf.float32)
+        allowed = input_mask * tf.cast(features["segment_ids"], tf.float32)
+        allowed += tf.one_hot(0, tf.shape(allowed)[1])
+        mask = _MASKED * (1.0 - allowed)
+        start_logits = tf.squeeze(self.start(hidden), -1) + mask  # [B, L]
+        batch, size = tf.shape(hidden)[0], self.config.beam_size
+        beam = {
+            "start_top_log_probs": tf.zeros([batch, size]),
+            "start_top_index": tf.zeros([batch, size], tf.int32),
+            "end_top_log_probs": tf.zeros([batch, size, size]),
+            "end_top_index": tf.zeros([batch, size, size], tf.int32),
+        }
+        if not self.config.joint_prediction:
+            end_logits = tf.squeeze(self.end(hidden), -1) + mask
+        else:
+            log_probs, index = tf.nn.top_k(
+                tf.nn.log_softmax(start_logits), self.config.beam_size
+            )
+            beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
+            end_logits_of = self._end_given_start(hidden, mask)
+            if dropout is not None:  # training
+                starts = self.feature(features, "start_positions")
+                end_logits = end_logits_of(starts)
+            else:
+                beam |= self._search_ends(index, end_logits_of)
+                end_logits = tf.zeros_like(start_logits)
+        answerable_logit = tf.zeros_like(start_logits[:, 0])
+        if self.answerable is not None:
+            vectors = hidden[:, 0]
+            if self.answerable_hidden is not None:
+                weights = tf.nn.softmax(start_logits)  # [B, L]
+                start = tf.reduce_sum(tf.expand_dims(weights, -1) * hidden, 1)
+                vectors = tf.concat([vectors, start], -1)
+                vectors = self.answerable_hidden(vectors)
+            answerable_logit = tf.squeeze(self.answerable(vectors), -1)
+        return {
+            "start_logits": start_logits,
+            "end_logits": end_logits,
+            "answerable_logit": answerable_logit,
+            **beam,
+        }
+
+    def loss(
+        self, outputs: Tensors, features: Tensors, training: bool = False
+    ) -> tf.Tensor:
+        """Returns the mean of start's and end's losses, and answerability's."""
+        cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
+        starts = self.feature(features, "start_positions")
+        losses = cross_entropy(starts, outputs["start_logits"])
+        if self.config.joint_prediction and not training:
+            # What zero logits give: the original's evaluation has no better.
+            losses += math.log(self.config.max_seq_length)
+        else:
+            ends = self.feature(features, "end_positions")
+            losses += cross_entropy(ends, outputs["end_logits"])
+        losses /= 2.0
+        if self.answerable is not None:
+            impossible = self.feature(features, "is_impossible")
+            loss = tf.nn.sigmoid_cross_entropy_with_logits(
+                tf.cast(impossible, tf.float32), outputs["answerable_logit"]
+            )
+            losses += loss * self.config.answerable_weight
+        return losses
+
+    def _dense(
+        self, in_width: int, units: int = 1, activation: str | None = None
+    ) -> Dense:
+        """Makes the next layer that the original leaves without a name."""
+        suffix = f"_{self._n_unnamed}" if self._n_unnamed else ""
+        self._n_unnamed += 1
+        name = f"{self.scope}/dense{suffix}"
+        return Dense(name, in_width, units, activation, seed=self.seed)
+
+    def _end_given_start(
+        self, hidden: tf.Tensor, mask: tf.Tensor
+    ) -> Callable[[tf.Tensor], tf.Tensor]:
+        """From one start [B] a row to the end logits [B, L], masked."""
+        start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
+        from_tokens = tf.einsum("blh,hu->blu", hidden, token_kernel)
+
+        def end_logits(starts: tf.Tensor) -> tf.Tensor:
+            vectors = tf.gather(hidden, starts, batch_dims=1)
+            from_start = tf.matmul(vectors, start_kernel)
+            from_start = tf.nn.bias_add(from_start, self.qa_hidden.bias)
+            # [B, L, 512]
+            inner = gelu(from_tokens + tf.expand_dims(from_start, 1))
+            return tf.squeeze(self.end(inner), -1) + mask
+
+        return end_logits
+
+    def _search_ends(
+        self, starts: tf.Tensor, end_logits_of: Callable[[tf.Tensor], tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """The best ends of each start in the beam [B, K]."""
+        # One start's activations at a time: each waits for the one before. No
+        # loop, since those that collect tensors cannot become LiteRT's.
+        log_probs, index = [], []
+        for number in range(self.config.beam_size):
+            with tf.control_dependencies(log_probs[-1:]):
+                logits = end_logits_of(tf.identity(starts[:, number]))
+                best = tf.math.top_k(
+                    tf.nn.log_softmax(logits), self.config.beam_size
+                )
+            log_probs.append(best.values)
+            index.append(best.indices)
+        return {
+            "end_top_log_probs": tf.stack(log_probs, 1),
+            "end_top_index": tf.stack(index, 1),
+        }
+
+
+def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """Averages [B, L, H] over real tokens; zeros where a row has none."""
+    weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
+    total = tf.reduce_sum(sequence * weights, 1)
+    return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)

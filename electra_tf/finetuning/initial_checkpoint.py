@@ -1,0 +1,181 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The initial checkpoint of fine-tuning, and the settings that it fills in."""
+
+import dataclasses
+from typing import Any
+
+from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.sizes import (
+    UNSEEN_SIZES,
+    encoder_config,
+    merge_hparams,
+)
+from electra_tf.checkpoints.weights import Weights
+from electra_tf.files.digests import file_sha256
+from electra_tf.finetuning.inheritance import inherited_hparams
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text import tokenization
+from electra_tf.text.casing import resolve_casing
+from electra_tf.text.tokenizer_settings import read_settings
+from electra_tf.training.checkpointing import read_config
+
+
+@dataclasses.dataclass(frozen=True)
+class InitialCheckpoint:
+    """The weights that a run starts from, and the resulting settings."""
+
+    config: FinetuningConfig  # with the settings of the weights filled in
+    weights: Weights | None  # opened; None for random weights
+    notes: tuple[str, ...]  # the filled in settings, for the console
+
+
+def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
+    """Open the initial weights and fill in the settings that nobody stated.
+
+    Sizes, casing and vocabulary are the pre-trained model's unless they are
+    stated.
+
+    Raises:
+      UserError: the checkpoint cannot be read, or a stated size or vocabulary
+        differs from the model's.
+    """
+    weights = None
+    values: dict[str, Any] = {}
+    warnings: list[str] = []
+    if config.init_checkpoint:
+        try:
+            weights = formats.open_weights(config.init_checkpoint)
+        except UserError as error:
+            raise UserError(
+                f"init_checkpoint: {error} To start from random weights, set"
+                " init_checkpoint to null."
+            ) from error
+        values = _read_sizes(config, weights) | inherited_hparams(
+            config, weights
+        )
+        warnings = _list_warnings(config, weights)
+    if not config.is_stated("vocab_file"):
+        vocab_file = None if weights is None else weights.vocab_file
+        if not vocab_file:
+            vocab_file = formats.find_vocab(config.pretrained_model_dir)
+        if vocab_file:
+            values["vocab_file"] = vocab_file
+    vocab_file = values.get("vocab_file", config.vocab_file)
+    values |= _read_casing(config, weights, vocab_file)
+    # The original's splitting of words for tagging ignores added tokens.
+    has_added_tokens = bool(read_settings(vocab_file).distinctive)
+    if has_added_tokens and not config.is_stated("fix_tagging_casing"):
+        values["fix_tagging_casing"] = True
+    current = config.as_dict()
+    values = {n: v for n, v in values.items() if current[n] != v}
+    notes = [f"{n} = {v} (of the pre-trained model)" for n, v in values.items()]
+    if values:
+        config = config.with_values("checkpoint", values)
+    _check_vocabulary(config, weights)
+    return InitialCheckpoint(config, weights, (*notes, *warnings))
+
+
+def digest_weights(weights: Weights) -> str:
+    """Return the digest of the file that changes with the weights."""
+    return file_sha256(formats.digest_file(weights.path))
+
+
+def _list_warnings(config: FinetuningConfig, weights: Weights) -> list[str]:
+    """Return the ways in which the run differs from the pre-training."""
+    warnings = []
+    settings = read_config(formats.find_model_folder(weights.path)) or {}
+    if "task_names" not in settings:  # not a fine-tuned model
+        length = settings.get("max_seq_length", config.max_seq_length)
+        if length < config.max_seq_length:
+            warnings.append(
+                f"max_seq_length {config.max_seq_length}: the model was"
+                f" pre-trained at {length}; positions beyond are random"
+            )
+    for name in filter(config.is_stated, TOKENIZER_HPARAMS):
+        value = getattr(config, name)
+        trained_value = weights.hparams.get(name, value)
+        if trained_value != value:
+            warnings.append(
+                f"{name} = {value}, as given, though the model was"
+                f" pre-trained with {trained_value}"
+            )
+    if weights.hparams:
+        return warnings
+    for note in weights.contents.assumptions():
+        is_overridden = note.split(":")[0] in config.model_hparam_overrides
+        if note.startswith(UNSEEN_SIZES) and not is_overridden:
+            warnings.append(f"{note}; it has no file that says so")
+    return warnings
+
+
+def _read_casing(
+    config: FinetuningConfig, weights: Weights | None, vocab_file: str
+) -> dict[str, bool]:
+    """Return the casing hparams that the model or its vocabulary fills in."""
+    stated = {
+        name: getattr(config, name)
+        for name in filter(config.is_stated, TOKENIZER_HPARAMS)
+    }
+    if weights is None:
+        casing = resolve_casing(vocab_file, stated)
+    else:
+        casing = formats.resolve_model_casing(weights, vocab_file, stated)
+    return {name: v for name, v in casing.items() if name not in stated}
+
+
+def _read_sizes(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
+    """Return the size hparams that the weights fill in.
+
+    Raises:
+      UserError: a stated size differs from the model's.
+    """
+    stated = {
+        name: getattr(config, name)
+        for name in (*SIZE_HPARAMS, "debug")
+        if config.is_stated(name)
+    }
+    origin = "the given"
+    if config.debug:
+        origin = "debug (set init_checkpoint to null)"
+    weights.contents.check_hparams(stated, f"{origin} hparams")
+    model_hparams = dict(weights.hparams) or weights.contents.hparams()
+    hparams = merge_hparams(model_hparams, stated)
+    if config.debug:
+        return {}
+    if weights.hparams:
+        _refuse_other_sizes(
+            encoder_config(model_hparams), encoder_config(hparams), weights.path
+        )
+    return {name: hparams[name] for name in SIZE_HPARAMS if name in hparams}
+
+
+def _refuse_other_sizes(
+    trained: EncoderConfig, stated: EncoderConfig, path: str
+) -> None:
+    """Raise a UserError if sizes that shapes do not show differ."""
+    for name in UNSEEN_SIZES:
+        trained_value, value = getattr(trained, name), getattr(stated, name)
+        if trained_value != value:
+            raise UserError(
+                f"{path} was trained with {name} {trained_value}, the given"
+                f" hparams make it {value}; set model_hparam_overrides.{name},"
+                " or leave the sizes out."
+            )
+
+
+def _check_vocabulary(
+    config: FinetuningConfig, weights: Weights | None
+) -> None:
+    """Raise a UserError if the vocabulary is not that of the model."""
+    rows = EncoderConfig.of(config).vocab_size
+    count = len(tokenization.check_vocab(config.vocab_file, rows))
+    if weights is not None and weights.vocab_file:
+        tokenization.refuse_other_vocab(
+            config.vocab_file, weights.vocab_file, weights.path
+        )
+    else:
+        tokenization.check_vocab_size(config, count)

@@ -1,0 +1,364 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The description of a task as data, and its check."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from configure.errors import UserError
+from configure.json_text import read_hparams
+from configure.validation import check_names
+from electra_tf.metrics.matching import MATCHES
+from electra_tf.metrics.summaries import ROUGE
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskType:
+    """A type of task: the settings that its descriptions may have."""
+
+    metrics: tuple[str, ...]  # values of `metric`
+    keys: frozenset[str]  # keys that not every type has
+    reads_text: bool  # whether columns must name `text_a`
+
+
+# TensorFlow Datasets has no tags in the form that tagging reads.
+TASK_TYPES: Mapping[str, TaskType] = {
+    "classification": TaskType(
+        metrics=("accuracy", "f1", "mcc"),
+        keys=frozenset({"labels", "both_orders", "tfds"}),
+        reads_text=True,
+    ),
+    "regression": TaskType(
+        metrics=("pearson", "spearman", "mse"),
+        keys=frozenset({"range", "both_orders", "tfds"}),
+        reads_text=True,
+    ),
+    "multilabel": TaskType(
+        metrics=("micro_f1", "macro_f1", "exact_match"),
+        keys=frozenset({"labels", "both_orders", "label_separator", "tfds"}),
+        reads_text=True,
+    ),
+    "tagging": TaskType(
+        metrics=("f1", "accuracy"),
+        keys=frozenset({"labels", "tags"}),
+        reads_text=False,
+    ),
+    "question_answering": TaskType(
+        metrics=("f1", "exact_match"),
+        keys=frozenset({"version", "match", "tfds"}),
+        reads_text=False,
+    ),
+    "summarization": TaskType(
+        metrics=ROUGE,
+        keys=frozenset({"sentences", "tfds"}),
+        reads_text=True,
+    ),
+}
+
+_COLUMNS = ("text_a", "text_b", "label", "word", "tag")
+# JSON types by key: of a task, of one of its splits, and of tfds.
+_TASK_KEYS = {
+    "name": str,
+    "type": str,
+    "format": str,
+    "label_separator": str,
+    "tags": str,
+    "metric": str,
+    "version": str,
+    "match": str,
+    "files": dict,
+    "columns": dict,
+    "splits": dict,
+    "hparams": dict,
+    "tfds": dict,
+    "labels": list,
+    "range": list,
+    "header": bool,
+    "both_orders": bool,
+    "sentences": int,
+}
+_SPLIT_KEYS = {"header": bool, "columns": dict, "labelled": bool}
+_REQUIRED_TFDS_KEYS = {"name": str, "splits": dict, "columns": dict}
+_TFDS_KEYS = {**_REQUIRED_TFDS_KEYS, "label_names": bool, "splits_of": dict}
+_TYPE_NAMES = {
+    str: "text",
+    dict: "an object",
+    list: "a list",
+    bool: "true or false",
+    int: "a whole number",
+}
+_FLOAT32_BOUND = 3e38  # float32 holds no larger numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitSpec:
+    """The format of one split."""
+
+    path: str
+    header: bool  # whether the first row names columns
+    columns: Mapping[str, int | str]  # purpose -> name or index
+    labelled: bool  # whether its labels are used
+
+
+@dataclasses.dataclass(frozen=True)
+class TfdsSpec:
+    """The data set of TensorFlow Datasets that holds the data of a task."""
+
+    name: str  # the data set, such as "glue/mrpc"
+    splits: Mapping[str, str]  # split -> its name in TFDS, if different
+    columns: Mapping[str, str]  # column -> feature of the data set
+    # Whether labels are the names of classes; False: their numbers.
+    label_names: bool = False
+    # Splits that another data set holds.
+    splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def locate(self, split: str) -> tuple[str, str]:
+        """Return the data set of a split and its name there."""
+        name = self.splits_of.get(split, self.name)
+        return name, self.splits.get(split, split)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskSpec:
+    """A task as data; the fields are the keys of its JSON file."""
+
+    name: str
+    type: str = "classification"  # one of TASK_TYPES
+    # Split -> file; splits are train, dev, test, and any others. Paths are
+    # relative to the JSON file, and in its folder unless --allow_outside_files
+    # is set (built-in tasks: to <data_dir>/finetuning_data/<name>).
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    # tsv, csv, jsonl, conll; None: by the file's name
+    format: str | None = None
+    header: bool = True  # whether the first row of csv and tsv names columns
+    # Purpose -> column. Purposes are text_a, text_b, label; for tagging word
+    # and tag (default: the first and the last column). A column is a name, or
+    # an index from 0, or from the end if negative. In jsonl, words and tags are
+    # lists. In summarization, text_a is a document and label its summary, one
+    # sentence a line.
+    columns: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
+    # Split -> settings of its own: header, columns, labelled (default: false
+    # for splits with "test" or "diagnostic" in their name, true for others).
+    splits: Mapping[str, Mapping[str, Any]] = dataclasses.field(
+        default_factory=dict
+    )
+    labels: tuple[str, ...] | None = None  # in order; None: the data's, sorted
+    label_separator: str = ","  # multilabel: between the labels of a cell
+    # Regression: lowest and highest value; None: those of the training data.
+    range: tuple[float, float] | None = None
+    both_orders: bool = False  # whether training uses pairs in both orders
+    tags: str = "spans"  # tagging: or "words", a class per word
+    # The metric by which runs are compared (classification: also the reported
+    # ones); None: by type.
+    metric: str | None = None
+    version: str = "squad1"  # question_answering: or squad2, mrqa
+    # question_answering: the units that F1 and exact match compare, words or
+    # characters; None: words, and in built-in tasks those of the official
+    # script.
+    match: str | None = None
+    sentences: int = 3  # summarization: maximum number in a summary
+    # Defaults of hparams for this task.
+    hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    tfds: TfdsSpec | None = None
+    # Whether the task is built in; not a key of a description.
+    original: bool = dataclasses.field(default=False, repr=False)
+
+    @classmethod
+    def from_dict(
+        cls, description: Mapping[str, Any], where: str = "task"
+    ) -> TaskSpec:
+        """Check the description of a task and fill in defaults.
+
+        Args:
+          description: the content of a JSON file.
+          where: the name of the file for messages.
+        """
+        _check_types(description, _TASK_KEYS, where)
+        values = dict(description)
+        if "tfds" in values:
+            values["tfds"] = _make_tfds_spec(values["tfds"], f"{where}: tfds")
+        for key in ("labels", "range"):
+            if key in values:
+                values[key] = tuple(values[key])
+        if "name" not in values:
+            raise UserError(f"{where}: name: missing; give the task a name")
+        spec = cls(**values)
+        _check_spec(spec, where)
+        all_keys = frozenset().union(*(t.keys for t in TASK_TYPES.values()))
+        foreign_keys = all_keys - TASK_TYPES[spec.type].keys
+        for key in sorted(foreign_keys & {*description}):
+            raise UserError(
+                f"{where}: {key}: a task of type {spec.type} has no such"
+                f" setting (got {description[key]!r}); remove it"
+            )
+        return spec
+
+    def resolve_split(self, split: str) -> str:
+        """Return the name of a split in `files`: MNLI's dev is dev_matched."""
+        matched = f"{split}_matched"
+        if split not in self.files and matched in self.files:
+            return matched
+        return split
+
+    def find_split(self, split: str, directory: str) -> SplitSpec:
+        """Return the format of a split whose path is relative to `directory`.
+
+        Raises:
+          UserError: the task has no such split.
+        """
+        split = self.resolve_split(split)
+        if split not in self.files:
+            raise UserError(
+                f"task {self.name} has no {split} split (it has:"
+                f" {', '.join(self.files)})"
+            )
+        settings = self.splits.get(split, {})
+        columns = {**self.columns, **settings.get("columns", {})}
+        return SplitSpec(
+            os.path.join(directory, self.files[split]),
+            settings.get("header", self.header),
+            {name: c for name, c in columns.items() if c is not None},
+            self.has_labels(split),
+        )
+
+    def has_labels(self, split: str) -> bool:
+        """Return whether a split's labels are used."""
+        default = not ("test" in split or "diagnostic" in split)
+        return self.splits.get(split, {}).get("labelled", default)
+
+
+def read_task_config(path: str) -> TaskSpec:
+    """Return the description of a task in a JSON file.
+
+    Raises:
+      UserError: a value is not valid, or train or dev is missing.
+    """
+    if not path.endswith(".json"):
+        raise UserError(
+            f"hparam task_config: expected the path of a .json file, got"
+            f" {path!r}"
+        )
+    spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
+    for split in ("train", "dev"):
+        if split not in spec.files:
+            raise UserError(
+                f"{path}: files: {split} is missing; name the file of the"
+                f" {split} split"
+            )
+        if not spec.has_labels(split):
+            raise UserError(
+                f"{path}: splits.{split}: labelled: expected true, got false;"
+                " choose another name for a split without labels"
+            )
+    return spec
+
+
+def _require(condition: bool, where: str, expected: str, value: object) -> None:
+    if not condition:
+        raise UserError(f"{where}: expected {expected}, got {value!r}")
+
+
+def _check_types(value: Any, types: Mapping[str, type], where: str) -> None:
+    """Refuse unknown keys, values of a different type and empty texts."""
+    _require(isinstance(value, dict), where, _TYPE_NAMES[dict], value)
+    check_names(value, types, f"{where} key")
+    for key, item in value.items():
+        is_valid = type(item) is types[key] and item != ""
+        _require(is_valid, f"{where}: {key}", _TYPE_NAMES[types[key]], item)
+
+
+def _make_tfds_spec(description: Any, where: str) -> TfdsSpec:
+    _check_types(description, _TFDS_KEYS, where)
+    for key in _REQUIRED_TFDS_KEYS.keys() - description.keys():
+        raise UserError(f"{where}: {key}: missing")
+    return TfdsSpec(**description)
+
+
+def _check_spec(spec: TaskSpec, where: str) -> None:
+    """Refuse a description that cannot work."""
+    _check_choices(spec, where)
+    for split, path in spec.files.items():
+        is_path = isinstance(path, str) and bool(path)
+        _require(is_path, f"{where}: files.{split}", "a path", path)
+    _check_columns(spec.columns, f"{where}: columns")
+    for split, settings in spec.splits.items():
+        if split not in spec.files:
+            raise UserError(
+                f"{where}: splits.{split}: files has no {split!r} (it has:"
+                f" {', '.join(spec.files)})"
+            )
+        _check_types(settings, _SPLIT_KEYS, f"{where}: splits.{split}")
+        _check_columns(settings.get("columns", {}), f"{where}: splits.{split}")
+    is_positive = spec.sentences > 0
+    _require(is_positive, f"{where}: sentences", "1 or more", spec.sentences)
+    reads_text = TASK_TYPES[spec.type].reads_text
+    if reads_text and spec.files and "text_a" not in spec.columns:
+        raise UserError(
+            f"{where}: columns: text_a is missing; name the column that holds"
+            " the text"
+        )
+    if spec.tfds:
+        _check_columns(spec.tfds.columns, f"{where}: tfds.columns")
+        for name in sorted(spec.columns.keys() - spec.tfds.columns.keys()):
+            raise UserError(f"{where}: tfds.columns: {name}: missing")
+    train_columns = spec.splits.get("train", {}).get("columns", {})
+    columns = {**spec.columns, **train_columns}
+    if spec.both_orders and columns.get("text_b") is None:
+        raise UserError(
+            f"{where}: both_orders: expected pairs, and columns has no text_b;"
+            " name its column, or remove both_orders"
+        )
+    _check_labels(spec, where)
+
+
+def _check_choices(spec: TaskSpec, where: str) -> None:
+    """Refuse texts that are not among the choices of their keys."""
+    metrics: tuple[str, ...] = ()
+    if spec.type in TASK_TYPES:
+        metrics = TASK_TYPES[spec.type].metrics
+    if (spec.type, spec.tags) == ("tagging", "words"):
+        metrics = ("accuracy",)
+    choices = {
+        "type": tuple(TASK_TYPES),
+        "tags": ("spans", "words"),
+        "version": ("squad1", "squad2", "mrqa"),
+        "match": (None, *MATCHES),
+        "metric": (None, *metrics),
+    }
+    for key, options in choices.items():
+        value, listing = getattr(spec, key), ", ".join(filter(None, options))
+        _require(
+            value in options, f"{where}: {key}", f"one of {listing}", value
+        )
+
+
+def _check_columns(columns: Mapping[str, Any], where: str) -> None:
+    check_names(columns, _COLUMNS, "column")
+    for name, column in columns.items():
+        is_column = isinstance(column, int | str | None)
+        is_column = is_column and not isinstance(column, bool)
+        expected = "a column's name or number"
+        _require(is_column, f"{where}.{name}", expected, column)
+
+
+def _check_labels(spec: TaskSpec, where: str) -> None:
+    """Refuse labels that are not different texts, and an empty range."""
+    if spec.labels is not None:
+        labels = list(spec.labels)
+        minimum = 2 if spec.type == "classification" else 1
+        are_texts = all(isinstance(label, str) for label in labels)
+        are_valid = are_texts and len(set(labels)) == len(labels) >= minimum
+        expected = f"{minimum} or more different texts"
+        _require(are_valid, f"{where}: labels", expected, labels)
+    if spec.range is not None:
+        limits = list(spec.range)
+        is_valid = len(limits) == 2 and all(
+            type(n) in (int, float) and abs(n) < _FLOAT32_BOUND for n in limits
+        )
+        is_valid = is_valid and limits[0] < limits[1]
+        expected = "[lowest, highest] below 3e38"
+        _require(is_valid, f"{where}: range", expected, limits)
