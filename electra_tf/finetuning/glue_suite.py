@@ -53,7 +53,7 @@ def run(
     config.check_mode()
     if config.distribution_strategy == "multi_worker":
         raise UserError(
-            "distribution_strategy multi_worker: workers connect once per"
+            "distribution_strategy multi_worker: workers meet once per"
             " process. Use run_finetuning.py for each task."
         )
     for name in config.task_names:
@@ -189,11 +189,15 @@ class _Suite:
             }
             for task, outcome in self._outcomes.items()
         }
+        averages = scores.average_scores(self._scores())
         contents = {
             "format": _FORMAT,
             "time": now.isoformat(timespec="seconds"),
             "tasks": tasks,
-            "averages": scores.average_scores(self._scores()),
+            "averages": {
+                kind: dataclasses.asdict(average)
+                for kind, average in averages.items()
+            },
             "config": self._config.as_dict(),
         }
         text = json.dumps(contents, indent=1, allow_nan=False)

@@ -1,134 +1,171 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""GLUE as one number: scores per task, and the averages people report."""
+"""GLUE as one number: scores per task, and the averages that papers report."""
+
+from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from configure.text_tables import render_rows
+from electra_tf.metrics.scorers import Json
 from electra_tf.metrics.statistics import Statistics, describe, finite
 
 TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
-# The benchmark's score of a task is the mean of these.
-LEADERBOARD_FIGURES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(TASKS, ("accuracy",)),
-    **dict.fromkeys(("mrpc", "qqp"), ("accuracy", "f1")),
+# The benchmark's score of a task is the mean of these metrics.
+LEADERBOARD_METRICS: Mapping[str, tuple[str, ...]] = {
     "cola": ("mcc",),
+    "sst": ("accuracy",),
+    "mrpc": ("accuracy", "f1"),
     "sts": ("pearson", "spearman"),
+    "qqp": ("accuracy", "f1"),
     "mnli": ("accuracy", MISMATCHED),
+    "qnli": ("accuracy",),
+    "rte": ("accuracy",),
+    "wnli": ("accuracy",),
 }
-# ELECTRA's paper and README report one figure each, and no WNLI.
-PAPER_FIGURES: dict[str, str] = {
-    task: {"cola": "mcc", "sts": "spearman"}.get(task, "accuracy")
-    for task in TASKS
-    if task != "wnli"
+# ELECTRA's paper and README report one metric per task, and no WNLI.
+PAPER_METRICS: Mapping[str, str] = {
+    "cola": "mcc",
+    "sst": "accuracy",
+    "mrpc": "accuracy",
+    "sts": "spearman",
+    "qqp": "accuracy",
+    "mnli": "accuracy",
+    "qnli": "accuracy",
+    "rte": "accuracy",
 }
 AVERAGES = {
     "glue": "GLUE average",
     "glue_without_wnli": "GLUE without WNLI",
     "paper": "ELECTRA paper's AVG",
 }
-_STATISTICS = ("mean", "median", "best")
+_HEADINGS = ["task", "figure", "trials", "mean", "median", "std", "best"]
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskScore:
-    """What a task's trials say together."""
+    """The score of a task over its trials."""
 
-    figures: Mapping[str, Statistics]  # the figures that the score is made of
-    # The benchmark's: the mean of the figures, trial by trial.
+    metrics: Mapping[str, Statistics]  # the metrics that the score averages
+    # The benchmark's: the mean of the metrics, trial by trial.
     score: Statistics
-    # The one figure that the paper reports; None for WNLI.
+    # The one metric that the paper reports; None for WNLI.
     paper: Statistics | None
-    lacking: tuple[str, ...]  # figures of the score that there is no data for
+    lacking: tuple[str, ...]  # metrics of the score without data
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Json]:
+        """Return plain values for JSON."""
         return {
             "trials": len(self.score.values),
-            "figures": {n: f.as_dict() for n, f in self.metric_names.items()},
+            "figures": {n: m.as_dict() for n, m in self.metrics.items()},
             "score": self.score.as_dict(),
             "lacking": list(self.lacking),
         }
 
 
-def score_task(task: str, trials: Sequence[Mapping[str, Any]]) -> TaskScore:
-    """Scores a task from the trials (at least one) of a results file."""
-    found = []
+@dataclasses.dataclass(frozen=True)
+class Average:
+    """An average over tasks, of their means, medians and best trials.
+
+    Averages with missing tasks cannot be compared with published ones.
+    """
+
+    mean: float | None  # None: undefined
+    median: float | None
+    best: float | None
+    tasks: list[str]  # that it averages
+    missing: list[str]  # tasks without a score
+
+
+def score_task(
+    task: str, trials: Sequence[Mapping[str, Mapping[str, Mapping]]]
+) -> TaskScore:
+    """Return the score of a task.
+
+    Args:
+      task: one of `TASKS`.
+      trials: the trials of a results file, at least one.
+    """
+    metrics_of_trials = []
     for trial in trials:
-        figures = trial["results"][task] | trial["details"].get(task, {})
-        if other := trial["other_splits"].get(f"{task}/dev_mismatched"):
-            figures[MISMATCHED] = other["accuracy"]
-        found.append(figures)
-    wanted = LEADERBOARD_FIGURES[task]
-    there = [name for name in wanted if all(name in trial for trial in found)]
-    figures = {
-        name: describe([trial[name] for trial in found]) for name in there
+        metrics = trial["results"][task] | trial["details"].get(task, {})
+        if mismatched := trial["other_splits"].get(f"{task}/dev_mismatched"):
+            metrics[MISMATCHED] = mismatched["accuracy"]
+        metrics_of_trials.append(metrics)
+    names, lacking = [], []
+    for name in LEADERBOARD_METRICS[task]:
+        has_data = all(name in metrics for metrics in metrics_of_trials)
+        (names if has_data else lacking).append(name)
+    statistics = {
+        name: describe([metrics[name] for metrics in metrics_of_trials])
+        for name in names
     }
+    scores = [
+        _mean([metrics[name] for name in names])
+        for metrics in metrics_of_trials
+    ]
     return TaskScore(
-        figures=figures,
-        score=describe([_mean([t[n] for n in there]) for t in found]),
-        paper=figures.get(PAPER_FIGURES.get(task, "")),
-        lacking=tuple(name for name in wanted if name not in there),
+        metrics=statistics,
+        score=describe(scores),
+        paper=statistics.get(PAPER_METRICS.get(task, "")),
+        lacking=tuple(lacking),
     )
 
 
-def average_scores(
-    scores: Mapping[str, TaskScore],
-) -> dict[str, dict[str, Any]]:
-    """The averages over tasks, of their means, medians and best trials.
-
-    For each of `AVERAGES` also the `tasks` it is over, and those that are
-    `missing`: then it cannot be compared with others'.
-    """
-    kinds = {
-        "glue": (TASKS, lambda found: found.score),
-        "glue_without_wnli": (tuple(PAPER_FIGURES), lambda found: found.score),
-        "paper": (tuple(PAPER_FIGURES), lambda found: found.paper),
+def average_scores(scores: Mapping[str, TaskScore]) -> dict[str, Average]:
+    """Return the average of each kind in `AVERAGES`."""
+    benchmark = {task: score.score for task, score in scores.items()}
+    paper = {
+        task: score.paper
+        for task, score in scores.items()
+        if score.paper is not None
     }
-    averages = {}
-    for kind, (tasks, choose) in kinds.items():
-        there = {
-            task: choose(scores[task])
-            for task in tasks
-            if task in scores and choose(scores[task]) is not None
-        }
-        averages[kind] = {
-            **{
-                name: finite(_mean([getattr(f, name) for f in there.values()]))
-                for name in _STATISTICS
-            },
-            "tasks": list(there),
-            "missing": [task for task in tasks if task not in there],
-        }
-    return averages
+    return {
+        "glue": _average(benchmark, TASKS),
+        "glue_without_wnli": _average(benchmark, tuple(PAPER_METRICS)),
+        "paper": _average(paper, tuple(PAPER_METRICS)),
+    }
+
+
+def _average(scores: Mapping[str, Statistics], tasks: Sequence[str]) -> Average:
+    scored = [task for task in tasks if task in scores]
+    return Average(
+        mean=finite(_mean([scores[task].mean for task in scored])),
+        median=finite(_mean([scores[task].median for task in scored])),
+        best=finite(_mean([scores[task].best for task in scored])),
+        tasks=scored,
+        missing=[task for task in tasks if task not in scores],
+    )
 
 
 def table_lines(scores: Mapping[str, TaskScore]) -> list[str]:
-    """Scores and averages as an aligned table."""
-    rows = [["task", "figure", "trials", "mean", "median", "std", "best"]]
-    for task, found in scores.items():
-        shown = dict(found.figures)
-        if len(shown) > 1:
-            shown["score"] = found.score
-        for name, figure in shown.items():
-            numbers = (figure.mean, figure.median, figure.std, figure.best)
-            texts = [_text(number) for number in numbers]
-            rows.append([task, name, str(len(figure.values)), *texts])
+    """Return the lines of a table of scores and averages."""
+    rows = [_HEADINGS]
+    for task, score in scores.items():
+        rows_of_task = dict(score.metrics)
+        if len(rows_of_task) > 1:
+            rows_of_task["score"] = score.score
+        for name, metric in rows_of_task.items():
+            numbers = (metric.mean, metric.median, metric.std, metric.best)
+            texts = [_format(number) for number in numbers]
+            rows.append([task, name, str(len(metric.values)), *texts])
     averages = average_scores(scores)
     for kind, average in averages.items():
-        mean, median, best = (_text(average[name]) for name in _STATISTICS)
+        mean, median = _format(average.mean), _format(average.median)
+        best = _format(average.best)
         rows.append([AVERAGES[kind], "", "", mean, median, "", best])
     lines = render_rows(rows)
     for i, average in enumerate(averages.values(), len(lines) - len(averages)):
-        if missing := average["missing"]:
-            there = len(average["tasks"])
-            lines[i] += f"  of {there} of {there + len(missing)} tasks;"
-            lines[i] += f" missing: {', '.join(missing)}"
+        if average.missing:
+            count = len(average.tasks)
+            total = count + len(average.missing)
+            lines[i] += f"  of {count} of {total} tasks;"
+            lines[i] += f" missing: {', '.join(average.missing)}"
     return lines
 
 
@@ -136,7 +173,7 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(values)) if values else math.nan
 
 
-def _text(value: float | None) -> str:
+def _format(value: float | None) -> str:
     if value is None or not math.isfinite(value):
         return "undefined"
     return f"{value:.2f}"

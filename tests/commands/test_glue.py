@@ -3,7 +3,6 @@
 """All GLUE tasks in one command, and the zip file for the server."""
 
 import json
-import math
 import os
 import pickle
 import zipfile
@@ -19,61 +18,6 @@ from electra_tf.finetuning.glue import GLUE_TASKS
 from electra_tf.finetuning.glue_submission import PARTS, read_predictions
 from electra_tf.metrics import glue
 from tests.conftest import read_json, refused
-
-# Of the original's README: a median of many fine-tunings each.
-SMALL = {"cola": 57.0, "sst": 91.2, "mrpc": 88.0, "sts": 87.5}
-SMALL |= {"qqp": 89.0, "mnli": 81.3, "qnli": 88.4, "rte": 66.7}
-
-
-def trial(task, others=None, **figures):
-    others = others or {}
-    return {"results": {task: figures}, "details": {}, "other_splits": others}
-
-
-def test_the_paper_s_average_is_that_of_the_paper():
-    scores = {}
-    for task, value in SMALL.items():
-        figure = glue.PAPER_FIGURES[task]
-        scores[task] = glue.score_task(task, [trial(task, **{figure: value})])
-    found = glue.average_scores(scores)["paper"]
-    assert found["missing"] == []
-    assert found["median"] == pytest.approx(81.1, abs=0.05)
-
-
-def test_a_task_with_two_figures_counts_their_mean_trial_by_trial():
-    figures = ((80.0, 90.0), (90.0, 82.0), (70.0, 80.0))
-    trials = [trial("mrpc", accuracy=a, f1=f1) for a, f1 in figures]
-    found = glue.score_task("mrpc", trials)
-    assert found.score.values == (85.0, 86.0, 75.0)
-    assert found.score.best == 86.0 and found.score.median == 85.0
-    assert found.paper.best == 90.0
-
-
-def test_averages_take_mnli_s_sets_as_one_and_wnli_apart():
-    other = {"mnli/dev_mismatched": {"accuracy": 70.0}}
-    found = glue.score_task("mnli", [trial("mnli", other, accuracy=80.0)])
-    assert found.score.mean == 75.0 and found.paper.mean == 80.0
-    found = glue.score_task("mnli", [trial("mnli", accuracy=80.0)])
-    assert (found.score.mean, *found.lacking) == (80.0, "accuracy, mismatched")
-    scores = {}
-    for task, figures in glue.LEADERBOARD_FIGURES.items():
-        run = trial(task, **dict.fromkeys(figures, 60.0))
-        scores[task] = glue.score_task(task, [run])
-    wnli = glue.score_task("wnli", [trial("wnli", accuracy=24.0)])
-    found = glue.average_scores({**scores, "wnli": wnli})
-    assert found["glue"]["mean"] == 56.0
-    assert found["glue_without_wnli"]["mean"] == 60.0
-    assert found["paper"]["mean"] == 60.0
-
-
-def test_undefined_scores_and_missing_tasks_are_named():
-    undefined = trial("sts", pearson=math.nan, spearman=math.nan)
-    sts = glue.score_task("sts", [undefined])
-    found = glue.average_scores({"sts": sts})["paper"]
-    assert found["mean"] is None and "cola" in found["missing"]
-    lines = glue.table_lines({"sts": sts})
-    assert "undefined" in lines[1]
-    assert "of 1 of 9 tasks; missing: cola, sst" in lines[-3]
 
 
 @pytest.fixture
@@ -340,7 +284,7 @@ class Attack:
 @pytest.mark.parametrize("value", [Attack(), {0: Attack()}, [1]])
 def test_a_pickle_that_is_no_prediction_is_not_run(value, tmp_path, capfd):
     path = write(tmp_path, "sst_test_1", value)
-    refused("no file of test predictions", read_predictions, str(path))
+    refused("not a file of test predictions", read_predictions, str(path))
     assert "run\n" not in capfd.readouterr().out
 
 
