@@ -107,7 +107,7 @@ def main(args: argparse.Namespace) -> int:
                 )
             retrieval.check_question(question, place)
             asked.append({**own, "question": question})
-    say = shared_flags.say
+    say = shared_flags.report
     known = retrieval.read_known(args.fit, say) if args.fit else []
     weight = _weight(args, kept := f"{args.index}.fit.json")
     index = retrieval.open_index(args.corpus, args.index, args.language, say)
@@ -118,7 +118,7 @@ def main(args: argparse.Namespace) -> int:
     if args.page:
         corpus = retrieval.AskedCorpus(asker, weight)
         return serve_model("127.0.0.1", args.port, corpus)
-    with shared_flags.answers(args) as write:
+    with shared_flags.open_answers(args) as write:
         if args.fit:
             report = retrieval.fit(asker, known, args.fit_questions)
             text = {"model": _identity(args.model), **report}
@@ -150,7 +150,7 @@ def _weight(args: argparse.Namespace, path: str) -> float:
     kept = read_json(path) if filesystem.exists(path) else {}
     if kept.get("model") != _identity(args.model):
         if not args.fit:
-            shared_flags.say(
+            shared_flags.report(
                 f"weight {DEFAULT_WEIGHT}: {path} has none for {args.model};"
                 " --fit fits one"
             )

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 
 from configure import flags
 from configure.errors import UserError
+from configure.text_tables import render_rows
 from electra_tf.data import build_options, corpora
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.text import casing, vocab_builder
 from electra_tf.text.stripping import ScriptCounter, stripping_warnings
 
+# Hparam that strips accents -> how to keep them.
 _REMEDIES = {
     "do_lower_case": "Pass --no-lower-case; records and models take it from"
     f" {casing.CASING_FILE}.",
@@ -24,7 +26,7 @@ _REMEDIES = {
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("build_vocab", __doc__)
     parser.add_argument(
         "corpus_dir",
@@ -39,11 +41,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("output", flags.REQUIRED, "FILE", "file to write"),
         ("overwrite", False, "", "replace the output if it exists"),
         ("strict", False, "", "stop at the first byte that is not UTF-8"),
-        ("vocab_size", 30522, "N", "tokens wanted, specials included"),
+        ("vocab_size", 30522, "N", "tokens, including special tokens"),
         ("num_unused", 99, "N", "[unused*] tokens to reserve"),
         ("min_count", 2, "N", "rarer characters and pairs get no token"),
         (
-            *("max_characters", vocab_builder.MAX_CHARACTERS, "N"),
+            "max_characters",
+            vocab_builder.MAX_CHARACTERS,
+            "N",
             "different characters at most; raise it for Chinese or Japanese",
         ),
     )
@@ -52,7 +56,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         "words (use the same for the records)",
         ("do_lower_case", True, "", "lower-case (default: true)"),
         (
-            *("do_strip_accents", True, ""),
+            "do_strip_accents",
+            True,
+            "",
             "drop accents when lower-casing (default: true)",
         ),
     )
@@ -64,18 +70,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Counts words, learns the vocabulary, writes it and says how it fits."""
+    """Count words, learn the vocabulary, write it and print its coverage."""
     started = time.monotonic()
-    if filesystem.is_directory(args.output):
-        raise UserError(
-            f"Output {args.output!r} is a directory; name a file, such as"
-            f" {os.path.join(args.output, 'vocab.txt')}."
-        )
-    if filesystem.exists(args.output) and not args.overwrite:
-        raise UserError(
-            f"Output {args.output!r} exists. Records made with it would no"
-            " longer fit; choose another name, or add --overwrite."
-        )
+    _check_output(args)
     _refuse_other_casing(args)
     report = corpora.ReadingReport(args.strict)
     lines = _corpus_lines(build_options.corpus_from(args), report)
@@ -90,57 +87,74 @@ def main(args: argparse.Namespace) -> None:
             min_count=args.min_count,
             max_characters=args.max_characters,
         )
-    # Half a vocabulary looks like a whole one.
+    # Atomically, because half a vocabulary looks like a whole one.
     write_atomically(args.output, "".join(f"{token}\n" for token in tokens))
     casing_file = casing.write_casing(args.output, *switches)
-    words, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
-    size = f"{len(tokens):,} tokens, as wanted"
+    total, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
+    size = f"{len(tokens):,} tokens"
     if len(tokens) < args.vocab_size:
-        size = (
-            f"{len(tokens):,} tokens; {args.vocab_size:,} were wanted, but no"
-            f" other pair of pieces occurs {args.min_count} times. Use more"
-            f" text, or set the model's vocab_size to {len(tokens)}"
+        size += (
+            f"; --vocab_size is {args.vocab_size:,}, but no other pair of"
+            f" pieces occurs {args.min_count} times. Use more text, or set the"
+            f" model's vocab_size to {len(tokens)}"
         )
-    print(
-        f"Vocabulary written to {args.output}, its casing to {casing_file}\n"
-        f"  size           {size}\n"
-        f"  words counted  {words:,} ({len(counts):,} different)\n"
-        f"  unknown words  {unknown:,} ({unknown / words:.4%})\n"
-        f"  pieces a word  {pieces / words:.3f}\n"
-        f"  took           {time.monotonic() - started:,.1f} s"
-    )
-    lost = stripping_warnings(letters.scripts(), switches, _REMEDIES)
+    table = [
+        ["  size", size],
+        ["  words counted", f"{total:,} ({len(counts):,} different)"],
+        ["  unknown words", f"{unknown:,} ({unknown / total:.4%})"],
+        ["  pieces a word", f"{pieces / total:.3f}"],
+        ["  took", f"{time.monotonic() - started:,.1f} s"],
+    ]
+    print(f"Vocabulary written to {args.output}, its casing to {casing_file}")
+    print("\n".join(render_rows(table)))
+    stripped = stripping_warnings(letters.scripts(), switches, _REMEDIES)
     invalid = corpora.invalid_bytes_warning(report.invalid, report.bytes_read)
-    for line in [*lost, *invalid]:
+    for line in [*stripped, *invalid]:
         print(f"warning: {line}")
 
 
+def _check_output(args: argparse.Namespace) -> None:
+    """Raise if the output is a directory, or a file that must not change."""
+    if filesystem.is_directory(args.output):
+        raise UserError(
+            f"--output={args.output!r} is a directory; pass the name of a"
+            f" file, such as {os.path.join(args.output, 'vocab.txt')}."
+        )
+    if filesystem.exists(args.output) and not args.overwrite:
+        raise UserError(
+            f"Output {args.output!r} exists, and records made with it would"
+            " not fit a new vocabulary. Pass another --output, or --overwrite"
+            " to replace it."
+        )
+
+
 def _refuse_other_casing(args: argparse.Namespace) -> None:
-    """Refuse to change the casing of another vocabulary in the folder."""
-    before = casing.read_casing(args.output)
+    """Raise if the casing of another vocabulary in the folder would change."""
     if args.overwrite:
         return
-    lower = args.do_lower_case
-    after = {"do_lower_case": lower}
-    after["strip_accents"] = lower and args.do_strip_accents
+    before = casing.read_casing(args.output)
+    after = {
+        "do_lower_case": args.do_lower_case,
+        "strip_accents": args.do_lower_case and args.do_strip_accents,
+    }
     if before not in ({}, after):
         raise UserError(
-            f"{casing.casing_path(args.output)} states {before}, of another"
-            f" vocabulary in its folder; that of {args.output} would be"
-            f" {after}. Choose another folder, or pass --overwrite to replace"
-            " it."
+            f"{casing.casing_path(args.output)} states {before} for another"
+            f" vocabulary in its folder; {args.output} would have {after}."
+            " Choose another folder, or pass --overwrite to replace it."
         )
 
 
 def _corpus_lines(
     corpus: corpora.Corpus, report: corpora.ReadingReport
 ) -> Iterator[str]:
+    """Yield the lines of all documents; print the directories left out."""
     listing = corpora.list_sources(corpus)
     if listing.nested_directories:
         print(
-            "warning: directories in the corpus are not entered:"
+            "warning: directories within the corpus are not read:"
             f" {', '.join(listing.nested_directories)}"
         )
     for source in listing.sources:
-        for piece in corpora.read_documents(source, corpus, report):
-            yield from piece.lines
+        for document in corpora.read_documents(source, corpus, report):
+            yield from document.lines

@@ -1,20 +1,21 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pre-trains a tiny ELECTRA on prose that every Python carries.
+"""Pre-trains a tiny ELECTRA on text that comes with every Python.
 
-Everything the real work does, small: a corpus, a WordPiece vocabulary learned
-from it, records, training with held-out evaluation, results and curves.
+It is real pre-training at a small size: a corpus, a WordPiece vocabulary
+learned from it, records, training with held-out evaluation, results and curves.
 """
 
 import argparse
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from configure import flags
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from configure.text_tables import render_rows
 from electra_tf.data.build import build_records
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
@@ -24,11 +25,12 @@ from electra_tf.text.vocab_builder import build_vocab
 
 _PRESET = "demo"
 PARAGRAPHS_PER_DOCUMENT = 12
+_SHORTEST_PARAGRAPH = 40  # characters
 
 # Title and metric; the baseline's title and metric.
 _RESULTS = (
     (
-        "generator: right word where [MASK] shows",
+        "generator: right word at [MASK]",
         "masked_lm_accuracy_at_mask",
         "always the most frequent word",
         "masked_lm_most_frequent_accuracy",
@@ -43,18 +45,18 @@ _RESULTS = (
 
 
 def corpus_lines() -> list[str]:
-    """Python's reference, a sentence a line, a blank between documents."""
+    """Return Python's reference, a sentence a line, a blank per document."""
     from pydoc_data import topics
 
-    seen: set[str] = set()
+    paragraphs: set[str] = set()
     lines: list[str] = []
     for name in sorted(topics.topics):
         count = 0
         for paragraph in re.split(r"\n\s*\n", topics.topics[name]):
             text = " ".join(paragraph.split())
-            if len(text) < 40 or text in seen:
+            if len(text) < _SHORTEST_PARAGRAPH or text in paragraphs:
                 continue
-            seen.add(text)
+            paragraphs.add(text)
             if count % PARAGRAPHS_PER_DOCUMENT == 0:
                 lines.append("")
             count += 1
@@ -63,19 +65,20 @@ def corpus_lines() -> list[str]:
 
 
 def prepare(output_dir: str) -> int:
-    """Writes corpus, vocabulary and records; returns the vocabulary's size."""
+    """Write corpus, vocabulary and records; return the vocabulary's size."""
     corpus_dir = os.path.join(output_dir, "corpus")
     vocab_file = os.path.join(output_dir, "vocab.txt")
-    own = os.path.join(corpus_dir, "python_reference.txt")
-    if filesystem.exists(vocab_file) and not filesystem.exists(own):
+    corpus_file = os.path.join(corpus_dir, "python_reference.txt")
+    if filesystem.exists(vocab_file) and not filesystem.exists(corpus_file):
         raise UserError(
-            f"{output_dir}: its vocabulary is not the demo's; choose another"
+            f"{vocab_file} was not written by the demo, which would replace"
+            " it; choose another --output_dir"
         )
     lines = corpus_lines()
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)
     tokens = build_vocab(lines, vocab_size=model.vocab_size, num_unused=0)
-    for path, texts in ((own, lines), (vocab_file, tokens)):
-        write_atomically(path, "\n".join(texts) + "\n")
+    write_atomically(corpus_file, "\n".join(lines) + "\n")
+    write_atomically(vocab_file, "\n".join(tokens) + "\n")
     print(f"Corpus: {len(lines):,} lines; vocabulary: {len(tokens):,} tokens")
     build_records(
         BuildOptions(
@@ -94,14 +97,16 @@ def prepare(output_dir: str) -> int:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("demo", __doc__)
     flags.add_flags(
         parser,
         "the run",
         (
-            *("output_dir", "demo", "DIR"),
-            "where everything goes; its files are replaced",
+            "output_dir",
+            "demo",
+            "DIR",
+            "directory for all files; those of an earlier demo are replaced",
         ),
         ("steps", 1500, "N", "training steps"),
     )
@@ -109,10 +114,11 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Runs the demo."""
+    """Prepare the data, pre-train, and compare with the baselines."""
     started = time.time()
     vocab_size = prepare(args.output_dir)
-    from electra_tf.pretraining import runner  # TensorFlow only from here on
+    # Imported here because TensorFlow takes seconds, which --help need not.
+    from electra_tf.pretraining import runner
 
     config = PretrainingConfig.create(
         "demo",
@@ -128,15 +134,31 @@ def main(args: argparse.Namespace) -> int:
     result = runner.run(config)
     if "interrupted" in result:
         return 128 + int(result["interrupted"])
-    print(f"{'On held-out documents':44}{'model':>8}   baseline")
-    for name, value, baseline, chance in _RESULTS:
-        verdict = "beaten" if result[value] > result[chance] else "NOT beaten"
-        print(
-            f"  {name:42}{result[value]:8.3f}   {result[chance]:.3f}"
-            f" {baseline}: {verdict}"
-        )
-    name, share = "tokens that the generator replaced", result["replaced_share"]
-    print(f"  {name:42}{share:8.1%}")
+    print("\n".join(_result_lines(result)))
     print(f"Took {time.time() - started:.0f} s.")
     print(f"Curves: {os.path.join(config.model_dir, 'curves.png')}")
     return 0
+
+
+def _result_lines(result: Mapping[str, float]) -> list[str]:
+    """Return the lines of a table of results and baselines."""
+    rows = [["On held-out documents", "model", "baseline", ""]]
+    for title, metric, baseline_title, baseline in _RESULTS:
+        is_better = result[metric] > result[baseline]
+        verdict = "beaten" if is_better else "NOT beaten"
+        rows.append(
+            [
+                title,
+                f"{result[metric]:.3f}",
+                f"{result[baseline]:.3f}",
+                f"{baseline_title}: {verdict}",
+            ]
+        )
+    share = f"{result['replaced_share']:.1%}"
+    rows.append(["tokens that the generator replaced", share, "", ""])
+    lines = render_rows([row[:-1] for row in rows], left=1)
+    notes = [row[-1] for row in rows]
+    return [
+        f"{line}  {note}".rstrip()
+        for line, note in zip(lines, notes, strict=True)
+    ]

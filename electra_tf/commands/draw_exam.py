@@ -16,7 +16,7 @@ from electra_tf.prediction import writer
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("draw_exam", __doc__)
     parser.add_argument("output", metavar="FILE.npz", help="file to write")
     flags.add_flags(
@@ -34,8 +34,18 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "PATTERNS",
             "held-out records; default: eval_data.tfrecord* next to them",
         ),
-        ("max_seq_length", 128, "N", "wordpieces per example, as in these"),
-        ("examples", 1000, "N", "rows, the first of the held-out records"),
+        (
+            "max_seq_length",
+            128,
+            "N",
+            "wordpieces per example, as in the records",
+        ),
+        (
+            "examples",
+            1000,
+            "N",
+            "rows to take from the start of the held-out records",
+        ),
     )
     flags.add_flags(
         parser,
@@ -44,7 +54,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "generator",
             "reference",
             "DIR",
-            "a pre-trained model whose generator draws; the exam has its"
+            "a pre-trained model whose generator draws tokens, from its"
             " vocabulary",
         ),
         (
@@ -52,19 +62,19 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             None,
             "FILE",
             "the records' vocabulary, whose tokens must be the generator's;"
-            " default: the one beside the generator",
+            " default: the one next to the generator",
         ),
-        ("mask_prob", 0.15, "P", "share of the tokens that are chosen"),
-        ("seed", 1, "N", "of every draw"),
+        ("mask_prob", 0.15, "P", "share of the tokens that are replaced"),
+        ("seed", 1, "N", "random seed"),
         ("overwrite", False, "", "replace the file if it exists"),
     )
     return parser.parse_args(list(argv[1:]))
 
 
 def main(args: argparse.Namespace) -> None:
-    """Draws the exam, writes it and prints its digest."""
+    """Draw the exam, write it and print its digest."""
     writer.check_free(args.output, bool(args.overwrite))
-    # TensorFlow only from here on.
+    # Imported here because TensorFlow takes seconds, which --help need not.
     from configure.errors import UserError
     from configure.pretraining import PretrainingConfig
     from electra_tf.data.record_checks import check_records

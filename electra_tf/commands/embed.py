@@ -1,34 +1,43 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of texts, words or wordpieces, from the encoder of any model.
+"""Writes vectors of texts, words or wordpieces from the encoder of any model.
 
-Fine-tuned or pre-trained, of this project, the original or Hugging Face. Writes
-FILE.npy (one vector a text) or FILE.npz (several; offsets say which belong to
-which text), FILE.json that says how they were made, and FILE.rows.jsonl with
-each text's line and, for words and wordpieces, what each vector is of. Note:
-an encoder that was not fine-tuned knows nothing of sentences that mean the
-same.
+The model may be fine-tuned or pre-trained, of this project, the original or
+Hugging Face. The command writes FILE.npy (a vector for each text) or FILE.npz
+(several for each text, with the offset of each text's first), FILE.json with
+the settings, and FILE.rows.jsonl with each text's line and, for words and
+wordpieces, the unit of each vector. Note: an encoder that was not fine-tuned
+has not learned which sentences mean the same.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
 from configure.json_text import read_hparams
 from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
+from electra_tf.commands.input_stream import InputStream
 from electra_tf.files.atomic import write_atomically
 from electra_tf.prediction import writer
 
-_SEVERAL = ("words", "none")
+if TYPE_CHECKING:
+    from electra_tf.prediction.embedding import Embedder
+
+# Values of --pooling that make several vectors of a text.
+_SEVERAL_VECTORS = ("words", "none")
+_BATCHES_AT_ONCE = 16  # so that texts of similar lengths share a batch
+_STATED_FLAGS = ("model", "part", "layers", "pooling", "combine")
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("embed", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser)
@@ -36,30 +45,43 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the vectors",
         (
-            *("part", "encoder", ("encoder", "generator")),
-            "the discriminator's encoder (a masked LM's own), or the generator",
+            "part",
+            "encoder",
+            ("encoder", "generator"),
+            "the discriminator's encoder (of a masked LM, its only one), or"
+            " the generator",
         ),
         (
-            *("layers", "-1", "N,..."),
-            "0: the embeddings' output, k: the k-th block's, -1: the last"
-            " one's",
+            "layers",
+            "-1",
+            "N,...",
+            "0: the output of the embeddings, k: of the k-th block, -1: of"
+            " the last block",
         ),
         (
-            *("pooling", "mean", ("first", "mean", "max", *_SEVERAL)),
+            "pooling",
+            "mean",
+            ("first", "mean", "max", *_SEVERAL_VECTORS),
             "one vector a text: first (at [CLS]), mean or max over its"
             " wordpieces; several: words (mean of each word's) or none",
         ),
         (
-            *("combine", "mean", ("mean", "concat")),
-            "what becomes of several layers",
+            "combine",
+            "mean",
+            ("mean", "concat"),
+            "how several layers become one vector",
         ),
         shared_flags.BATCH_SIZE,
         (
-            *("max_length", int, "N"),
-            "wordpieces of a text; default: those of pre-training",
+            "max_length",
+            int,
+            "N",
+            "wordpieces of a text; default: the length of pre-training",
         ),
         (
-            *("output", flags.REQUIRED, "FILE"),
+            "output",
+            flags.REQUIRED,
+            "FILE",
             "ends in .npy or .npz; words and none need .npz",
         ),
         ("overwrite", False, "", "allow replacing the output files"),
@@ -68,68 +90,96 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Embeds."""
-    several = args.pooling in _SEVERAL
-    stem, end = os.path.splitext(args.output)
-    if end not in (".npy", ".npz") or (several and end != ".npz"):
-        ends = ".npz, since a text has several vectors"
-        raise UserError(
-            f"--output={args.output}: expected a name that ends in"
-            f" {ends if several else '.npy or .npz'}"
-        )
-    try:
-        args.layers = tuple(int(part) for part in args.layers.split(","))
-    except ValueError:
-        raise UserError(
-            f"--layers={args.layers}: expected whole numbers, such as -2,-1"
-        ) from None
-    outputs = (args.output, f"{stem}.json", f"{stem}.rows.jsonl")
-    shared_flags.check_files(args, *outputs)
-    use_onednn(True)  # For batches of many texts.
+    """Write the vectors of all texts."""
+    stem = _check_output_name(args)
+    args.layers = _parse_layers(args.layers)
+    rows_path = f"{stem}.rows.jsonl"
+    shared_flags.check_files(args, args.output, f"{stem}.json", rows_path)
+    use_onednn(True)  # faster for batches of many texts
     from electra_tf.prediction.embedding import Embedder
 
-    given = read_hparams(args.hparams) if args.hparams else {}
+    hparams = read_hparams(args.hparams) if args.hparams else {}
     embedder = Embedder.from_pretrained(
         args.model,
         args.part,
         args.batch_size,
         args.max_length,
-        args.vocab_file or given.pop("vocab_file", None),
-        given,
+        args.vocab_file or hparams.pop("vocab_file", None),
+        hparams,
     )
-    run = shared_flags.Run(args)
+    stream = InputStream(args)
     width = embedder.width(args.layers, args.combine)
-    how = (args.layers, args.pooling, args.combine)
-    rows = writer.answer_file(f"{stem}.rows.jsonl", "jsonl", args.overwrite)
-    texts, n_cut = run.texts(), 0
-    with run, rows as write, writer.VectorFile(args.output, width) as vectors:
-        while some := list(itertools.islice(texts, args.batch_size * 16)):
-            found = embedder.embed([text for _, text in some], *how)
-            for (read, _), one in zip(some, found, strict=True):
-                place = run.place_of(read)
-                if one.units is not None:
-                    place["units"] = one.units
-                if one.cut:
-                    place["cut"] = one.cut
-                    n_cut += 1
-                vectors.append(one.vectors.reshape(-1, width))
-                write(place)
-                run.count()
-    stated = ("model", "part", "layers", "pooling", "combine")
+    cut_texts = 0
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(stream)
+        write = stack.enter_context(
+            writer.answer_file(rows_path, "jsonl", args.overwrite)
+        )
+        vectors = stack.enter_context(writer.VectorFile(args.output, width))
+        for read, embedded in _embed(args, embedder, stream):
+            row = stream.location(read)
+            if embedded.units is not None:
+                row["units"] = embedded.units
+            if embedded.cut:
+                row["cut"] = embedded.cut
+                cut_texts += 1
+            vectors.append(embedded.vectors.reshape(-1, width))
+            write(row)
+            stream.count()
     facts = {
-        **{name: getattr(args, name) for name in stated},
+        **{name: getattr(args, name) for name in _STATED_FLAGS},
         "max_length": embedder.max_length,
-        "texts": run.rows,
+        "texts": stream.rows,
         "vectors": vectors.rows,
         "width": width,
         "inputs": args.inputs or ["-"],
     }
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     write_atomically(f"{stem}.json", f"{text}\n")
-    if n_cut:
-        shared_flags.say(
-            f"{n_cut:,} texts cut to {embedder.max_length} wordpieces"
+    if cut_texts:
+        shared_flags.report(
+            f"{cut_texts:,} texts cut to {embedder.max_length} wordpieces"
         )
-    run.say_summary("texts")
-    shared_flags.say(f"{vectors.rows:,} vectors of {width} in {args.output}")
+    stream.report_summary("texts")
+    shared_flags.report(f"{vectors.rows:,} vectors of {width} in {args.output}")
     return 0
+
+
+def _check_output_name(args: argparse.Namespace) -> str:
+    """Return --output without its ending, which must fit --pooling."""
+    stem, ending = os.path.splitext(args.output)
+    if args.pooling in _SEVERAL_VECTORS:
+        if ending != ".npz":
+            raise UserError(
+                f"--output={args.output}: expected a name that ends in .npz,"
+                f" since --pooling={args.pooling} makes several vectors of a"
+                " text"
+            )
+    elif ending not in (".npy", ".npz"):
+        raise UserError(
+            f"--output={args.output}: expected a name that ends in .npy or .npz"
+        )
+    return stem
+
+
+def _parse_layers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UserError(
+            f"--layers={text}: expected whole numbers, such as -2,-1"
+        ) from None
+
+
+def _embed(
+    args: argparse.Namespace, embedder: "Embedder", stream: InputStream
+) -> Any:
+    """Yield each usable line with its vectors."""
+    texts = stream.texts()
+    count = args.batch_size * _BATCHES_AT_ONCE
+    while chunk := list(itertools.islice(texts, count)):
+        embedded_texts = embedder.embed(
+            [text for _, text in chunk], args.layers, args.pooling, args.combine
+        )
+        reads = [read for read, _ in chunk]
+        yield from zip(reads, embedded_texts, strict=True)

@@ -59,7 +59,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             " 0.5,0.3,0.2 (such as those fitted on dev, for test)",
         ),
         ("output", None, "FILE", "where the mixed predictions go"),
-        shared_flags.OUTPUT[-1],
+        shared_flags.OVERWRITE,
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
     args = parser.parse_args(list(argv[1:]))
@@ -88,7 +88,7 @@ def main(args: argparse.Namespace) -> None:
     with bad_rows_in_errors({task.name: task.row_report}):
         members = ensemble.members_of(task, args.split, args.files)
     for line in task.row_report.summary(task.name):
-        shared_flags.say(line)
+        shared_flags.report(line)
     if not members.labelled and (args.json or not args.output):
         raise UserError(
             f"{members.name}: has no labels to score by; give --output alone"

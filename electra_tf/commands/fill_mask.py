@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Says which tokens fit where a text has [MASK], and with which probability.
+"""Lists the likeliest tokens for each [MASK] in a text.
 
-Asks the generator of an ELECTRA, a masked LM, or a two-tower cloze model. Each
-[MASK] is one wordpiece; several in a text are answered each by itself. Without
---output tables are shown.
+The probabilities are those of an ELECTRA's generator, a masked LM, or a
+two-tower cloze model. A [MASK] stands for one wordpiece, and each is filled
+independently of the others. Without --output the tokens are shown in tables.
 """
 
 import argparse
@@ -15,17 +15,18 @@ from collections.abc import Sequence
 
 from configure import flags
 from electra_tf.commands import shared_flags
+from electra_tf.commands.input_stream import InputStream
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("fill_mask", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser, sentences=True)
     flags.add_flags(
         parser,
         "the answers",
-        ("top_k", 5, "N", "tokens a mask"),
+        ("top_k", 5, "N", "tokens listed for each [MASK]"),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
@@ -34,7 +35,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Fills the masks of every text."""
+    """Fill the masks of every text."""
     shared_flags.check_files(args)
     import rich.console
 
@@ -43,17 +44,18 @@ def main(args: argparse.Namespace) -> int:
 
     model = shared_flags.load_model(args)
     filler = MaskFiller(model, args.top_k, args.batch_size)
-    console, out = rich.console.Console(), contextlib.nullcontext()
+    console, output = rich.console.Console(), contextlib.nullcontext()
     if args.output:
-        out = shared_flags.answers(args)
-    with shared_flags.Run(args, bar=bool(args.output)) as run, out as write:
-        texts, given = itertools.tee(run.texts(filler.encode))
+        output = shared_flags.open_answers(args)
+    stream = InputStream(args, bar=bool(args.output))
+    with stream, output as write:
+        texts, reads = itertools.tee(stream.texts(filler.encode))
         masks_filled = filler(text for _, text in texts)
-        for filled, (read, _) in zip(masks_filled, given, strict=False):
+        for filled, (read, _) in zip(masks_filled, reads, strict=False):
             if write is None:
                 console.print(filled_view(filled))
             else:
                 record = dataclasses.asdict(filled) | {"best": filled.best()}
-                write({**run.place_of(read), **record})
-            run.count()
+                write({**stream.location(read), **record})
+            stream.count()
     return 0

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Packs test predictions into the zip file that the GLUE server takes.
+"""Packs test predictions into the zip file that the GLUE server accepts.
 
 The predictions are those that --write_test_outputs of run_glue or
-run_finetuning leaves. Checked: a prediction for every row of the test files,
-label words, ranges.
+run_finetuning.py writes. The command checks that every row of the test files
+has a prediction, and that labels and numbers are within the task's.
 """
 
 import argparse
@@ -13,28 +13,34 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
+from configure.text_tables import render_rows
+from electra_tf.files import filesystem
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("glue_submission", __doc__)
     flags.add_flags(
         parser,
         "the submission",
-        ("data_dir", flags.REQUIRED, "DIR", "where data and models live"),
+        ("data_dir", flags.REQUIRED, "DIR", "directory of data and models"),
         ("model_name", flags.REQUIRED, "NAME", "the model, DIR/models/NAME"),
         (
-            *("output", None, "FILE"),
+            "output",
+            None,
+            "FILE",
             "zip file to write (default: in the model's directory,"
             " test_predictions/glue_submission.zip)",
         ),
-        ("run_name", None, "NAME", "the run, if it was given a --run_name"),
+        ("run_name", None, "NAME", "the run's --run_name, if it had one"),
         (
-            *("trial", int, "N"),
-            "whose predictions to take (default: for each task, of the trial"
-            " that is best on the dev set)",
+            "trial",
+            int,
+            "N",
+            "trial whose predictions are packed (default: for each task, the"
+            " trial that is best on the dev set)",
         ),
-        ("partial", False, "", "write it though files are missing"),
+        ("partial", False, "", "write the file even if tasks are missing"),
         ("overwrite", False, "", "replace an earlier zip file"),
     )
     args = parser.parse_args(list(argv[1:]))
@@ -44,38 +50,56 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Writes the submission, and says what it holds and lacks."""
-    from electra_tf.files import filesystem
+    """Write the submission, and print its contents and what is missing."""
     from electra_tf.finetuning import glue_submission
 
-    name = filter(None, ["glue_submission", args.run_name])
-    path = args.output or os.path.join(
-        *(args.data_dir, "models", args.model_name),
-        *("test_predictions", f"{'_'.join(name)}.zip"),
-    )
+    path = args.output or _default_output(args)
     if filesystem.exists(path) and not args.overwrite:
-        raise UserError(f"{path} is there already; add --overwrite")
-    found = glue_submission.collect(
+        raise UserError(
+            f"{path} exists; pass --overwrite to replace it, or another"
+            " --output"
+        )
+    submission = glue_submission.collect(
         args.model_name, args.data_dir, args.trial, args.run_name or ""
     )
-    missing = [f"  {file}: {why}" for file, why in found.missing.items()]
-    if not found.rows:
-        raise UserError("there is nothing to submit:\n" + "\n".join(missing))
+    missing = [
+        f"  {file}: {reason}" for file, reason in submission.missing.items()
+    ]
+    if not submission.rows:
+        raise UserError("no predictions to submit:\n" + "\n".join(missing))
     if missing and not args.partial:
         raise UserError(
             "the submission would lack\n"
             + "\n".join(missing)
-            + "\nTo write it without them: --partial"
+            + "\nPass --partial to write it without them."
         )
-    glue_submission.write_archive(found.rows, path)
-    for part in glue_submission.PARTS:
-        if part.file in found.rows:
-            print(
-                f"{part.file:<12} {len(found.rows[part.file]):>7,} rows of"
-                f" trial {found.trials[part.task]}"
-            )
-    for note in found.notes:
+    glue_submission.write_archive(submission.rows, path)
+    table = [
+        [
+            part.file,
+            f"{len(submission.rows[part.file]):,} rows",
+            f"trial {submission.trials[part.task]}",
+        ]
+        for part in glue_submission.PARTS
+        if part.file in submission.rows
+    ]
+    print("\n".join(render_rows(table, left=1)))
+    for note in submission.notes:
         print(f"WARNING: {note}")
     if missing:
         print("Missing:", *missing, sep="\n")
     print(f"Wrote {path}")
+
+
+def _default_output(args: argparse.Namespace) -> str:
+    """Return the path of the zip file in the model's directory."""
+    name = "glue_submission"
+    if args.run_name:
+        name += f"_{args.run_name}"
+    return os.path.join(
+        args.data_dir,
+        "models",
+        args.model_name,
+        "test_predictions",
+        f"{name}.zip",
+    )

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows what a pre-trained model does with sentences, token by token.
 
-What was masked, what the generator proposed, what was sampled, and what the
-discriminator predicts: in colour here, and as an HTML page or JSON. For
-ELECTRA, Electric and masked LMs; what does not apply to a model is said.
+The masked tokens, the generator's proposals, the sampled tokens and the
+discriminator's predictions: in color on the screen, as an HTML page, or as
+JSON. Supports ELECTRA, Electric and masked LMs, and notes which parts do not
+apply to the model.
 """
 
 import argparse
@@ -17,34 +18,41 @@ from collections.abc import Sequence
 from configure import flags
 from configure.errors import UserError
 from electra_tf.commands import shared_flags
+from electra_tf.commands.input_stream import InputStream
 from electra_tf.files.atomic import write_atomically
 from electra_tf.prediction.writer import answer_file
 
+_PAGE_WIDTH = 100  # characters of the HTML page
+
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("inspect_tokens", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser, sentences=True)
     flags.add_flags(
         parser,
-        "what is masked (default: drawn)",
+        "the masked tokens (default: drawn at random)",
         (
-            *("mask_words", None, "WORDS"),
-            "mask every occurrence of these words, separated by commas; [MASK]"
-            " in a text works, too",
+            "mask_words",
+            None,
+            "WORDS",
+            "mask every occurrence of these words, separated by commas; a"
+            " [MASK] in the text is masked as well",
         ),
-        ("mask_none", False, "", "mask nothing: look at the text as it is"),
-        ("seed", 0, "N", "of positions and samples"),
+        ("mask_none", False, "", "mask nothing: show the text as it is"),
+        ("seed", 0, "N", "random seed of positions and samples"),
     )
     flags.add_flags(
         parser,
-        "what is shown",
-        ("top_k", 5, "N", "proposals a position"),
+        "the output",
+        ("top_k", 5, "N", "proposals listed for each position"),
         ("html", None, "FILE", "write a page"),
-        shared_flags.OUTPUT[-1],
+        shared_flags.OVERWRITE,
         (
-            *("json", None, "FILE"),
+            "json",
+            None,
+            "FILE",
             "write JSON, a sentence a line; - prints it instead",
         ),
     )
@@ -52,11 +60,11 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Looks at every sentence."""
-    words = (args.mask_words or "").split(",")
-    words = tuple(filter(None, map(str.strip, words)))
-    if words and args.mask_none:
-        raise UserError("--mask_none contradicts --mask_words; give one.")
+    """Show or write every sentence."""
+    masked_words = (args.mask_words or "").split(",")
+    masked_words = tuple(filter(None, map(str.strip, masked_words)))
+    if masked_words and args.mask_none:
+        raise UserError("--mask_none contradicts --mask_words; pass only one.")
     shared_flags.check_files(args, args.html, args.json)
     import rich.console
 
@@ -67,28 +75,30 @@ def main(args: argparse.Namespace) -> int:
     model = shared_flags.load_model(args)
     inspector = TokenInspector(model, args.top_k, args.seed)
     console = rich.console.Console()
-    # Nothing of the page is printed; it is as wide as a window.
+    # The page is recorded, not printed, and has a width of its own.
     page = rich.console.Console(
-        record=True, file=io.StringIO(), width=100, no_color=False
+        record=True, file=io.StringIO(), width=_PAGE_WIDTH, no_color=False
     )
     records = contextlib.nullcontext()
     if args.json:
         records = answer_file(args.json, "jsonl", overwrite=True)
-    with shared_flags.Run(args, bar=False) as run, records as write:
-        usable = run.texts(functools.partial(encode, model))
+    with InputStream(args, bar=False) as stream, records as write:
+        usable = stream.texts(functools.partial(encode, model))
         for number, (read, text) in enumerate(usable):
             try:
-                seen = inspector.inspect(text, words, args.mask_none, number)
+                inspection = inspector.inspect(
+                    text, masked_words, args.mask_none, number
+                )
             except UserError as error:
-                run.refuse_text(read, error)
+                stream.refuse_text(read, error)
                 continue
-            view = inspection_view(seen)
+            view = inspection_view(inspection)
             if args.json != "-":
                 console.print(view)
             if args.html:
                 page.print(view)
             if write is not None:
-                write(dataclasses.asdict(seen))
+                write(dataclasses.asdict(inspection))
     if args.html:
         write_atomically(args.html, page.export_html())
     return 0

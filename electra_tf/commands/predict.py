@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers for new data, with any fine-tuned model.
+"""Answers for new data, from any fine-tuned model.
 
-Labels with probabilities, numbers, tags, answers to questions, summaries. Reads
-files or standard input, one question after the other (files may be larger than
-memory), and writes an answer for each, in the same order. Lines that cannot be
-used are named, counted and left out.
+Answers are labels with probabilities, numbers, tags, answers to questions, or
+summaries. Files or standard input are read line by line (files may be larger
+than memory), and an answer is written for each, in the same order. Lines that
+cannot be used are named, counted and left out.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from configure import flags
 from configure.errors import UserError
 from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
+from electra_tf.commands.input_stream import InputStream
 from electra_tf.data.tables import file_format
 
 if TYPE_CHECKING:
@@ -25,39 +26,52 @@ if TYPE_CHECKING:
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("predict", __doc__)
     flags.add_flags(
         parser,
         "the model",
         (
-            *("model", flags.REQUIRED, "DIR"),
+            "model",
+            flags.REQUIRED,
+            "DIR",
             "folder of a trial, as run_finetuning.py leaves it (..._model_1), a"
             " folder of transformers, or hf:OWNER/NAME",
         ),
-        ("task", None, "NAME", "which task, where the model learned several"),
+        (
+            "task",
+            None,
+            "NAME",
+            "the task; needed if the model was trained on several",
+        ),
         ("task_config", None, "FILE", "the task's description, if it moved"),
         ("data_dir", None, "DIR", "the data directory, if it has moved"),
         ("vocab_file", None, "FILE", "default: the one in the folder"),
         (
-            *("like", None, "SPLIT"),
-            "the files look as those of this split of the task: its columns"
-            " and header",
+            "like",
+            None,
+            "SPLIT",
+            "read files as the task reads this split: with its columns and"
+            " header",
         ),
         shared_flags.BATCH_SIZE,
     )
     shared_flags.add_input_flags(parser)
     flags.add_flags(
         parser,
-        "what is written",
+        "the answers",
         *shared_flags.OUTPUT,
-        ("echo", False, "", "repeat the question in each answer"),
+        ("echo", False, "", "repeat the input in each answer"),
         (
-            *("probabilities", True, ""),
+            "probabilities",
+            True,
+            "",
             "false: leave out the probabilities of all labels",
         ),
         (
-            *("all_tags", False, ""),
+            "all_tags",
+            False,
+            "",
             "tagging: the probabilities of all tags, for `ensemble`",
         ),
         ("n_best", 3, "N", "answers listed, up to the run's n_best_size"),
@@ -66,74 +80,104 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Predicts; 0 unless nothing could be answered."""
-    use_onednn(True)  # For batches of many texts.
-    # Before TensorFlow, which takes seconds.
-    shared_flags.check_files(args)
-    from electra_tf.prediction.predictor import Predictor
+    """Write an answer for every usable line.
 
-    names = ("task_config", "data_dir", "vocab_file")
-    given = {name: getattr(args, name) for name in names}
-    predictor = Predictor.from_pretrained(
-        args.model,
-        args.task,
-        args.batch_size,
-        args.n_best,
-        **{name: value for name, value in given.items() if value is not None},
-    )
-    predictor.answerer.all_tags = args.all_tags
-    columns, header, kind = _columns(predictor, args.like)
+    Raises:
+      UserError: no line could be answered; an existing output file stays.
+    """
+    use_onednn(True)  # faster for batches of many texts
+    # Files are checked before TensorFlow is imported, which takes seconds.
+    shared_flags.check_files(args)
+    predictor = _load_predictor(args)
+    columns, header, kind = _find_columns(predictor, args.like)
     if args.header is None:
         args.header = header
-    own = {source.kind() for source in shared_flags.make_sources(args, {})}
-    if predictor.task.spec.format or own == {"text"}:
+    sources = shared_flags.make_sources(args, {})
+    are_plain_text = {source.kind() for source in sources} == {"text"}
+    if predictor.task.spec.format or are_plain_text:
         args.format = args.format or kind
-    optional = predictor.answerer.optional
-    run = shared_flags.Run(args, columns, optional=optional)
+    stream = InputStream(args, columns, optional=predictor.answerer.optional)
+    # The lines that were read and are not answered, with their numbers.
     waiting: collections.deque[tuple[int, Read]] = collections.deque()
 
-    def items() -> Iterator[Any]:
-        for number, read in enumerate(run.lines()):
+    def read_items() -> Iterator[Any]:
+        for number, read in enumerate(stream.lines()):
             waiting.append((number, read))
             yield read.values
 
-    def refused(number: int, error: Any) -> None:
+    def refuse(number: int, error: Any) -> None:
         read = next(read for n, read in waiting if n == number)
-        run.refuse(read, error.found, error.expected)
+        stream.refuse(read, error.found, error.expected)
 
-    with run, shared_flags.answers(args) as write:
-        for number, answer in predictor.stream(items(), refused):
+    with stream, shared_flags.open_answers(args) as write:
+        for number, answer in predictor.stream(read_items(), refuse):
             while waiting[0][0] < number:
                 waiting.popleft()
             _, read = waiting.popleft()
             if not args.probabilities:
                 answer.pop("probabilities", None)
             echo = read.values if args.echo else {}
-            write({**run.place_of(read), **echo, **answer})
-            run.count()
-        if not run.rows:  # What was there before stays.
-            run.say_summary("answers")
+            write({**stream.location(read), **echo, **answer})
+            stream.count()
+        # Raised within the block, so that an earlier output file stays.
+        if not stream.rows:
+            stream.report_summary("answers")
             raise UserError("no line could be answered")
     for what, count in predictor.task.row_report.losses.items():
-        shared_flags.say(f"{count:,} {what}")
-    run.say_summary("answers")
+        shared_flags.report(f"{count:,} {what}")
+    stream.report_summary("answers")
     return 0
 
 
-def _columns(
+def _load_predictor(args: argparse.Namespace) -> "Predictor":
+    """Return the predictor of the flags' model and task."""
+    from electra_tf.prediction.predictor import Predictor
+
+    overrides = {
+        "task_config": args.task_config,
+        "data_dir": args.data_dir,
+        "vocab_file": args.vocab_file,
+    }
+    predictor = Predictor.from_pretrained(
+        args.model,
+        args.task,
+        args.batch_size,
+        args.n_best,
+        **{n: value for n, value in overrides.items() if value is not None},
+    )
+    predictor.answerer.all_tags = args.all_tags
+    return predictor
+
+
+def _find_columns(
     predictor: "Predictor", like: str | None
 ) -> tuple[dict[str, list[int | str]], bool | None, str | None]:
-    """What columns may be called, whether there is a header, the format."""
-    spec, names = predictor.task.spec, predictor.answerer.columns
+    """Return where the values of a line are looked for.
+
+    Args:
+      predictor: the model and its task.
+      like: a split of the task to read files like; None: the task's names,
+        then the usual names, then the columns in order.
+
+    Returns:
+      Name of a value -> columns; whether there is a header (None: detected);
+      the files' format (None: by their names).
+    """
+    spec, usual_names = predictor.task.spec, predictor.answerer.columns
     split = spec if like is None else spec.split(like, "")
-    columns = {{"word": "words"}.get(n, n): c for n, c in split.columns.items()}
+    task_columns = {}
+    for name, column in split.columns.items():
+        # A description calls the column of a word "word", answers "words".
+        task_columns["words" if name == "word" else name] = column
+    columns = {}
+    for index, (name, others) in enumerate(usual_names.items()):
+        column = task_columns.get(name)
+        if like is None:
+            # Numbers are of the task's files, names may be of any file.
+            first = [column] if isinstance(column, str) else []
+            columns[name] = [*first, *others, index]
+        else:
+            columns[name] = [*others] if column is None else [column]
     if like is None:
-        own = {n: [c] for n, c in columns.items() if isinstance(c, str)}
-        found = {
-            name: [*own.get(name, ()), *others, i]
-            for i, (name, others) in enumerate(names.items())
-        }
-        return found, None, None
-    places = {n: [c] for n, c in columns.items() if n in names}
-    named = {n: list(o) for n, o in names.items()} | places
-    return named, split.header, spec.format or file_format(split.path)
+        return columns, None, None
+    return columns, split.header, spec.format or file_format(split.path)

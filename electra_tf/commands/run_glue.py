@@ -13,7 +13,7 @@ _PROG = "python -m electra_tf run_glue"
 
 
 def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
-    """Reads the command line: that of `run_finetuning.py`."""
+    """Parse the command line, which is that of `run_finetuning.py`."""
     parser = flags.config_parser(FinetuningConfig, _PROG)
     parser.usage = (
         f"{_PROG}\n"
@@ -23,10 +23,10 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
     )
     parser.description = (
         "Fine-tunes a pre-trained model on each of the nine GLUE tasks whose"
-        " data is there (or of those in --task_names), names the rest, and"
-        " writes scores and averages to results/glue.txt and .json. What"
-        " depends on the task, such as num_train_epochs, is derived for each."
-        " Running the same command again continues where it stopped."
+        " data exist (or on those of --task_names), names the missing ones,"
+        " and writes scores and averages to results/glue.txt and .json. Values"
+        " that depend on the task, such as num_train_epochs, are derived for"
+        " each. Running the same command again continues where it stopped."
     )
     return flags.parse_config(
         FinetuningConfig, argv, parser, {"task_names": list(TASKS)}
@@ -34,8 +34,12 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
 
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
-    """Runs; 1 where a task failed, 128 + the signal's number if stopped."""
-    # After the flags: --help and --print_config need no TensorFlow.
+    """Fine-tune on the tasks.
+
+    Returns:
+      The exit status: 1 if a task failed, 128 + the signal's number if stopped.
+    """
+    # Imported here because --help and --print_config need no TensorFlow.
     from electra_tf.finetuning import glue_suite
 
     config, _ = parsed

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scores texts: the higher, the likelier.
+"""Scores texts: the higher the score, the likelier the text.
 
-Scores are sums of log-probabilities over a text's wordpieces, in nats.
+A score is the sum of log-probabilities over a text's wordpieces, in nats.
 """
 
 import argparse
@@ -14,10 +14,14 @@ from typing import Any
 
 from configure import flags
 from electra_tf.commands import shared_flags
+from electra_tf.commands.input_stream import InputStream
+
+# Above this mean loss a perplexity would be a number without meaning.
+_MAX_NATS = 50
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("score", __doc__)
     shared_flags.add_model_flags(parser)
     shared_flags.add_input_flags(parser, sentences=True)
@@ -25,11 +29,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the scores",
         (
-            *("method", "auto", ("auto", "electric", "cloze", "masked_lm")),
-            "one pass a text but for masked_lm, which takes one a token; auto:"
-            " the first that the model offers",
+            "method",
+            "auto",
+            ("auto", "electric", "cloze", "masked_lm"),
+            "masked_lm takes a pass for each token, the others one for each"
+            " text; auto: the first that the model supports",
         ),
-        ("token_scores", False, "", "write each token's score, too"),
+        ("token_scores", False, "", "write each token's score as well"),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
@@ -37,18 +43,19 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Scores every text."""
+    """Write the score of every text."""
     shared_flags.check_files(args)
     from electra_tf.inspection.text_scores import TextScorer
 
     model = shared_flags.load_model(args)
     scorer = TextScorer(model, args.method, args.batch_size)
     totals: collections.Counter[str] = collections.Counter()
-    run = shared_flags.Run(args)
-    with run, shared_flags.answers(args) as write:
-        texts, given = itertools.tee(run.texts())  # at most batches apart
+    stream = InputStream(args)
+    with stream, shared_flags.open_answers(args) as write:
+        # The scorer reads some batches ahead of the answers.
+        texts, reads = itertools.tee(stream.texts())
         scores = scorer.score(text for _, text in texts)
-        for result, (read, _) in zip(scores, given, strict=False):
+        for result, (read, _) in zip(scores, reads, strict=False):
             answer: dict[str, Any] = {
                 "score": result.score,
                 "text": result.text,
@@ -58,24 +65,31 @@ def main(args: argparse.Namespace) -> int:
             if args.token_scores:
                 pairs = zip(result.tokens, result.token_scores, strict=True)
                 answer["token_scores"] = list(pairs)
-            write({**run.place_of(read), **answer})
-            run.count()
+            write({**stream.location(read), **answer})
+            stream.count()
             totals["tokens"] += len(result.tokens)
             totals["score"] += result.score
             totals["unknown"] += result.unknown
             totals["divided"] += result.windows > 1
-    run.say_summary(f"texts scored by {scorer.method}")
+    stream.report_summary(f"texts scored by {scorer.method}")
+    _report_totals(totals, scorer.method)
+    return 0
+
+
+def _report_totals(totals: collections.Counter[str], method: str) -> None:
+    """Print the mean score of a token, and what makes scores unreliable."""
     if totals["tokens"]:
         per_token = -totals["score"] / totals["tokens"]
         line = f"{totals['tokens']:,} tokens, {per_token:.3f} nats a token"
-        # Electric's are not normalized: their mean is no entropy.
-        if scorer.method != "electric" and per_token < 50:
+        # Electric's scores are not normalized: their mean is no entropy.
+        if method != "electric" and per_token < _MAX_NATS:
             line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
-        shared_flags.say(line)
-    for count, what in (
-        (totals["unknown"], "tokens are [UNK]: their scores say little"),
-        (totals["divided"], "texts were scored in overlapping windows"),
-    ):
-        if count:
-            shared_flags.say(f"{count:,} {what}")
-    return 0
+        shared_flags.report(line)
+    if totals["unknown"]:
+        shared_flags.report(
+            f"{totals['unknown']:,} tokens are [UNK]: their scores mean little"
+        )
+    if totals["divided"]:
+        shared_flags.report(
+            f"{totals['divided']:,} texts were scored in overlapping windows"
+        )

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Serves an exported model over HTTP, on this machine.
 
-By TensorFlow Serving's REST protocol for predictions, with a page at / where a
-person types text and sees the answer, and Prometheus's metrics at /metrics.
-Takes the newest version in DIR. Listens on this machine only, unless --host
-says otherwise: there is no password and no encryption. A request must name an
+Predictions follow TensorFlow Serving's REST protocol. The page at / lets a
+person type text and shows the answer; Prometheus's metrics are at /metrics. The
+latest version in DIR is served. The server listens on this machine only, unless
+--host is passed: it has no password and no encryption. A request must name an
 address that the server listens on, or one of --allowed_hosts, and its body must
-be application/json. Requests that come together are computed together. Ctrl-C
-or SIGTERM ends it once the requests that are in have been answered.
+be application/json. Requests that arrive together are computed together. Ctrl-C
+or SIGTERM stops the server once all received requests are answered.
 """
 
 import argparse
@@ -21,41 +21,41 @@ from configure import flags
 from configure.errors import missing_extra
 
 _LIMITS = (
-    ("max_batch", 32, "N", "rows computed at once"),
+    ("max_batch", 32, "N", "rows computed together"),
     ("max_wait_ms", 2.0, "N", "milliseconds a request waits for others"),
     ("max_rows", 1024, "N", "rows of one request; more are refused"),
-    ("max_body_mb", 4.0, "N", "size of a request; larger ones are refused"),
+    ("max_body_mb", 4.0, "N", "megabytes of a request; more are refused"),
 )
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("serve", __doc__)
     parser.add_argument(
         "folder",
         metavar="DIR",
-        help="what export_model wrote: DIR/<version>/saved_model.pb",
+        help="output of export_model: DIR/<version>/saved_model.pb",
     )
     flags.add_flags(
         parser,
-        "what is served, and where",
-        ("name", None, "NAME", "of the model; default: DIR's"),
-        ("version", int, "N", "default: the highest there is"),
+        "the model and the address",
+        ("name", None, "NAME", "the model's name; default: that of DIR"),
+        ("version", int, "N", "default: the highest version in DIR"),
         ("host", "127.0.0.1", "ADDRESS", "this machine only by default"),
-        ("port", 8501, "N", "0: any free one"),
+        ("port", 8501, "N", "0: any free port"),
         (
             "allowed_hosts",
             "",
             "NAMES",
-            "further host names, separated by commas, that requests may be for",
+            "further host names that requests may name, separated by commas",
         ),
     )
     flags.add_flags(parser, "limits", *_LIMITS)
     args = parser.parse_args(list(argv[1:]))
     for name, *_ in _LIMITS:
         value = getattr(args, name)
-        too_few = value == 0 and name != "max_wait_ms"
-        if not 0 <= value < math.inf or too_few:
+        is_too_small = value == 0 and name != "max_wait_ms"
+        if not 0 <= value < math.inf or is_too_small:
             parser.error(f"--{name} is {value}; expected more than 0")
     if not 0 <= args.port < 65536:
         parser.error(f"--port is {args.port}; expected 0 to 65535")
@@ -63,27 +63,32 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Serves until it is told to stop."""
+    """Serve until a signal stops the server."""
     require_server("serve")
     from electra_tf.extras.serving.batching import Limits
     from electra_tf.extras.serving.hosts import HostCheck
     from electra_tf.extras.serving.served_model import open_model
 
     allowed = list(filter(None, args.allowed_hosts.split(",")))
-    HostCheck(allowed)  # before the model is loaded
+    HostCheck(allowed)  # refuses bad names before the model is loaded
     model = open_model(args.folder, args.name, args.version)
     kind = f" ({model.kind})" if model.kind else ""
     print(f"Model {model.name}, version {model.version}{kind}", flush=True)
     print(f"Signatures: {', '.join(model.signatures)}", flush=True)
     model.warm_up()
     limits = Limits(args.max_batch, args.max_wait_ms / 1000, args.max_rows)
-    largest = int(args.max_body_mb * 2**20)
-    settings = (limits, largest, allowed)
-    return serve_model(args.host, args.port, model, *settings)
+    max_body_bytes = int(args.max_body_mb * 2**20)
+    return serve_model(
+        args.host, args.port, model, limits, max_body_bytes, allowed
+    )
 
 
 def require_server(command: str) -> None:
-    """Raise a UserError unless the packages of the extra are installed."""
+    """Raise a UserError unless the packages of the extra are installed.
+
+    Args:
+      command: the command that needs them, for the message.
+    """
     for package in ("aiohttp", "prometheus_client"):
         try:
             importlib.import_module(package)
@@ -93,17 +98,25 @@ def require_server(command: str) -> None:
 
 
 def serve_model(host: str, port: int, model: Any, *settings: Any) -> int:
-    """Serve a loaded model; `settings` are the others of `ModelServer`."""
+    """Serve a loaded model until a signal stops the server.
+
+    Args:
+      host: address to listen on.
+      port: port to listen on; 0: any free port.
+      model: a `ServedModel` or an object with its attributes.
+      *settings: further arguments of `ModelServer`.
+
+    Returns:
+      The exit status.
+    """
     import asyncio
 
     from electra_tf.extras.serving.application import ModelServer, serve
 
     def ready(address: str) -> None:
+        path = f"/v1/models/{model.name}:predict"
         print(f"Page:    {address}/")
-        print(
-            f"Predict: POST {address}/v1/models/{model.name}:predict",
-            flush=True,
-        )
+        print(f"Predict: POST {address}{path}", flush=True)
 
     asyncio.run(serve(ModelServer(model, *settings), host, port, ready))
     print("Stopped.", flush=True)

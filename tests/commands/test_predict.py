@@ -69,7 +69,9 @@ def test_words_may_have_the_name_that_the_task_gives_them():
     spec = types.SimpleNamespace(columns={"word": "toks"})
     ask = types.SimpleNamespace(task=types.SimpleNamespace(spec=spec))
     ask.answerer = types.SimpleNamespace(columns={"words": ["words"]})
-    assert predict._columns(ask, None)[0] == {"words": ["toks", "words", 0]}
+    assert predict._find_columns(ask, None)[0] == {
+        "words": ["toks", "words", 0]
+    }
 
 
 ASKED = '{"question": "who?", "context": "The king is in."}\n'

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from configure.errors import UserError
-from electra_tf.commands import shared_flags
+from electra_tf.commands.input_stream import InputStream
 from electra_tf.commands.predict import parse_flags
 from electra_tf.data import conll, tables
 from electra_tf.prediction.reader import Source
@@ -90,9 +90,9 @@ def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
     path = tmp_path / "a.conllu"
     path.write_text(CONLL_U)
     args = parse_flags(["", "--model=m", "--columns=words=1", str(path)])
-    with shared_flags.Run(args, {"words": ["words", 0]}) as run:
+    with InputStream(args, {"words": ["words", 0]}) as run:
         (read,) = run.lines()
-        run.say_summary("answers")
+        run.report_summary("answers")
     words = "Sanal parçalar sa bunu yapamazlar .".split()
     assert (read.line, read.values) == (4, {"words": words})
     printed = capsys.readouterr().err

@@ -1,0 +1,150 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The inputs of a command: their lines, bad lines, progress and a summary."""
+
+import argparse
+import collections
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import tqdm
+
+from configure.errors import UserError
+from configure.formatting import shorten
+from electra_tf.commands import shared_flags
+from electra_tf.data import values
+from electra_tf.files.reading import STDIN
+from electra_tf.prediction.reader import Read
+
+SHOWN_LINES = 20  # bad lines that are printed; further ones are counted
+
+
+class InputStream:
+    """The lines of a command's inputs, with a progress bar.
+
+    Lines that cannot be used are named on standard error and skipped, or raise
+    a UserError if --strict was passed.
+    """
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        columns: Mapping[str, Any] = shared_flags.TEXT_COLUMNS,
+        bar: bool = True,
+        optional: frozenset[str] = frozenset(),
+    ) -> None:
+        """Prepare the inputs without reading them.
+
+        Args:
+          args: the parsed flags of `shared_flags.add_input_flags`.
+          columns: name of a value -> columns to look for it in.
+          bar: whether to show a progress bar if standard error is a terminal.
+          optional: names of values that a line may lack.
+        """
+        chosen = shared_flags.parse_columns(args.columns, columns)
+        self.sources = shared_flags.make_sources(args, chosen, optional)
+        self.rows = 0
+        sizes = [source.lines.size() for source in self.sources]
+        self._bar = tqdm.tqdm(
+            total=None if None in sizes else sum(sizes),
+            unit="B",
+            unit_scale=True,
+            # None: no bar unless standard error is a terminal.
+            disable=None if bar and self.sources else True,
+            mininterval=0.5,
+        )
+        self._texts = getattr(args, "text", None) or []
+        self._strict, self._bad_lines = args.strict, 0
+        self._has_ids = args.id_column is not None
+        self._started = time.monotonic()
+
+    def __enter__(self) -> "InputStream":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.close()
+
+    def count(self) -> None:
+        """Count an answered line, and move the progress bar."""
+        self.rows += 1
+        done = sum(source.lines.done for source in self.sources)
+        self._bar.set_postfix_str(f"{self.rows:,} rows", refresh=False)
+        self._bar.update(done - self._bar.n)
+
+    def lines(self) -> Iterator[Read]:
+        """Yield the usable lines of --text and of all files."""
+        for number, text in enumerate(self._texts, 1):
+            yield Read("--text", number, {"text": text})
+        for source in self.sources:
+            for read in source:
+                if read.values is None:
+                    self.refuse(read, read.found, read.expected)
+                else:
+                    yield read
+
+    def texts(
+        self, check: Callable[[str], Any] = str
+    ) -> Iterator[tuple[Read, str]]:
+        """Yield the lines with their texts, but not those `check` refuses."""
+        for read in self.lines():
+            text = read.values["text"]
+            if not isinstance(text, str):
+                self.refuse(read, values.described(text), "a text")
+                continue
+            try:
+                check(text)
+            except UserError as error:
+                self.refuse_text(read, error)
+                continue
+            yield read, text
+
+    def refuse_text(self, read: Read, error: UserError) -> None:
+        """Raise the error of a --text; count a file's line as bad."""
+        if read.path == "--text":
+            raise error
+        shown_text = shorten(read.values["text"])
+        self.refuse(read, shown_text, f"another text: {error}")
+
+    def refuse(self, read: Read, found_text: str, expected: str) -> None:
+        """Count a bad line, and print it if it is among the first."""
+        path = "standard input" if read.path == STDIN else read.path
+        text = f"{path}:{read.line}: found {found_text}; expected {expected}"
+        if self._strict:
+            raise UserError(f"{text}. (Stopped by --strict.)")
+        self._bad_lines += 1
+        if self._bad_lines <= SHOWN_LINES:
+            self._bar.write(f"{text} (skipped)", sys.stderr)
+        elif self._bad_lines == SHOWN_LINES + 1:
+            text = "... further bad lines are only counted"
+            self._bar.write(text, sys.stderr)
+
+    def location(self, read: Read) -> dict[str, Any]:
+        """Return the columns of an answer that name its input line."""
+        columns: dict[str, Any] = {}
+        if len(self.sources) > 1:
+            columns["file"] = read.path
+        columns["line"] = read.line
+        # Every answer has an id or none has: the header of a TSV file is
+        # written with its first answer.
+        if self._has_ids:
+            columns["id"] = read.key
+        return columns
+
+    def report_summary(self, unit: str) -> None:
+        """Print the count of answers, the seconds and the skipped lines."""
+        seconds = time.monotonic() - self._started
+        text = f"{self.rows:,} {unit} in {seconds:.1f} s"
+        if self.rows and seconds:
+            text += f" ({self.rows / seconds:,.0f} a second)"
+        counts = collections.Counter({"bad lines": self._bad_lines})
+        for source in self.sources:
+            counts["blank lines"] += source.blank
+            counts.update(source.skipped)
+        for name, count in counts.items():
+            if count == 1:
+                name = name.replace("lines", "line", 1)
+            if count:
+                text += f"; {count:,} {name} left out"
+        shared_flags.report(text)
