@@ -12,34 +12,47 @@ from configure import flags
 
 # The original's programs, in the order of their use.
 PROGRAMS = {
-    "build_pretraining_dataset.py": "pre-training records from raw text",
+    "build_pretraining_dataset.py": "records from raw text",
     "build_openwebtext_pretraining_dataset.py": "records from OpenWebText",
     "run_pretraining.py": "pre-train a model, or evaluate one",
-    "run_finetuning.py": "fine-tune a model on tasks, evaluate, predict",
+    "run_finetuning.py": "fine-tune on tasks, evaluate, predict",
 }
-# Modules of `electra_tf.commands`; a dash may stand for the underscore.
+# Title -> modules of `electra_tf.commands`; a dash may replace the underscore.
+COMMAND_GROUPS = {
+    "Train": {
+        "demo": "pre-train a tiny ELECTRA on text that comes with Python",
+        "build_vocab": "learn a WordPiece vocabulary from a corpus",
+        "plan": "parameters, FLOPs, memory and time of a run",
+        "run_glue": "fine-tune on every GLUE task whose data exist",
+        "glue_submission": "check and zip test predictions for the benchmark",
+    },
+    "Checkpoints": {
+        "convert_checkpoint": "between the formats of ELECTRA checkpoints",
+        "compare_checkpoints": "two models' weights and outputs, side by side",
+        "export_model": "a SavedModel that takes raw text; LiteRT, ONNX",
+    },
+    "Use": {
+        "predict": "a fine-tuned model's answers for new data",
+        "embed": "vectors of texts, from any model",
+        "ask": "answers with sources from a folder of texts",
+        "serve": "an exported model over HTTP, with a page to try it",
+        "inspect_tokens": "masked, sampled and detected tokens of texts",
+        "fill_mask": "the likeliest tokens for each [MASK] in a text",
+        "score": "the likelihood of texts",
+    },
+    "Studies": {
+        "study": "pre-train and fine-tune arms x seeds, and compare them",
+        "draw_exam": "the same replaced tokens for every discriminator",
+        "ensemble": "mix several models' predictions and measure the gain",
+    },
+}
 COMMANDS = {
-    "demo": "pre-train a tiny ELECTRA on prose that Python itself carries",
-    "build_vocab": "learn a WordPiece vocabulary from a corpus",
-    "plan": "what a run will take: parameters, FLOPs, memory, time",
-    "study": "arms x seeds: pre-trained, fine-tuned, compared, in pieces",
-    "draw_exam": "the same replaced tokens for every discriminator",
-    "convert_checkpoint": "the original's, Hugging Face's, our own: any to any",
-    "compare_checkpoints": "two models' weights and outputs, side by side",
-    "run_glue": "fine-tune on every GLUE task whose data is there",
-    "glue_submission": "check and zip test predictions for the benchmark",
-    "predict": "a fine-tuned model's answers for new data",
-    "ensemble": "several models' predictions as one, and what that gains",
-    "embed": "vectors of texts, from any model",
-    "export_model": "a SavedModel that takes raw text; LiteRT, ONNX",
-    "ask": "questions to a folder of texts, answered with their sources",
-    "serve": "an exported model over HTTP, with a page to try it",
-    "inspect_tokens": "what is masked, sampled and found, token by token",
-    "fill_mask": "which tokens fit where a text has [MASK]",
-    "score": "how likely a model finds texts",
+    name: text
+    for commands in COMMAND_GROUPS.values()
+    for name, text in commands.items()
 }
 
-# Their standard output reports what they do; the others' has answers.
+# Commands whose standard output reports progress; the others' is the answer.
 LOGGING = {
     "build_vocab",
     "convert_checkpoint",
@@ -57,14 +70,22 @@ def _help() -> str:
     lines = ["usage: python -m electra_tf COMMAND ...  (COMMAND --help)", ""]
     lines.append("Pre-training and fine-tuning are programs (PROGRAM --help):")
     lines += [f"  {name:<{width}} {text}" for name, text in PROGRAMS.items()]
-    lines += ["", "Commands:"]
-    lines += [f"  {name:<{width}} {text}" for name, text in COMMANDS.items()]
-    lines += ["", "help COMMAND   its help", "--version      the version"]
+    width = max(map(len, COMMANDS))
+    for title, commands in COMMAND_GROUPS.items():
+        lines += ["", f"{title}:"]
+        lines += [
+            f"  {name:<{width}} {text}" for name, text in commands.items()
+        ]
+    lines += [
+        "",
+        "help COMMAND   the help page of a command",
+        "--version      the version",
+    ]
     return "\n".join(lines)
 
 
 def main() -> NoReturn:
-    """Runs the command that the first argument names."""
+    """Run the command that the first argument names."""
     if sys.argv[1:2] == ["help"]:  # `help COMMAND` is `COMMAND --help`.
         sys.argv[1:] = [*sys.argv[2:3], "--help"]
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
@@ -76,8 +97,10 @@ def main() -> NoReturn:
         sys.exit(0)
     module = name.replace("-", "_")
     if module not in COMMANDS:
-        close = difflib.get_close_matches(module, COMMANDS, 1)
-        hint = f"did you mean {close[0]}?" if close else "--help lists them."
+        nearest = difflib.get_close_matches(module, COMMANDS, 1)
+        hint = "--help lists the commands."
+        if nearest:
+            hint = f"did you mean {nearest[0]}?"
         print(f"error: no command {name!r}; {hint}", file=sys.stderr)
         sys.exit(2)
     command = importlib.import_module(f"electra_tf.commands.{module}")

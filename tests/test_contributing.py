@@ -128,9 +128,9 @@ def test_the_recipe_for_a_command_runs(tree):
     module = tree / "electra_tf" / "commands" / "count_tokens.py"
     module.write_text(block_with("def parse_flags"))
     main = tree / "electra_tf" / "__main__.py"
-    head, tail = main.read_text().split("COMMANDS = {\n")
-    line = block_with('"count_tokens": "how')
-    main.write_text(f"{head}COMMANDS = {{\n{line}{tail}")
+    head, tail = main.read_text().split('    "Use": {\n')
+    line = block_with('"count_tokens": "the')
+    main.write_text(f'{head}    "Use": {{\n{line}{tail}')
     (tree / "vocab.txt").write_text(
         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nfox\n##es\n"
     )

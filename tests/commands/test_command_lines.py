@@ -33,7 +33,7 @@ def test_the_help_page_begins_with_pre_training_and_fine_tuning(run_python):
     assert set(PROGRAMS) == {path.name for path in ROOT.glob("*_*.py")} - {
         "build_backend.py"
     }
-    assert places == sorted(places) and places[-1] < page.index("  demo ")
+    assert places == sorted(places) and places[-1] < page.index("\nTrain:\n")
     assert all((ROOT / name).is_file() for name in PROGRAMS)
 
 

@@ -205,7 +205,7 @@ def test_eleven_files_in_the_server_s_words(model, capsys):
     printed = capsys.readouterr().out
     assert "QQP.tsv: 4 rows, as in the test set that was predicted" in printed
     assert "the server expects 390965" in printed
-    refused("add --overwrite", submit, model)
+    refused("pass --overwrite", submit, model)
     submit(model, "--overwrite")
     assert archive_of(model) == found
 

@@ -49,7 +49,7 @@ def test_columns_are_the_tasks_own_or_the_given_ones(run):
     flags = ("--columns=text_a=y,text_b=x", "--header")
     by_flag = run("pairs", "b.csv", "x,y\nof that,the king\n,the\n", *flags)
     odd = ("pairs", "d.csv", "x,y\na,b\n", "--columns=text_a=--7", "--header")
-    refused("no column --7", run, *odd)
+    refused("no column '--7'", run, *odd)
     like = run("pairs", "c.csv", table, "--like=dev")
     for a, b, c in zip(by_name, by_flag, like, strict=True):
         assert a["label"] == b["label"] == c["label"]

@@ -207,7 +207,7 @@ def test_build_vocab_keeps_the_casing_of_a_neighbour(tmp_path):
     run_build_vocab(
         tmp_path, f"--output={tmp_path}/cased.txt", "--nolower_case"
     )
-    with pytest.raises(UserError, match="of another vocabulary in its folder"):
+    with pytest.raises(UserError, match="for another vocabulary in its folder"):
         run_build_vocab(tmp_path, f"--output={tmp_path}/vocab.txt")
     assert not (tmp_path / "vocab.txt").exists()
     assert casing.read_casing(f"{tmp_path}/cased.txt") == CASED
