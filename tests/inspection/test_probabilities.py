@@ -204,7 +204,10 @@ def test_inspect_tokens_prints_json_alone(run, tmp_path):
     record = json.loads(run(inspect_tokens, "electric", *words, "--json=-").out)
     masked = [t["token"] for t in record["tokens"] if t["proposal"]]
     assert masked == ["c", "##a", "##t", "i", "##t"]
-    for more, said in (("a.txt", "pass only one of"), ("--mask_none", "--mask_no")):
+    for more, said in (
+        ("a.txt", "pass only one of"),
+        ("--mask_none", "--mask_no"),
+    ):
         refused(said, run, inspect_tokens, "electra", *words, more)
 
 
