@@ -30,15 +30,15 @@ from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import encoder_of, load, read_settings
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.graph_tokenization import GraphTokenizer
-from electra_tf.text.tokenization import (
+from electra_tf.text.tokenizer_settings import TokenizerSettings
+from electra_tf.text.tokenizer_settings import (
+    read_settings as read_tokenizer_settings,
+)
+from electra_tf.text.vocabulary import (
     check_tokens,
     check_vocab,
     load_wordpieces,
     require_wordpiece,
-)
-from electra_tf.text.tokenizer_settings import TokenizerSettings
-from electra_tf.text.tokenizer_settings import (
-    read_settings as read_tokenizer_settings,
 )
 
 _CASING_ARGUMENTS = {

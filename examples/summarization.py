@@ -18,7 +18,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.files.reading import read_text
 from electra_tf.finetuning import runner
 from electra_tf.metrics.summaries import BASELINES, ROUGE
-from electra_tf.text.tokenization import check_vocab
+from electra_tf.text.vocabulary import check_vocab
 
 FOLDS = 5
 SETTINGS = {

@@ -22,7 +22,8 @@ import tf_keras
 from electra_tf.commands.demo import corpus_lines
 from electra_tf.keras import Encoder
 from electra_tf.prediction.loading import read_settings
-from electra_tf.text.tokenization import CLS, SEP, FullTokenizer
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocabulary import CLS, SEP
 
 TAGS = ("lower", "Capital", "UPPER")
 

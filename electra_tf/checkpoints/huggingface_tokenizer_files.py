@@ -14,13 +14,13 @@ from electra_tf.text.huggingface_tokenizer import (
     TEMPLATES,
     TOKENIZER,
 )
-from electra_tf.text.tokenization import CLS, SEP, SPECIAL_TOKENS, UNK
 from electra_tf.text.tokenizer_settings import (
     LIBRARY,
     TOKENIZER_CONFIG,
     AddedToken,
     TokenizerSettings,
 )
+from electra_tf.text.vocabulary import CLS, SEP, SPECIAL_TOKENS, UNK
 
 # Those that `BertTokenizer` builds for itself, whatever tokenizer.json says.
 _FIXED = {"clean_text": True, "max_word_length": 100}

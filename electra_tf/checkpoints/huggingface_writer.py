@@ -42,13 +42,13 @@ from electra_tf.text.huggingface_tokenizer import (
     SPECIAL_TOKENS_MAP,
     TOKENIZER,
 )
-from electra_tf.text.tokenization import (
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, read_settings
+from electra_tf.text.vocabulary import (
     PAD,
     check_vocab,
     load_wordpieces,
     require_wordpiece,
 )
-from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, read_settings
 
 _MOST_LINES = 12
 # All that a folder may hold of an earlier model. The config is the last to be

@@ -53,7 +53,7 @@ from electra_tf.plan.memory import (
 from electra_tf.plan.networks import check_equal_sizes
 from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.casing import with_vocab_casing
-from electra_tf.text.tokenization import check_vocab, check_vocab_size
+from electra_tf.text.vocabulary import check_vocab, check_vocab_size
 
 _WARM_UP = 2  # The first makes the graph, the second fills memory.
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -37,7 +37,7 @@ from electra_tf.pretraining.loading import (
     model_config,
     model_hparams,
 )
-from electra_tf.text import tokenization
+from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.casing import read_casing
 
 # What logits are called here, by the model's name for them.
@@ -109,7 +109,7 @@ def compare_on_text(
             why = f"{name} is {said[0]} in A, {said[1]} in B; both read A's ids"
             outcome.notes.append(why)
     vocab_file = find_vocab_file(request, a, b)
-    if tokenization.is_bpe(vocab_file):
+    if vocabulary.is_bpe(vocab_file):
         outcome.not_compared[_ALL_OUTPUTS] = f"{vocab_file} is byte-level BPE"
         return outcome
     hparams = [read_casing(vocab_file) | stated for stated in hparams]
@@ -194,7 +194,7 @@ def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
 def _other_vocabulary(a: Weights, b: Weights) -> str | None:
     if a.vocab_file and b.vocab_file:
         try:
-            tokenization.refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
+            vocabulary.refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
         except UserError as error:
             return _one_line(error)
     return None

@@ -49,7 +49,7 @@ from electra_tf.data.segments import (
 )
 from electra_tf.files import filesystem
 from electra_tf.files.locks import LOCK_FILE, folder_lock
-from electra_tf.text import tokenization
+from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.stripping import ScriptCounter
 
 OnDone = Callable[[Job, JobReport], None]
@@ -113,7 +113,7 @@ def _check_options(options: BuildOptions) -> None:
     hints = typing.get_type_hints(BuildOptions, include_extras=True)
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
-    if tokenization.is_bpe(options.vocab_file):
+    if vocabulary.is_bpe(options.vocab_file):
         open_tokenizer(options)  # An error in a worker would name no file.
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
@@ -373,7 +373,7 @@ class ExampleWriter:
         self.reading = ReadingReport(options.strict)
         self._options, self._job, self._tokenizer = options, job, tokenizer
         self._letters = None
-        if not tokenization.is_bpe(options.vocab_file):
+        if not vocabulary.is_bpe(options.vocab_file):
             casing = options.with_casing()
             self._letters = ScriptCounter(
                 casing.do_lower_case, casing.do_strip_accents
@@ -439,7 +439,7 @@ class ExampleWriter:
     def _add_lines(self, split: _Split, lines: list[str]) -> None:
         counts, unknown_id = (
             self._counts,
-            self._tokenizer.vocab[tokenization.UNK],
+            self._tokenizer.vocab[vocabulary.UNK],
         )
         room = self._options.max_seq_length - 2
         counts["lines"] += len(lines)

@@ -29,7 +29,7 @@ from electra_tf.data.records import (
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
-from electra_tf.text import tokenization
+from electra_tf.text import vocabulary
 
 MANIFEST_NAME = "manifest.json"
 MANIFEST_FORMAT = 1
@@ -76,8 +76,8 @@ def new_manifest(
         "complete": False,
         "settings": settings,
         "vocabulary": {
-            "hash": tokenization.vocab_hash(options.vocab_file),
-            "size": len(tokenization.check_vocab(options.vocab_file)),
+            "hash": vocabulary.vocab_hash(options.vocab_file),
+            "size": len(vocabulary.check_vocab(options.vocab_file)),
         },
         "corpus": {
             "fingerprint": hashlib.blake2b(names, digest_size=16).hexdigest(),

@@ -23,7 +23,7 @@ from electra_tf.data.segments import ExampleBuilder, Segments, document_draws
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import ICONV
-from electra_tf.text import tokenization
+from electra_tf.text import tokenization, vocabulary
 
 # Longer documents count as several: one is in memory as a whole. Here a build's
 # examples are others, in the first epoch, too.
@@ -71,7 +71,7 @@ class RawText:
         self.repeats = hparam == "pretrain_text"
         self._hparam, self._seed = hparam, config.seed
         self._length = config.max_seq_length
-        vocab = tokenization.check_vocab(config.vocab_file)
+        vocab = vocabulary.check_vocab(config.vocab_file)
         self._tokenizer = tokenization.open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
@@ -120,7 +120,7 @@ class RawText:
     def sample(self) -> list[int]:
         """Examples, tokens, [UNK]s, bytes of random documents: 1 MB, or all."""
         found = np.zeros(4, np.int64)
-        unknown = self._tokenizer.vocab[tokenization.UNK]
+        unknown = self._tokenizer.vocab[vocabulary.UNK]
         for document in _order(self._seed, 0, len(self)):
             pairs = self.segments(document, 0)
             ids = [number for a, b in pairs for number in a + b]

@@ -25,7 +25,7 @@ from electra_tf.data.records import (
 )
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files, normalize_patterns
-from electra_tf.text.tokenization import is_bpe, load_vocab, vocab_hash
+from electra_tf.text.vocabulary import is_bpe, load_vocab, vocab_hash
 
 # Records without a manifest are read, or counted, one by one up to these.
 _RECORDS_DECODED = 100

@@ -16,7 +16,7 @@ from typing import Any
 import google_crc32c
 
 from electra_tf.files import filesystem
-from electra_tf.text.tokenization import CLS, SEP
+from electra_tf.text.vocabulary import CLS, SEP
 
 FEATURE_NAMES = ("input_ids", "input_mask", "segment_ids")
 

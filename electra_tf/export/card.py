@@ -34,7 +34,7 @@ from electra_tf.files.digests import file_digest
 from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_text
 from electra_tf.prediction.loading import FinetunedModel
-from electra_tf.text.tokenization import check_vocab, vocab_hash
+from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")

@@ -19,7 +19,7 @@ from electra_tf.export.signatures import (
     compute_in_groups,
 )
 from electra_tf.export.tagging import WINDOWS_AT_ONCE, place_words
-from electra_tf.text.words import BREAK, SENTENCE_BREAKS
+from electra_tf.text.sentences import BREAK, SENTENCE_BREAKS
 
 
 def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:

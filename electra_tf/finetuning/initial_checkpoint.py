@@ -18,7 +18,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.digests import file_sha256
 from electra_tf.finetuning.inheritance import inherited_hparams
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text import tokenization
+from electra_tf.text import vocabulary
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.tokenizer_settings import read_settings
 from electra_tf.training.checkpointing import read_config
@@ -172,10 +172,10 @@ def _check_vocabulary(
 ) -> None:
     """Raise a UserError if the vocabulary is not that of the model."""
     rows = EncoderConfig.of(config).vocab_size
-    count = len(tokenization.check_vocab(config.vocab_file, rows))
+    count = len(vocabulary.check_vocab(config.vocab_file, rows))
     if weights is not None and weights.vocab_file:
-        tokenization.refuse_other_vocab(
+        vocabulary.refuse_other_vocab(
             config.vocab_file, weights.vocab_file, weights.path
         )
     else:
-        tokenization.check_vocab_size(config, count)
+        vocabulary.check_vocab_size(config, count)

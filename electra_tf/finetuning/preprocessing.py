@@ -33,8 +33,8 @@ from electra_tf.text.stripping import (
     Scripts,
     stripping_warnings,
 )
-from electra_tf.text.tokenization import is_bpe, vocab_hash
 from electra_tf.text.tokenizer_settings import read_settings
+from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
 # Examples whose lengths, rounded up to this, are equal count as alike; batches
 # have such lengths where each length costs a compilation.

@@ -20,7 +20,8 @@ from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.metrics.summaries import MEASURE, SummaryScorer, find_oracle
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.words import place_words, split_sentences
+from electra_tf.text.sentences import split_sentences
+from electra_tf.text.words import join_words
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -99,7 +100,7 @@ class SummarizationTask(Task):
             self.row_report.losses[lost] += not oracle
         windows, done = [], 0
         while done < len(rest):
-            ids, places = place_words(
+            ids, places = join_words(
                 rest[done : done + length],
                 self._cls_id,
                 self._sep_id,

@@ -29,13 +29,8 @@ from electra_tf.finetuning.task import (
 from electra_tf.metrics import tagging as scorers
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.words import (
-    WordAligner,
-    place_words,
-    read_spans,
-    split_tag,
-    write_tags,
-)
+from electra_tf.text.tagging import read_spans, split_tag, write_tags
+from electra_tf.text.words import WordAligner, join_words
 
 if TYPE_CHECKING:
     from electra_tf.finetuning.task_spec import SplitSpec
@@ -126,7 +121,7 @@ class TaggingTask(Task):
         """Labels stand at words' first wordpieces; segment ids are all one."""
         length = self.config.max_seq_length
         fixed = self.config.fix_tagging_truncation
-        input_ids, positions = place_words(
+        input_ids, positions = join_words(
             [self._aligner.encode_word(word) for word in example.words],
             self._cls_id,
             self._sep_id,

@@ -25,7 +25,8 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.row_report import RowReport
-from electra_tf.text.tokenization import Tokenizer, require_wordpiece
+from electra_tf.text.tokenization import Tokenizer
+from electra_tf.text.vocabulary import require_wordpiece
 
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig

@@ -33,7 +33,7 @@ from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.metrics.statistics import from_json, main_metric
-from electra_tf.text.tokenization import refuse_other_vocab
+from electra_tf.text.vocabulary import refuse_other_vocab
 from electra_tf.training import checkpointing, workers
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.run import Run

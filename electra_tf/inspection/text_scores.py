@@ -21,7 +21,7 @@ from electra_tf.modeling.layers import inference
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.losses import softmax_cross_entropy
-from electra_tf.text.tokenization import UNK
+from electra_tf.text.vocabulary import UNK
 
 METHODS = ("auto", "electric", "cloze", "masked_lm")
 # Texts are gathered until there are so many batches, and sorted by length.

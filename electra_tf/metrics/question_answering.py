@@ -20,7 +20,7 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.metrics.matching import encode_answers, keeps_script
 from electra_tf.metrics.scorers import ANY_SCRIPT, Metrics, Scorer
-from electra_tf.text.tokenization import BasicTokenizer
+from electra_tf.text.basic_tokenizer import BasicTokenizer
 
 # Null odds of a question without any window.
 NO_WINDOW = np.float32(1000000)

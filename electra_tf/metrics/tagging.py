@@ -24,7 +24,7 @@ from electra_tf.metrics.scorers import (
     compute_accuracy,
     compute_f1,
 )
-from electra_tf.text.words import read_spans, split_tag
+from electra_tf.text.tagging import read_spans, split_tag
 
 # seqeval reads the type from the last dash on, so dashes in types get replaced.
 _DASH = "\N{HYPHEN}"

@@ -33,7 +33,8 @@ from electra_tf.metrics.question_answering import (
     probabilities,
 )
 from electra_tf.metrics.summaries import choose
-from electra_tf.text.words import read_spans, split_words
+from electra_tf.text.tagging import read_spans
+from electra_tf.text.words import split_words
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")
 _SECOND = ("text_pair", "text_b", "sentence2")

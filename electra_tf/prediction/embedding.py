@@ -24,7 +24,7 @@ from electra_tf.finetuning.heads import mean_over_tokens
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.prediction import batch_runner
 from electra_tf.prediction.loading import encoder_of, load
-from electra_tf.text import tokenization
+from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.offsets import OffsetTokenizer, Piece
 from electra_tf.text.wordpiece import JOINER
 from electra_tf.text.words import split_words
@@ -69,8 +69,8 @@ class Embedder:
         self.size = encoder.config.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
         self._offsets = OffsetTokenizer(tokenizer)
-        self._cls_id = tokenizer.vocab[tokenization.CLS]
-        self._sep_id = tokenizer.vocab[tokenization.SEP]
+        self._cls_id = tokenizer.vocab[vocabulary.CLS]
+        self._sep_id = tokenizer.vocab[vocabulary.SEP]
         self._functions: dict[Any, batch_runner.PackedFunction] = {}
 
     @classmethod
@@ -89,7 +89,7 @@ class Embedder:
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
             )
         loaded = load(path, vocab_file, hparams)
-        tokenization.require_wordpiece(loaded.config.vocab_file, "embed")
+        vocabulary.require_wordpiece(loaded.config.vocab_file, "embed")
         encoder = encoder_of(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:

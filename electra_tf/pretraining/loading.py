@@ -32,7 +32,8 @@ from electra_tf.files import filesystem
 from electra_tf.modeling.embeddings import DisentangledEmbeddings
 from electra_tf.pretraining import unigram
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.text.tokenization import FullTokenizer, refuse_other_vocab
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocabulary import refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
 
 # What a forward pass on text depends on besides the sizes.

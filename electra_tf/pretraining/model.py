@@ -34,7 +34,7 @@ from electra_tf.pretraining import (
     unigram,
 )
 from electra_tf.pretraining.keras_inputs import INPUTS, Features
-from electra_tf.text.tokenization import check_vocab, require_wordpiece
+from electra_tf.text.vocabulary import check_vocab, require_wordpiece
 from electra_tf.training.loop import TOKENS, draws_seed
 from electra_tf.training.replicas import (
     BatchRows,

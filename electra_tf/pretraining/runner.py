@@ -60,7 +60,7 @@ from electra_tf.pretraining.model import (
     logged_losses,
 )
 from electra_tf.text.casing import with_vocab_casing
-from electra_tf.text.tokenization import (
+from electra_tf.text.vocabulary import (
     check_vocab,
     check_vocab_size,
     refuse_other_vocab,

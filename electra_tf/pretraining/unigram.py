@@ -24,7 +24,7 @@ from electra_tf.data.input_pipeline import each_example_once
 from electra_tf.files import filesystem
 from electra_tf.files.digests import check_digest
 from electra_tf.files.json_files import read_json
-from electra_tf.text.tokenization import CLS, PAD, SEP, SPECIAL_TOKENS
+from electra_tf.text.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS
 from electra_tf.training.loop import next_batch
 
 TOKEN_COUNTS = "token_counts.json"

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The casing of a vocabulary: `tokenizer_config.json` beside `vocab.txt`.
+"""The casing of a vocabulary: `tokenizer_config.json` next to `vocab.txt`.
 
-A vocabulary serves only text that is lower-cased, and stripped of accents, as
+A vocabulary fits only text that is lower-cased and stripped of accents like
 the text it was learned from. The file has Hugging Face's name and fields, so
-that a folder of transformers states its casing, too.
+that transformers folders state their casing in the same way.
 """
 
 import json
@@ -18,8 +18,8 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.text.huggingface_tokens import TOKENIZER
-from electra_tf.text.tokenization import is_bpe
 from electra_tf.text.tokenizer_settings import MARK, ORIGINAL, read_settings
+from electra_tf.text.vocabulary import is_bpe
 
 CASING_FILE = "tokenizer_config.json"
 HPARAM_LABELS = {name: f"hparam {name}" for name in TOKENIZER_HPARAMS}
@@ -31,15 +31,17 @@ def casing_path(vocab_file: str) -> str:
 
 
 def read_casing(vocab_file: str) -> dict[str, bool]:
-    """Read `do_lower_case` and `strip_accents` beside a vocabulary.
+    """Read `do_lower_case` and `strip_accents` next to a vocabulary.
 
-    Both are returned, or neither if no file states them. As in transformers,
-    `strip_accents` null means: as lower-casing. A tokenizer.json states them
-    in its normalizer. Byte-level BPE states its normalization in the
-    vocabulary itself.
+    As in transformers, a `strip_accents` of null means the value of
+    `do_lower_case`. A tokenizer.json states both in its normalizer. A
+    vocabulary of byte-level BPE defines its normalization itself.
+
+    Returns:
+      Both values; {} if no file states them.
 
     Raises:
-      UserError: a field is no boolean, or accents are stripped without
+      UserError: a field is not a boolean, or accents are stripped without
         lower-casing, which the original's tokenizer does not do.
     """
     if not vocab_file or is_bpe(vocab_file):
@@ -53,8 +55,8 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
                 f"{path}: {name} is {value!r}; expected true or false."
                 " Correct the file."
             )
-    if _whole_tokenizer(vocab_file):
-        settings = read_settings(vocab_file)  # The files agree, or it raises.
+    if _library_file(vocab_file):
+        settings = read_settings(vocab_file)  # raises if the files disagree
         stated = {name: getattr(settings, name) for name in TOKENIZER_HPARAMS}
     if set(stated.values()) == {None}:
         return {}
@@ -63,15 +65,15 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
     is_original = (config.get(MARK) or {}).get("characters") == ORIGINAL
     if strip and not lower and is_original:
         raise UserError(
-            f"{path}: strip_accents is true, but do_lower_case is false;"
-            " accents are stripped only from lower-cased text. Set"
+            f"{path}: strip_accents is true, but do_lower_case is false."
+            " Accents are stripped only from lower-cased text. Set"
             " strip_accents to false."
         )
     return _casing(lower, lower if strip is None else strip)
 
 
-def _whole_tokenizer(vocab_file: str) -> str:
-    """Return the path of the tokenizer.json beside a vocabulary, or ""."""
+def _library_file(vocab_file: str) -> str:
+    """Return the path of the tokenizer.json next to a vocabulary, or ""."""
     path = os.path.join(os.path.dirname(vocab_file), TOKENIZER)
     return path if filesystem.exists(path) else ""
 
@@ -83,12 +85,12 @@ def _casing(lower: bool, strip: bool) -> dict[str, bool]:
 def write_casing(
     vocab_file: str, do_lower_case: bool, strip_accents: bool
 ) -> str:
-    """Write a vocabulary's casing beside it; return the file's path.
+    """Write a vocabulary's casing next to it and return the file's path.
 
-    Other fields of a file that is there already stay as they are.
+    An existing file keeps its other fields.
     """
     path = casing_path(vocab_file)
-    # Without the mark other settings would be transformers' defaults.
+    # Without the mark, the other settings would be transformers' defaults.
     config: dict[str, Any] = {MARK: {"version": 1, "characters": ORIGINAL}}
     if filesystem.exists(path):
         config = read_json(path)
@@ -99,40 +101,42 @@ def write_casing(
 
 def resolve_casing(
     vocab_file: str,
-    given: Mapping[str, bool | None],
+    requested: Mapping[str, bool | None],
     labels: Mapping[str, str] = HPARAM_LABELS,
 ) -> dict[str, bool]:
     """Return the casing to use with a vocabulary.
 
     Args:
-      vocab_file: its path.
-      given: the values that somebody stated; None or absent: not stated.
-      labels: for each value the flag, hparam or file that states it.
+      vocab_file: path of the vocabulary.
+      requested: values that flags, hparams or a model state; None or absent:
+        not stated.
+      labels: for each value, the flag, hparam or file that states it.
 
     Raises:
-      UserError: a given value contradicts the file beside the vocabulary.
+      UserError: a requested value contradicts the file next to the vocabulary.
     """
     stated = read_casing(vocab_file)
-    path = _whole_tokenizer(vocab_file) or casing_path(vocab_file)
+    path = _library_file(vocab_file) or casing_path(vocab_file)
     for name, value in stated.items():
-        other = given.get(name)
-        if other is None or other == value:
+        requested_value = requested.get(name)
+        if requested_value is None or requested_value == value:
             continue
         if name == "strip_accents" and not stated["do_lower_case"]:
-            continue  # No effect: accents stay wherever case does.
+            continue  # Cased text keeps its accents in any case.
         raise UserError(
-            f"{labels[name]} is {_json(other)}, but"
-            f" {path} states {name} {_json(value)}:"
-            f" {vocab_file} was built from such text, and other text becomes"
-            f" [UNK] or other tokens. Leave {labels[name]} out, or use a"
-            " vocabulary built with it."
+            f"{labels[name]} is {_json(requested_value)}, but {path} states"
+            f" {name} {_json(value)}. {vocab_file} was built from such text,"
+            " and other text becomes [UNK] or different tokens. Remove"
+            f" {labels[name]}, or use a vocabulary that was built with it."
         )
-    default = stated or dict.fromkeys(TOKENIZER_HPARAMS, True)
-    chosen = {name: given.get(name) for name in TOKENIZER_HPARAMS}
-    return {
-        name: default[name] if value is None else value
-        for name, value in chosen.items()
-    }
+    defaults = stated or dict.fromkeys(TOKENIZER_HPARAMS, True)
+    casing = {}
+    for name in TOKENIZER_HPARAMS:
+        requested_value = requested.get(name)
+        if requested_value is None:
+            requested_value = defaults[name]
+        casing[name] = requested_value
+    return casing
 
 
 def _json(value: bool) -> str:
@@ -143,13 +147,17 @@ def with_vocab_casing(config: Config) -> Config:
     """Return a config whose casing is that of its vocabulary.
 
     Raises:
-      UserError: a stated hparam contradicts the file beside `vocab_file`.
+      UserError: a stated hparam contradicts the file next to `vocab_file`.
     """
-    given = {
+    requested = {
         name: getattr(config, name)
         for name in TOKENIZER_HPARAMS
         if config.is_stated(name)
     }
-    casing = resolve_casing(config.vocab_file, given)
-    changed = {n: v for n, v in casing.items() if v != getattr(config, n)}
+    casing = resolve_casing(config.vocab_file, requested)
+    changed = {
+        name: value
+        for name, value in casing.items()
+        if value != getattr(config, name)
+    }
     return config.with_values("vocabulary", changed) if changed else config

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Added tokens in a graph, as `library_tokenizer` finds them in Python.
+"""Search for added tokens in a graph, as `library_tokenizer` does in Python.
 
-A token is found among the code points of a batch and marked in their rows, so
-that its characters stay one word. All positions walk a trie at once: most
-leave it at the first character.
+Tokens are searched for among the code points of a batch and marked in their
+rows, so that their characters stay one word. All positions walk a trie at
+once; most leave it at the first character.
 """
 
 import dataclasses
@@ -14,20 +14,20 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.text import tokenizers_characters as characters
+from electra_tf.text import library_characters as characters
 from electra_tf.text.library_tokenizer import (
     LibraryBasicTokenizer,
     normalized_tokens,
 )
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-# No character: it matches nothing, and no token reaches over it.
+# A code point that matches nothing, so that no token spans it.
 BARRIER = -1
 _CODE_BITS = 21
 
 
 class Matches(NamedTuple):
-    """Tokens found, from left to right; none overlaps another."""
+    """Positions of tokens from left to right, without overlaps."""
 
     starts: tf.Tensor  # int32 [M], position of the first character
     lengths: tf.Tensor  # int32 [M], characters
@@ -35,10 +35,10 @@ class Matches(NamedTuple):
 
 
 class TokenMatcher(tf.Module):
-    """Finds texts among code points: leftmost first, the longest of several."""
+    """Search for texts among code points: leftmost, then longest match."""
 
     def __init__(self, tokens: Mapping[str, int]):
-        """Take texts, none of them empty, and their ids."""
+        """Take nonempty texts and their ids."""
         super().__init__()
         edges: dict[tuple[int, int], int] = {}
         values = [-1]
@@ -67,115 +67,121 @@ class TokenMatcher(tf.Module):
         """Find tokens among characters.
 
         Args:
-          codes: int32 [N]; `BARRIER` where nothing may match.
-          may_start, may_end: bool [N], where a match may have its first and
-            last character; default: anywhere.
+          codes: int32 [N]; `BARRIER` at positions where nothing may match.
+          may_start, may_end: bool [N], where the first and the last character
+            of a match may be; None: anywhere.
         """
-        places = tf.range(tf.size(codes))
+        positions = tf.range(tf.size(codes))
         if may_start is not None:
-            places = tf.boolean_mask(places, may_start)
-        zeros = tf.zeros_like(places)
-        state = (tf.constant(0), places, zeros, zeros[:0], zeros[:0], zeros[:0])
-        many = tf.TensorShape([None])
-        shapes = (tf.TensorShape([]), many, many, many, many, many)
+            positions = tf.boolean_mask(positions, may_start)
+        nodes = tf.zeros_like(positions)
+        empty = nodes[:0]
+        state = (tf.constant(0), positions, nodes, empty, empty, empty)
+        vector = tf.TensorShape([None])
+        scalar = tf.TensorShape([])
+        shapes = (scalar, vector, vector, vector, vector, vector)
 
         def step(
             depth: tf.Tensor,
-            places: tf.Tensor,
+            positions: tf.Tensor,
             nodes: tf.Tensor,
             starts: tf.Tensor,
             lengths: tf.Tensor,
             ids: tf.Tensor,
         ) -> tuple[tf.Tensor, ...]:
-            last = places + depth
+            """Advance all remaining positions by one character."""
+            last = positions + depth
             inside = last < tf.size(codes)
-            places, nodes = (
-                tf.boolean_mask(part, inside) for part in (places, nodes)
-            )
-            last = places + depth
+            positions = tf.boolean_mask(positions, inside)
+            nodes = tf.boolean_mask(nodes, inside)
+            last = positions + depth
             nodes, alive = self._follow(nodes, tf.gather(codes, last))
-            places, nodes, last = (
-                tf.boolean_mask(part, alive) for part in (places, nodes, last)
-            )
+            positions = tf.boolean_mask(positions, alive)
+            nodes = tf.boolean_mask(nodes, alive)
+            last = tf.boolean_mask(last, alive)
             values = tf.gather(self._values, nodes)
             ends = values >= 0
             if may_end is not None:
                 ends &= tf.gather(may_end, last)
-            found = tf.boolean_mask(places, ends)
+            new = tf.boolean_mask(positions, ends)
             return (
                 depth + 1,
-                places,
+                positions,
                 nodes,
-                tf.concat([starts, found], 0),
-                tf.concat([lengths, tf.fill(tf.shape(found), depth + 1)], 0),
+                tf.concat([starts, new], 0),
+                tf.concat([lengths, tf.fill(tf.shape(new), depth + 1)], 0),
                 tf.concat([ids, tf.boolean_mask(values, ends)], 0),
             )
 
         *_, starts, lengths, ids = tf.while_loop(
-            lambda _, places, *rest: tf.size(places) > 0, step, state, shapes
+            lambda _, positions, *rest: tf.size(positions) > 0,
+            step,
+            state,
+            shapes,
         )
         return _leftmost_longest(Matches(starts, lengths, ids))
 
     def _follow(
         self, nodes: tf.Tensor, codes: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the next nodes [M], and which there are, bool [M]."""
+        """Return the next nodes [M], and whether each exists, bool [M]."""
         codes, nodes = tf.cast(codes, tf.int64), tf.cast(nodes, tf.int64)
         keys = tf.bitwise.left_shift(nodes, np.int64(_CODE_BITS)) + codes
         edges = tf.searchsorted(self._keys, keys)
         edges = tf.minimum(edges, tf.size(self._keys) - 1)
-        # A barrier's key is another node's last one.
-        known = (tf.gather(self._keys, edges) == keys) & (codes >= 0)
-        return tf.gather(self._children, edges), known
+        # The key of a barrier equals the last key of another node.
+        exists = (tf.gather(self._keys, edges) == keys) & (codes >= 0)
+        return tf.gather(self._children, edges), exists
 
 
-def _leftmost_longest(found: Matches) -> Matches:
-    """Sort matches and drop those inside or across an earlier one."""
+def _leftmost_longest(matches: Matches) -> Matches:
+    """Sort matches and drop those that overlap an earlier one."""
     longest = 1 << 20
-    keys = tf.cast(found.starts, tf.int64) * longest
-    keys -= tf.cast(found.lengths, tf.int64)
-    found = _take(found, tf.argsort(keys))
-    ends = found.starts + found.lengths
-    overlaps = tf.reduce_any(found.starts[1:] < ends[:-1])
+    keys = tf.cast(matches.starts, tf.int64) * longest
+    keys -= tf.cast(matches.lengths, tf.int64)
+    matches = _take(matches, tf.argsort(keys))
+    ends = matches.starts + matches.lengths
+    overlaps = tf.reduce_any(matches.starts[1:] < ends[:-1])
 
     def disjoint() -> Matches:
         def next_end(end: tf.Tensor, match: tf.Tensor) -> tf.Tensor:
             return tf.where(match[0] >= end, match[1], end)
 
-        spans = tf.stack([found.starts, ends], 1)
-        reached = tf.scan(next_end, spans, tf.constant(0))
-        before = tf.concat([[0], reached[:-1]], 0)
-        return _take(found, tf.where(found.starts >= before)[:, 0])
+        spans = tf.stack([matches.starts, ends], 1)
+        last_ends = tf.scan(next_end, spans, tf.constant(0))
+        previous_ends = tf.concat([[0], last_ends[:-1]], 0)
+        is_first = matches.starts >= previous_ends
+        return _take(matches, tf.where(is_first)[:, 0])
 
-    return tf.cond(overlaps, disjoint, lambda: found)
+    return tf.cond(overlaps, disjoint, lambda: matches)
 
 
-def _take(found: Matches, places: tf.Tensor) -> Matches:
-    return Matches(*(tf.gather(part, places) for part in found))
+def _take(matches: Matches, indices: tf.Tensor) -> Matches:
+    return Matches(*(tf.gather(part, indices) for part in matches))
 
 
 class Marks(NamedTuple):
     """Characters that belong to tokens."""
 
-    places: tf.Tensor  # int32 [C], positions
+    positions: tf.Tensor  # int32 [C]
     ids: tf.Tensor  # int32 [C], the id of the token
-    first: tf.Tensor  # bool [C], whether the token begins there
+    is_first: tf.Tensor  # bool [C], whether the token begins here
 
 
-def marks_of(found: Matches) -> Marks:
-    """Return the characters that matches consist of."""
-    splits = tf.concat([[0], tf.cumsum(found.lengths)], 0)
-    numbers = tf.repeat(tf.range(tf.size(found.lengths)), found.lengths)
-    steps = tf.range(tf.size(numbers)) - tf.gather(splits, numbers)
+def marks_of(matches: Matches) -> Marks:
+    """Return the characters of matches."""
+    splits = tf.concat([[0], tf.cumsum(matches.lengths)], 0)
+    indices = tf.repeat(tf.range(tf.size(matches.lengths)), matches.lengths)
+    steps = tf.range(tf.size(indices)) - tf.gather(splits, indices)
     return Marks(
-        tf.gather(found.starts, numbers) + steps,
-        tf.gather(found.ids, numbers),
+        tf.gather(matches.starts, indices) + steps,
+        tf.gather(matches.ids, indices),
         steps == 0,
     )
 
 
 class AddedTokens:
-    """The texts that are looked for, in the order of the steps."""
+    """The texts to search for, grouped by the step that searches for them."""
 
     def __init__(
         self,
@@ -190,17 +196,17 @@ class AddedTokens:
             if not token.normalized
         }
         basic = LibraryBasicTokenizer(settings, do_lower_case, strip)
-        normalized_tokens(settings, basic)  # Refuses some.
-        # Ideographs are words by a flag here, without spaces around them.
-        together = dataclasses.replace(settings, tokenize_chinese_chars=False)
-        basic = LibraryBasicTokenizer(together, do_lower_case, strip)
+        normalized_tokens(settings, basic)  # raises for unusable tokens
+        # A flag separates ideographs here, without spaces around them.
+        unspaced = dataclasses.replace(settings, tokenize_chinese_chars=False)
+        basic = LibraryBasicTokenizer(unspaced, do_lower_case, strip)
         self.normalized = {
             basic.normalize(token.content): token.id
             for token in settings.added_tokens
             if token.normalized
         }
-        # Words between white space, as they are and folded.
-        self.words = {
+        # Words between white space, searched for in raw and in folded text.
+        self.whole_words = {
             word: vocab[word]
             for word in settings.never_split
             if basic.clean(word) == word
@@ -213,14 +219,17 @@ class AddedTokens:
         }
 
     def first_characters(self) -> tuple[set[int], set[int]]:
-        """Return how tokens begin: as given, and in normalized text."""
-        raw = {ord(text[0]) for text in (*self.raw, *self.words)}
-        folded = {ord(text[0]) for text in (*self.normalized, *self.words)}
-        return raw, folded
+        """Return the first code points of tokens, in raw and folded text."""
+        raw_texts = [*self.raw, *self.whole_words]
+        folded_texts = [*self.normalized, *self.whole_words]
+        return (
+            {ord(text[0]) for text in raw_texts},
+            {ord(text[0]) for text in folded_texts},
+        )
 
 
 def is_ideograph(codes: tf.Tensor) -> tf.Tensor:
-    """Return which code points (int32 [N]) are ideographs, bool [N]."""
+    """Return whether each code point (int32 [N]) is an ideograph, bool [N]."""
     inside = [
         (codes >= first) & (codes <= last)
         for first, last in characters.IDEOGRAPHS

@@ -3,9 +3,8 @@
 """Strings to words in a graph, as `BasicTokenizer` does in Python.
 
 All strings of a batch are one long row of characters, with a space after each
-string, so that no word reaches from one string into the next. Every step is a
-few operations over all characters; steps that most texts do not need stand
-behind a condition.
+string, so that no word spans two strings. Every step is a few operations over
+all characters; steps that most texts do not need are conditional.
 """
 
 import dataclasses
@@ -18,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.text import tokenization
-from electra_tf.text import tokenizers_characters as library
+from electra_tf.text import characters
+from electra_tf.text import library_characters as library
 from electra_tf.text.graph_added_tokens import (
     BARRIER,
     AddedTokens,
@@ -30,23 +29,23 @@ from electra_tf.text.graph_added_tokens import (
 )
 from electra_tf.text.tokenizer_settings import LIBRARY, TokenizerSettings
 
-# What tokenization does to each code point: a row of flags, and in the low bits
-# the code point that it becomes.
+# The effect of tokenization on a code point is a row: flags, and in the low
+# bits the code point that it becomes.
 CHARACTER = (1 << 21) - 1
-REMOVED = 1 << 21  # by cleaning
-ACCENT = 1 << 22  # that stripping drops
-SPACE = 1 << 23  # between words; no part of any
-ALONE = 1 << 24  # a word by itself: punctuation and ideographs
+REMOVED = 1 << 21  # deleted by cleaning
+ACCENT = 1 << 22  # deleted by stripping
+SPACE = 1 << 23  # separates words
+ALONE = 1 << 24  # always a word: punctuation and ideographs
 CASED = 1 << 25  # a letter that has a case
-CASE_IGNORABLE = 1 << 26  # does not count when looking for one
-MOVABLE = 1 << 27  # a mark that stays; canonical ordering may move it
-SIGMA = 1 << 28  # the capital; its small form depends on its neighbours
-SEVERAL = 1 << 29  # characters; the low bits number the row in `Table.several`
+CASE_IGNORABLE = 1 << 26  # ignored in the search for a cased letter
+MOVABLE = 1 << 27  # a mark that remains; canonical ordering may move it
+SIGMA = 1 << 28  # capital sigma; its lower-case form depends on its neighbors
+SEVERAL = 1 << 29  # becomes several characters, a row of `Table.several`
 # Part of an added token: the low bits are twice its id, plus one for all but
 # its first character.
 ADDED = 1 << 30
 
-# From a small sigma to the one that ends words.
+# The distance from a small sigma to the final sigma, which ends words.
 TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
 PAGE_BITS = 8
 
@@ -58,13 +57,13 @@ _PAGE = 1 << PAGE_BITS
 class Table:
     """Rows of all code points."""
 
-    # int32 [0x110000 >> PAGE_BITS], where in `rows` each block of code points
-    # begins. Equal blocks are stored once.
+    # int32 [0x110000 >> PAGE_BITS], the index in `rows` at which each block of
+    # code points begins. Equal blocks are stored once.
     pages: np.ndarray
     rows: np.ndarray  # int32 [any], rows of the blocks
     # int32 [any], rows of the characters that one code point becomes.
     several: np.ndarray
-    several_splits: np.ndarray  # int32 [number + 1], where each of these begins
+    several_splits: np.ndarray  # int32 [count + 1], where each of these begins
     # int32 [M], sorted: code points of non-zero combining class.
     movable: np.ndarray
     movable_classes: np.ndarray  # int32 [M], their combining classes
@@ -80,7 +79,7 @@ def build_table(
     ideographs_apart: bool = True,
     settings: TokenizerSettings = _ORIGINAL,
 ) -> Table:
-    """Work out the rows of all code points."""
+    """Compute the rows of all code points."""
     strip = settings.strips(do_lower_case, strip_accents)
     apart = ideographs_apart and settings.tokenize_chinese_chars
     builder = _Builder(do_lower_case, strip, apart)
@@ -90,17 +89,17 @@ def build_table(
         )
     chars = map(chr, range(_N_CODE_POINTS))
     rows = np.fromiter(map(builder.row, chars), np.int32, _N_CODE_POINTS)
-    blocks, places = np.unique(
+    blocks, block_indices = np.unique(
         rows.reshape(-1, _PAGE), axis=0, return_inverse=True
     )
     classes = [
-        (number, kind)
-        for number in range(_N_CODE_POINTS)
-        if (kind := builder.combining_class(chr(number)))
+        (code, combining_class)
+        for code in range(_N_CODE_POINTS)
+        if (combining_class := builder.combining_class(chr(code)))
     ]
     movable, movable_classes = np.array(classes, np.int32).T
     return Table(
-        pages=(places.reshape(-1) * _PAGE).astype(np.int32),
+        pages=(block_indices.reshape(-1) * _PAGE).astype(np.int32),
         rows=blocks.reshape(-1),
         several=np.array(builder.several, np.int32),
         several_splits=np.array(builder.several_splits, np.int32),
@@ -110,21 +109,22 @@ def build_table(
 
 
 class _Builder:
-    """Rows of code points, one at a time."""
+    """Builder of the rows of code points, one at a time."""
 
     def __init__(self, lower: bool, strip: bool, ideographs_apart: bool):
         self._lower = lower
         self._strip = strip
         self._ideographs_apart = ideographs_apart
-        # Never empty, so that a graph can always look something up.
+        # Not empty, because a graph looks up row 0 for all other characters.
         self.several = [REMOVED]
         self.several_splits = [0, 1]
 
     def row(self, char: str) -> int:
-        if tokenization.is_removed(char):
+        """Return the row of a character."""
+        if characters.is_removed(char):
             return REMOVED
-        # `split` knows two separators more than cleaning does.
-        if tokenization.is_whitespace(char) or char.isspace():
+        # Two separators are white space to `str.split`, but not to cleaning.
+        if characters.is_whitespace(char) or char.isspace():
             return SPACE
         text = char.lower() if self._lower else char
         if self._strip:
@@ -145,11 +145,11 @@ class _Builder:
         return flags
 
     def _part(self, char: str) -> int:
-        """Row of a character that is not lowered or decomposed further."""
-        if self._strip and tokenization.is_accent(char):
+        """Return the row of a lower-cased and decomposed character."""
+        if self._strip and characters.is_accent(char):
             return ord(char) | ACCENT
         row = ord(char)
-        if tokenization.is_punctuation(char):
+        if characters.is_punctuation(char):
             row |= ALONE
         if self._strip and unicodedata.combining(char):
             row |= MOVABLE
@@ -160,25 +160,26 @@ class _Builder:
         return unicodedata.combining(char)
 
     def _visible(self, parts: list[int]) -> list[int]:
-        """Leaves out accents, unless a mark could have to move past them."""
+        """Drop accents, unless a mark may have to move past them."""
         if any(part & MOVABLE for part in parts):
             return parts
         visible = [part for part in parts if not part & ACCENT]
         if visible:
             return visible
-        # Only accents: one of class 0, which no mark moves past, if any.
+        # All parts are accents. No mark moves past one of class 0, so prefer
+        # such an accent.
         return [
             min(parts, key=lambda p: self.combining_class(chr(p & CHARACTER)))
         ]
 
     def _flags(self, char: str) -> int:
-        apart = self._ideographs_apart and tokenization.is_cjk(char)
-        flags = ALONE if apart else 0
+        is_apart = self._ideographs_apart and characters.is_cjk(char)
+        flags = ALONE if is_apart else 0
         if not self._lower:
             return flags
         if char == "Σ":
             flags |= SIGMA
-        # `str.lower` alone knows which letters have a case.
+        # Only the result of `str.lower` shows which letters have a case.
         if _ends_in_final_sigma(char + "Σ"):
             return flags | CASED
         if _ends_in_final_sigma("A" + char + "Σ"):
@@ -187,7 +188,7 @@ class _Builder:
 
 
 class _LibraryBuilder(_Builder):
-    """Rows of code points as the library `tokenizers` sees them."""
+    """Builder of rows with the character classes of `tokenizers`."""
 
     def __init__(
         self, lower: bool, strip: bool, ideographs_apart: bool, clean: bool
@@ -196,7 +197,7 @@ class _LibraryBuilder(_Builder):
         self._clean = clean
 
     def row(self, char: str) -> int:
-        """Return the row of a character."""
+        """Return the row of a character in the library."""
         is_surrogate = 0xD800 <= ord(char) <= 0xDFFF
         if is_surrogate or (self._clean and library.is_removed(char)):
             return REMOVED
@@ -210,8 +211,8 @@ class _LibraryBuilder(_Builder):
             text = library.lower(part) if self._lower else part
             parts += map(self._part, text)
         parts = self._visible(parts)
-        apart = self._ideographs_apart and library.is_ideograph(char)
-        flags = ALONE if apart else 0
+        is_apart = self._ideographs_apart and library.is_ideograph(char)
+        flags = ALONE if is_apart else 0
         return self._joined(parts, flags)
 
     def _part(self, char: str) -> int:
@@ -223,7 +224,7 @@ class _LibraryBuilder(_Builder):
         return row
 
     def combining_class(self, char: str) -> int:
-        """Return the class that the library knows."""
+        """Return the combining class of a character in the library."""
         return library.combining_class(char)
 
 
@@ -231,25 +232,24 @@ def _ends_in_final_sigma(text: str) -> bool:
     return text.lower()[-1] == "ς"
 
 
-# What only some texts hold, and plain ones can skip as a whole.
+# Flags that only some texts have; other texts skip the steps that need them.
 RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
 
 
 class Characters(NamedTuple):
-    """Characters of a batch, one after the other."""
+    """Consecutive characters of a batch."""
 
-    rows: tf.Tensor  # int32 [N], the table's row of each
-    sources: tf.Tensor  # int32 [N], from which decoded character each comes
+    rows: tf.Tensor  # int32 [N], the row of each character
+    sources: tf.Tensor  # int32 [N], the index of its decoded character
 
 
 class Decoded(NamedTuple):
-    """The characters of a batch as they stand in the strings."""
+    """The characters of a batch of strings before normalization."""
 
-    codes: tf.Tensor  # int32 [D], their code points
-    rows: tf.Tensor  # int32 [D], the table's row of each
-    starts: tf.Tensor  # int32 [D], the byte of its string at which each begins
-    # int32 [D], the byte after it; accents that are dropped belong to the
-    # character before them.
+    codes: tf.Tensor  # int32 [D], code points
+    rows: tf.Tensor  # int32 [D], the row of each character
+    starts: tf.Tensor  # int32 [D], the byte of the string at which it begins
+    # int32 [D], the byte after the character and its stripped accents.
     ends: tf.Tensor
     splits: tf.Tensor  # int32 [B + 1], where each string's characters begin
 
@@ -261,22 +261,21 @@ class Words(NamedTuple):
     splits: tf.Tensor  # int32 [W + 1], where each word's characters begin
     string_splits: tf.Tensor  # int32 [B + 1], where each string's words begin
     characters: tf.Tensor  # int32 [N], code points of all words
-    sources: tf.Tensor  # int32 [N], from which decoded character each comes
-    # int32 [W], the id of the added token that a word is; -1: none.
-    added: tf.Tensor
+    sources: tf.Tensor  # int32 [N], the index of each one's decoded character
+    added: tf.Tensor  # int32 [W], the id of an added token; -1: another word
 
 
 class WordSpans(NamedTuple):
-    """The words of a batch of texts, as they stand there."""
+    """The words of a batch of texts before normalization."""
 
-    words: tf.RaggedTensor  # string [B, (N)], without what is not UTF-8
-    # int32 [B, (N)], the byte of its text each begins at.
+    words: tf.RaggedTensor  # string [B, (N)], without bytes that are not UTF-8
+    # int32 [B, (N)], the byte of the text at which each word begins.
     starts: tf.RaggedTensor
-    ends: tf.RaggedTensor  # int32 [B, (N)], the byte after it
+    ends: tf.RaggedTensor  # int32 [B, (N)], the byte after the word
 
 
 class GraphNormalizer(tf.Module):
-    """Splits strings into words and punctuation marks."""
+    """Splitter of strings into words and punctuation marks."""
 
     def __init__(
         self,
@@ -286,7 +285,7 @@ class GraphNormalizer(tf.Module):
         settings: TokenizerSettings = _ORIGINAL,
         tokens: AddedTokens | None = None,
     ):
-        """Take casing and settings, the added tokens of which are `tokens`."""
+        """Take casing, settings, and the added tokens of the settings."""
         super().__init__()
         casing = (bool(do_lower_case), bool(strip_accents))
         without_tokens = dataclasses.replace(
@@ -304,7 +303,7 @@ class GraphNormalizer(tf.Module):
         self._movable_classes = tf.constant(table.movable_classes)
 
     def decode(self, strings: tf.Tensor) -> Decoded:
-        """The characters of strings [B]; what is not UTF-8 is left out."""
+        """Decode strings [B]; bytes that are not UTF-8 are left out."""
         splits, codes, starts = tf.raw_ops.UnicodeDecodeWithOffsets(
             input=tf.strings.join([strings, " "]),
             input_encoding="UTF-8",
@@ -312,66 +311,67 @@ class GraphNormalizer(tf.Module):
             Tsplits=tf.int64,  # int32 makes this kernel abort
         )
         page = tf.bitwise.right_shift(codes, PAGE_BITS)
-        place = tf.bitwise.bitwise_and(codes, (1 << PAGE_BITS) - 1)
-        rows = tf.gather(self._rows, tf.gather(self._pages, page) + place)
+        offset = tf.bitwise.bitwise_and(codes, (1 << PAGE_BITS) - 1)
+        rows = tf.gather(self._rows, tf.gather(self._pages, page) + offset)
         starts, splits = tf.cast(starts, tf.int32), tf.cast(splits, tf.int32)
         if self._marker:
             rows = self._marker.mark_text(codes, rows, splits)
-        reach = functools.partial(_reach_over_accents, rows)
-        own_ends = starts + utf8_lengths(codes)
-        ends = _if_any(rows, ACCENT, reach, own_ends)
+        extend = functools.partial(_extend_over_accents, rows)
+        character_ends = starts + utf8_lengths(codes)
+        ends = _if_any(rows, ACCENT, extend, character_ends)
         if self._marker:
-            ends = tf.where(_has(rows, ADDED), own_ends, ends)
+            ends = tf.where(_has(rows, ADDED), character_ends, ends)
         return Decoded(codes, rows, starts, ends, splits)
 
     def split(self, decoded: Decoded) -> Words:
-        """Splits characters into words."""
+        """Split characters into words."""
         plain = Characters(decoded.rows, tf.range(tf.size(decoded.rows)))
         rows, sources = _if_any(decoded.rows, RARE, self._normalize, plain)
         if self._marker:
             rows = self._marker.mark_normalized(rows, sources, decoded)
-        kept = where(~_has(rows, SPACE))
-        starts = where(tf.gather(_begins_word(rows), kept))
-        rows, sources = tf.gather(rows, kept), tf.gather(sources, kept)
+        in_words = where(~_has(rows, SPACE))
+        starts = where(tf.gather(_begins_word(rows), in_words))
+        rows, sources = tf.gather(rows, in_words), tf.gather(sources, in_words)
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
         if not self._marker:
             return _words(codes, sources, starts, decoded)
-        # Their low bits are no characters; the text's are as long in bytes.
+        # The low bits of added tokens are ids, so their characters come from
+        # the text.
         added = _has(rows, ADDED)
         codes = tf.where(added, tf.gather(decoded.codes, sources), codes)
-        words = _words(codes, sources, starts, decoded)
+        batch = _words(codes, sources, starts, decoded)
         first = tf.gather(rows, starts)
         ids = tf.bitwise.right_shift(
             tf.bitwise.bitwise_and(first, CHARACTER), 1
         )
-        return words._replace(added=tf.where(_has(first, ADDED), ids, -1))
+        return batch._replace(added=tf.where(_has(first, ADDED), ids, -1))
 
     def _normalize(self, chars: Characters) -> Characters:
         rows = _if_any(chars.rows, SIGMA, _lower_sigmas, chars.rows)
-        kept = where(~_has(rows, REMOVED))
-        chars = _take(Characters(rows, chars.sources), kept)
+        remaining = where(~_has(rows, REMOVED))
+        chars = _take(Characters(rows, chars.sources), remaining)
         chars = _if_any(chars.rows, SEVERAL, self._expand, chars)
         chars = _if_any(chars.rows, MOVABLE, self._reorder, chars)
         return _take(chars, where(~_has(chars.rows, ACCENT)))
 
     def _expand(self, chars: Characters) -> Characters:
-        """Puts several characters in the place of those that become several."""
+        """Replace each character that becomes several by these."""
         several = _has(chars.rows, SEVERAL)
-        numbers = tf.bitwise.bitwise_and(chars.rows, CHARACTER)
-        numbers = tf.where(several, numbers, 0)
-        firsts = tf.gather(self._several_splits, numbers)
-        counts = tf.gather(self._several_splits, numbers + 1) - firsts
-        places = tf.repeat(tf.range(tf.size(numbers)), counts)
-        # How far each new character is from the first of its kin.
-        before = tf.gather(tf.cumsum(counts, exclusive=True), places)
-        steps = tf.range(tf.size(places)) - before
-        expanded = tf.gather(self._several, tf.gather(firsts, places) + steps)
-        chars = _take(chars, places)
-        rows = tf.where(tf.gather(several, places), expanded, chars.rows)
+        several_rows = tf.bitwise.bitwise_and(chars.rows, CHARACTER)
+        several_rows = tf.where(several, several_rows, 0)
+        firsts = tf.gather(self._several_splits, several_rows)
+        counts = tf.gather(self._several_splits, several_rows + 1) - firsts
+        indices = tf.repeat(tf.range(tf.size(several_rows)), counts)
+        # The distance of each new character from the first of its group.
+        group_starts = tf.gather(tf.cumsum(counts, exclusive=True), indices)
+        steps = tf.range(tf.size(indices)) - group_starts
+        expanded = tf.gather(self._several, tf.gather(firsts, indices) + steps)
+        chars = _take(chars, indices)
+        rows = tf.where(tf.gather(several, indices), expanded, chars.rows)
         return chars._replace(rows=rows)
 
     def _reorder(self, chars: Characters) -> Characters:
-        """Brings marks into canonical order, where they are not."""
+        """Bring marks into canonical order if some may not be."""
         movable = _has(chars.rows, MOVABLE)
         movable = tf.boolean_mask(movable, ~_has(chars.rows, ACCENT))
         return tf.cond(
@@ -382,26 +382,29 @@ class GraphNormalizer(tf.Module):
 
     def _sort(self, chars: Characters) -> Characters:
         classes = self._combining_classes(chars.rows)
-        # Marks stay behind the character of class 0 that they follow.
+        # Marks stay after the character of class 0 that they follow.
         groups = tf.cumsum(tf.cast(classes == 0, tf.int64))
         keys = groups * 256 + tf.cast(classes, tf.int64)
         return _take(chars, tf.argsort(keys, stable=True))
 
     def _combining_classes(self, rows: tf.Tensor) -> tf.Tensor:
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
-        places = tf.searchsorted(self._movable, codes)
-        places = tf.minimum(places, tf.size(self._movable) - 1)
-        found = tf.gather(self._movable, places) == codes
-        return tf.where(found, tf.gather(self._movable_classes, places), 0)
+        indices = tf.searchsorted(self._movable, codes)
+        indices = tf.minimum(indices, tf.size(self._movable) - 1)
+        is_movable = tf.gather(self._movable, indices) == codes
+        classes = tf.gather(self._movable_classes, indices)
+        return tf.where(is_movable, classes, 0)
 
 
 class _Marker(tf.Module):
-    """Makes the characters of added tokens one word."""
+    """Marker of added tokens, whose characters stay one word."""
 
     def __init__(self, tokens: AddedTokens, settings: TokenizerSettings):
         super().__init__()
         self._raw = TokenMatcher(tokens.raw) if tokens.raw else None
-        self._words = TokenMatcher(tokens.words) if tokens.words else None
+        self._whole_words = None
+        if tokens.whole_words:
+            self._whole_words = TokenMatcher(tokens.whole_words)
         self._normalized = None
         if tokens.normalized:
             self._normalized = TokenMatcher(tokens.normalized)
@@ -411,108 +414,113 @@ class _Marker(tf.Module):
     def mark_text(
         self, codes: tf.Tensor, rows: tf.Tensor, splits: tf.Tensor
     ) -> tf.Tensor:
-        """Mark tokens of the text as it is, and words that are not split."""
+        """Mark tokens and unsplit words in the raw text."""
         if self._raw:
             ends = (splits[1:] - 1)[:, tf.newaxis]
-            barred = tf.fill(tf.shape(splits[1:]), BARRIER)
-            inside = tf.tensor_scatter_nd_update(codes, ends, barred)
-            rows = _mark(rows, self._raw.find(inside))
-        if self._words:
-            kept = where(~_has(rows, REMOVED))
-            rows = self._mark_words(
-                rows, kept, tf.gather(codes, kept), self._words
-            )
+            barriers = tf.fill(tf.shape(splits[1:]), BARRIER)
+            separated = tf.tensor_scatter_nd_update(codes, ends, barriers)
+            rows = _mark(rows, self._raw.find(separated))
+        if self._whole_words:
+            remaining = where(~_has(rows, REMOVED))
+            remaining_codes = tf.gather(codes, remaining)
+            rows = self._mark_words(rows, remaining, remaining_codes)
         return rows
 
     def mark_normalized(
         self, rows: tf.Tensor, sources: tf.Tensor, decoded: Decoded
     ) -> tf.Tensor:
-        """Mark tokens and words in the normalized text."""
-        places = tf.range(tf.size(rows))
-        if self._words:
+        """Mark tokens and unsplit words in the normalized text."""
+        positions = tf.range(tf.size(rows))
+        if self._whole_words:
             codes = tf.bitwise.bitwise_and(rows, CHARACTER)
-            rows = self._mark_words(rows, places, codes, self._words)
+            rows = self._mark_words(rows, positions, codes)
         if not self._normalized:
             return rows
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
-        given = tf.gather(decoded.codes, sources)
-        space = ord(" ") if self._spaces_are_plain else given
+        space = ord(" ")
+        if not self._spaces_are_plain:
+            space = tf.gather(decoded.codes, sources)
         codes = tf.where(_has(rows, SPACE), space, codes)
         ends = tf.scatter_nd(
             (decoded.splits[1:] - 1)[:, tf.newaxis],
             tf.ones_like(decoded.splits[1:]),
             tf.shape(decoded.codes),
         )
-        barred = (tf.gather(ends, sources) > 0) | _has(rows, ADDED)
-        codes = tf.where(barred, BARRIER, codes)
+        is_barrier = (tf.gather(ends, sources) > 0) | _has(rows, ADDED)
+        codes = tf.where(is_barrier, BARRIER, codes)
         return _mark(rows, self._normalized.find(codes))
 
     def _mark_words(
-        self,
-        rows: tf.Tensor,
-        places: tf.Tensor,
-        codes: tf.Tensor,
-        matcher: TokenMatcher,
+        self, rows: tf.Tensor, positions: tf.Tensor, codes: tf.Tensor
     ) -> tf.Tensor:
-        """Mark whole words among characters at some places of the rows."""
-        own = tf.gather(rows, places)
-        apart = _has(own, SPACE | ADDED)
+        """Mark unsplit words among the characters at some positions."""
+        is_separator = _has(tf.gather(rows, positions), SPACE | ADDED)
+        apart = is_separator
         if self._ideographs_apart:
             apart |= is_ideograph(codes)
-        codes = tf.where(_has(own, SPACE | ADDED), BARRIER, codes)
+        codes = tf.where(is_separator, BARRIER, codes)
         may_start = tf.concat([[True], apart[:-1]], 0)
         may_end = tf.concat([apart[1:], [True]], 0)
         if self._ideographs_apart:
             may_start |= apart
             may_end |= apart
-        found = matcher.find(codes, may_start, may_end)
-        return _mark(rows, found, places)
+        matches = self._whole_words.find(codes, may_start, may_end)
+        return _mark(rows, matches, positions)
 
 
 def _mark(
-    rows: tf.Tensor, found: Matches, places: tf.Tensor | None = None
+    rows: tf.Tensor, matches: Matches, positions: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Put the rows of added tokens in the place of their characters'."""
-    marks = marks_of(found)
-    at = marks.places if places is None else tf.gather(places, marks.places)
-    later = tf.cast(~marks.first, tf.int32)
-    values = 2 * marks.ids + later + (ADDED | ALONE)
-    return tf.tensor_scatter_nd_update(rows, at[:, tf.newaxis], values)
+    """Replace the rows of matching characters by rows of added tokens.
+
+    Args:
+      rows: int32 [N], the rows of characters.
+      matches: tokens among the characters.
+      positions: int32 [M], the positions in `rows` of the characters that were
+        searched; None: all.
+    """
+    marks = marks_of(matches)
+    indices = marks.positions
+    if positions is not None:
+        indices = tf.gather(positions, indices)
+    is_later = tf.cast(~marks.is_first, tf.int32)
+    values = 2 * marks.ids + is_later + (ADDED | ALONE)
+    return tf.tensor_scatter_nd_update(rows, indices[:, tf.newaxis], values)
 
 
 class GraphWordSplitter(tf.Module):
-    """Finds the words that `words.split_words` finds."""
+    """Splitter of texts into the words of `words.split_words`."""
 
     def __init__(self) -> None:
         super().__init__()
         self._normalizer = GraphNormalizer(do_lower_case=False)
 
     def split(self, texts: tf.Tensor) -> WordSpans:
-        """Splits strings [B] into words; what is not UTF-8 is left out."""
+        """Split strings [B] into words, without bytes that are not UTF-8."""
         decoded = self._normalizer.decode(texts)
-        kept = where(~_has(decoded.rows, SPACE))
-        begins = tf.gather(_begins_word(decoded.rows), kept)
-        # Words of nothing but what tokenization removes are none.
-        numbers = tf.cumsum(tf.cast(begins, tf.int32)) - 1
-        stays = ~_has(tf.gather(decoded.rows, kept), REMOVED)
-        stays = tf.math.segment_max(tf.cast(stays, tf.int32), numbers) > 0
-        stays = tf.gather(stays, numbers)
-        sources = tf.boolean_mask(kept, stays)
+        in_words = where(~_has(decoded.rows, SPACE))
+        begins = tf.gather(_begins_word(decoded.rows), in_words)
+        # Words of only characters that tokenization removes are left out.
+        word_of = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        stays = ~_has(tf.gather(decoded.rows, in_words), REMOVED)
+        stays = tf.math.segment_max(tf.cast(stays, tf.int32), word_of) > 0
+        stays = tf.gather(stays, word_of)
+        sources = tf.boolean_mask(in_words, stays)
         starts = where(tf.boolean_mask(begins, stays))
         codes = tf.gather(decoded.codes, sources)
-        words = _words(codes, sources, starts, decoded)
-        by_text = functools.partial(ragged, splits=words.string_splits)
-        firsts = tf.gather(sources, words.splits[:-1])
-        lasts = tf.gather(sources, words.splits[1:] - 1)
+        batch = _words(codes, sources, starts, decoded)
+        by_text = functools.partial(ragged, splits=batch.string_splits)
+        firsts = tf.gather(sources, batch.splits[:-1])
+        lasts = tf.gather(sources, batch.splits[1:] - 1)
         return WordSpans(
-            by_text(words.values),
+            by_text(batch.values),
             by_text(tf.gather(decoded.starts, firsts)),
             by_text(tf.gather(decoded.ends, lasts)),
         )
 
 
 def _begins_word(rows: tf.Tensor) -> tf.Tensor:
-    """Where a word would begin, if a character of one stands there."""
+    """Return whether a word begins at each character that is in a word."""
     apart = _has(rows, ALONE | SPACE)
     begins = apart | tf.concat([[True], apart], axis=0)[:-1]
     return begins & ~(_has(rows, ADDED) & _has(rows, 1))
@@ -521,27 +529,29 @@ def _begins_word(rows: tf.Tensor) -> tf.Tensor:
 def _words(
     codes: tf.Tensor, sources: tf.Tensor, starts: tf.Tensor, decoded: Decoded
 ) -> Words:
-    """Makes words of their characters, and of where each word begins."""
+    """Return the words of characters, given the start of each word."""
     splits = tf.concat([starts, [tf.size(codes)]], axis=0)
     values = tf.raw_ops.UnicodeEncode(
         input_values=codes, input_splits=splits, output_encoding="UTF-8"
     )
     string_splits = tf.searchsorted(tf.gather(sources, starts), decoded.splits)
-    none = tf.fill(tf.shape(starts), -1)
-    return Words(values, splits, string_splits, codes, sources, none)
+    added = tf.fill(tf.shape(starts), -1)
+    return Words(values, splits, string_splits, codes, sources, added)
 
 
 def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
-    """Counts the bytes that characters (int32 [N]) take: 1 to 4."""
-    more = [tf.cast(codes > most, tf.int32) for most in (0x7F, 0x7FF, 0xFFFF)]
-    return 1 + tf.add_n(more)
+    """Return the number of bytes of code points (int32 [N]): 1 to 4."""
+    further = [
+        tf.cast(codes > limit, tf.int32) for limit in (0x7F, 0x7FF, 0xFFFF)
+    ]
+    return 1 + tf.add_n(further)
 
 
 def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
-    """Makes capital sigmas final where `str.lower` does.
+    """Make capital sigmas final where `str.lower` does.
 
-    One is final if the character before it, and not the one after it, has a
-    case; in either direction some characters do not count.
+    A sigma is final if the character before it has a case and the character
+    after it has not; some characters are ignored in both directions.
     """
     counting = where(~_has(rows, REMOVED | CASE_IGNORABLE))
     counted = tf.gather(rows, counting)
@@ -551,15 +561,15 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     return tf.tensor_scatter_nd_add(rows, counting[:, tf.newaxis], changes)
 
 
-def _reach_over_accents(rows: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
-    """Lets characters end where the accents behind them end."""
+def _extend_over_accents(rows: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
+    """Extend the end of each character over the accents after it."""
     ends = tf.where(_has(rows, REMOVED), 0, ends)
     groups = tf.cumsum(tf.cast(~_has(rows, ACCENT | REMOVED), tf.int32))
     return tf.gather(tf.math.segment_max(ends, groups), groups)
 
 
-def _take(chars: Characters, places: tf.Tensor) -> Characters:
-    return Characters(*(tf.gather(part, places) for part in chars))
+def _take(chars: Characters, indices: tf.Tensor) -> Characters:
+    return Characters(*(tf.gather(part, indices) for part in chars))
 
 
 def _has(rows: tf.Tensor, flags: int) -> tf.Tensor:
@@ -567,17 +577,17 @@ def _has(rows: tf.Tensor, flags: int) -> tf.Tensor:
 
 
 def _if_any(rows: tf.Tensor, flags: int, change: Callable, value: Any) -> Any:
-    """The changed value where a row has one of the flags, else as it is."""
-    some = tf.reduce_any(_has(rows, flags))
-    return tf.cond(some, lambda: change(value), lambda: value)
+    """Return the changed value if any row has a flag, else the value."""
+    has_any = tf.reduce_any(_has(rows, flags))
+    return tf.cond(has_any, lambda: change(value), lambda: value)
 
 
 def where(mask: tf.Tensor) -> tf.Tensor:
-    """Where a mask [N] is true, int32."""
+    """Return the indices at which a mask [N] is true, int32."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)
 
 
 def ragged(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
-    """Rows of values, by where each begins and the last ends."""
+    """Return rows of values; `splits` has their starts and the last end."""
     splits = tf.cast(splits, tf.int64)
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)

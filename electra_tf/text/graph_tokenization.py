@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer as a graph: strings in, ids out, inside a SavedModel."""
+"""The tokenizer as graph operations, which a SavedModel can contain."""
 
 import dataclasses
 import functools
@@ -12,9 +12,9 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from configure.errors import UserError
+from electra_tf.text import characters, vocabulary
 from electra_tf.text import graph_normalization as flag
-from electra_tf.text import tokenization
-from electra_tf.text import tokenizers_characters as library
+from electra_tf.text import library_characters as library
 from electra_tf.text.graph_added_tokens import AddedTokens
 from electra_tf.text.graph_normalization import (
     Decoded,
@@ -26,40 +26,37 @@ from electra_tf.text.graph_normalization import (
     utf8_lengths,
     where,
 )
-from electra_tf.text.tokenization import UNK
 from electra_tf.text.tokenizer_settings import (
     LIBRARY,
     TokenizerSettings,
     read_settings,
 )
+from electra_tf.text.vocabulary import UNK
 from electra_tf.text.wordpiece import JOINER
 
-# Words to wordpieces, as `WordpieceTokenizer` does in Python.
-
 _ORIGINAL = TokenizerSettings()
-# A private character: cleaning removes it, and no plain text has it.
+# A private character, which cleaning removes and plain text does not contain.
 _UNKNOWN = "\ue000"
-# tensorflow-text's limit for one piece, without the joiner.
-_MAX_PIECE_BYTES = 256
+_MAX_PIECE_BYTES = 256  # tensorflow-text's limit of a piece, without the joiner
 
 
 class Pieces(NamedTuple):
-    """Wordpieces, grouped by the strings that they are of."""
+    """Wordpieces, grouped by strings."""
 
     splits: tf.Tensor  # int32 [B + 1], where the pieces of each string begin
     ids: tf.Tensor  # int32 [T], the pieces' ids
     # int32 [T], the byte of the string at which each piece begins.
     starts: tf.Tensor
-    ends: tf.Tensor  # int32 [T], the byte after it
+    ends: tf.Tensor  # int32 [T], the byte after the piece
 
 
 class GraphWordpiece(tf.Module):
-    """Splits words into the longest pieces the vocabulary holds.
+    """Splitter of words into the longest pieces of a vocabulary.
 
-    tensorflow-text's linear algorithm, given only the tokens that could ever
-    match and words that it cannot take for anything else: so its differences
+    It runs tensorflow-text's linear algorithm, but passes only tokens that can
+    match, and only words that the algorithm cannot misread. Its differences
     from the original (limits in bytes, blank and repeated lines, words that
-    begin with the joiner) do not show.
+    begin with the joiner) then have no effect.
     """
 
     def __init__(
@@ -69,7 +66,7 @@ class GraphWordpiece(tf.Module):
     ):
         super().__init__()
         self._longest = settings.max_word_length
-        # Without cleaning a word may have a private character.
+        # Without cleaning, a word may contain a private character.
         self.unknown = _UNKNOWN if settings.clean_text else " "
         tokens = _matchable(vocab, settings)
         ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
@@ -78,11 +75,15 @@ class GraphWordpiece(tf.Module):
         self._of_text = self._make_tokenizer(tokens, no_pretokenization=False)
 
     def split_words(self, words: tf.Tensor, lengths: tf.Tensor) -> Pieces:
-        """The pieces of each word; one, the word, where it is unknown.
+        """Split words into pieces; an unknown word is one piece.
 
-        Its `ends` is then not to be relied on. `words`: string [W], in UTF-8,
-        without white space, not empty; those of several characters hold no
-        punctuation. `lengths`: int [W], their numbers of characters.
+        Args:
+          words: string [W], nonempty UTF-8 without white space; a word with
+            punctuation consists of that one character.
+          lengths: int [W], the number of characters of each word.
+
+        Returns:
+          Pieces; `ends` is not defined for unknown words.
         """
         too_long = lengths > self._longest
         words = tf.cond(
@@ -93,7 +94,7 @@ class GraphWordpiece(tf.Module):
         return self._split(self._of_words, words)
 
     def split_plain_text(self, texts: tf.Tensor) -> Pieces:
-        """Splits normalized UTF-8 [B] without words that are too long."""
+        """Split normalized UTF-8 [B] that has no words above the limit."""
         return self._split(self._of_text, texts)
 
     def _split(
@@ -111,12 +112,12 @@ class GraphWordpiece(tf.Module):
         self, tokens: list[str], no_pretokenization: bool
     ) -> tf_text.FastWordpieceTokenizer:
         unknown = self.unknown if no_pretokenization else _UNKNOWN
-        # It wants at least one token besides the unknown one: give it one that
-        # cannot match either, with the same id.
+        # The algorithm requires a token in addition to the unknown one: the
+        # last one here cannot match either.
         return tf_text.FastWordpieceTokenizer(
             [unknown, *tokens, 2 * unknown],
             suffix_indicator=JOINER,
-            # It counts bytes; no word has more.
+            # The limit counts bytes; no word has more.
             max_bytes_per_word=4 * self._longest,
             token_out_type=tf.int32,
             unknown_token=unknown,
@@ -127,13 +128,13 @@ class GraphWordpiece(tf.Module):
 def _matchable(
     vocab: Collection[str], settings: TokenizerSettings
 ) -> list[str]:
-    """Tokens that greedy longest match can ever give.
+    """Return the tokens that greedy longest match can find.
 
-    Only these are handed over: tensorflow-text would refuse some of the
-    others, and match some where a plain search does not.
+    Of the other tokens tensorflow-text would refuse some, and match some where
+    a plain search does not.
     """
     letters = set().union(*vocab)
-    classes = tokenization if settings.characters != LIBRARY else library
+    classes = library if settings.characters == LIBRARY else characters
     foreign = {
         c
         for c in letters
@@ -141,7 +142,7 @@ def _matchable(
         or (settings.clean_text and classes.is_removed(c))
         or (settings.characters != LIBRARY and c.isspace())
     }
-    # Punctuation is always a word by itself.
+    # A punctuation mark is always a separate word.
     unjoined = foreign.union(filter(classes.is_punctuation, letters))
     tokens = []
     for token in vocab:
@@ -153,26 +154,24 @@ def _matchable(
             size = len(piece.encode())
             if size > _MAX_PIECE_BYTES:
                 raise UserError(
-                    f"The vocabulary's token {token!r} takes {size} bytes; in a"
-                    f" graph tokens of up to {_MAX_PIECE_BYTES} bytes can be"
-                    " found. Take it out of the vocabulary, or put a short"
-                    " placeholder in its place."
+                    f"The vocabulary's token {token!r} takes {size} bytes;"
+                    f" expected at most {_MAX_PIECE_BYTES}, the limit of the"
+                    " tokenizer in a graph. Remove the token from the"
+                    " vocabulary, or replace it by a short placeholder."
                 )
     return tokens
 
 
-# The strings that tensorflow-text's fast tokenizer gets right.
-
-# Beyond are ideographs too rare to be worth the asking, and nothing else that
-# comes out right.
-_ASKED = 0x20000
-# Text with a part that may be one long word. Text without white space is common
-# in some scripts, so their most usual punctuation and ideographs end it, too.
+# Only code points below this are tested for tensorflow-text's treatment. Above
+# are rare ideographs and characters that it treats differently.
+_MAX_TESTED = 0x20000
+# A character that may be inside a long word. Some scripts have no white space,
+# so their most frequent punctuation and ideographs end a word here, too.
 _NO_BREAK = r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
 
 
 class PlainTextTokenizer(tf.Module):
-    """Tokenizes plain strings, fast."""
+    """Fast tokenizer of plain strings, which tensorflow-text splits rightly."""
 
     def __init__(
         self,
@@ -190,18 +189,20 @@ class PlainTextTokenizer(tf.Module):
             settings, added_tokens=(), never_split=()
         )
         plain = plain_characters(*casing, settings)
-        if tokens:  # Whatever a token may begin with is not plain.
+        if (
+            tokens
+        ):  # Characters at which an added token may begin are not plain.
             raw, folded = map(sorted, tokens.first_characters())
-            becomes = _characters_of(
-                plain, build_table(*casing, True, settings)
-            )
-            plain = plain[~np.isin(plain, raw) & ~np.isin(becomes, folded)]
+            table = build_table(*casing, True, settings)
+            folded_plain = _characters_of(plain, table)
+            may_begin = np.isin(plain, raw) | np.isin(folded_plain, folded)
+            plain = plain[~may_begin]
         self._plain = f"[{_ranges(plain)}]*"
         self._longest = settings.max_word_length
         self._long = f"(?s:.*{_NO_BREAK}{{{self._longest + 1}}}.*)"
 
     def accepts(self, strings: tf.Tensor) -> tf.Tensor:
-        """Which strings (of any bytes) `split` may be given: bool [B]."""
+        """Return whether `split` accepts each string of any bytes: bool [B]."""
         plain = tf.strings.regex_full_match(strings, self._plain)
         return tf.cond(
             tf.reduce_any(tf.strings.length(strings) > self._longest),
@@ -210,23 +211,23 @@ class PlainTextTokenizer(tf.Module):
         )
 
     def split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        """Splits strings, all of which `accepts` takes, into wordpieces."""
+        """Split strings, all of which `accepts` approves, into wordpieces."""
         texts, offsets = self._normalizer.normalize(strings, with_offsets)
         pieces = self._wordpiece.split_plain_text(texts)
         if not with_offsets:
             return pieces._replace(starts=pieces.ids[:0], ends=pieces.ids[:0])
-        # One offset a byte and one for the end.
+        # Each string has one offset for each byte and one for its end.
         counts = pieces.splits[1:] - pieces.splits[:-1]
         firsts = tf.repeat(tf.cast(offsets.row_splits[:-1], tf.int32), counts)
-        places = tf.cast(offsets.values, tf.int32)
+        source_bytes = tf.cast(offsets.values, tf.int32)
         return pieces._replace(
-            starts=tf.gather(places, firsts + pieces.starts),
-            ends=tf.gather(places, firsts + pieces.ends),
+            starts=tf.gather(source_bytes, firsts + pieces.starts),
+            ends=tf.gather(source_bytes, firsts + pieces.ends),
         )
 
 
 class _Normalizer(tf.Module):
-    """Lower-cases and strips accents as tensorflow-text does."""
+    """Lower-casing and accent stripping of tensorflow-text."""
 
     def __init__(self, do_lower_case: bool, strip_accents: bool):
         super().__init__()
@@ -237,7 +238,7 @@ class _Normalizer(tf.Module):
     def normalize(
         self, strings: tf.Tensor, with_offsets: bool
     ) -> tuple[tf.Tensor, tf.RaggedTensor | None]:
-        """The texts [B] and, if wanted, offsets [B, (bytes + 1)]."""
+        """Return texts [B] and, with offsets, int64 [B, (bytes + 1)]."""
         if self._lower_first:
             strings = tf.strings.lower(strings, encoding="utf-8")
         if with_offsets:
@@ -246,9 +247,13 @@ class _Normalizer(tf.Module):
 
 
 def _characters_of(codes: np.ndarray, table: Table) -> np.ndarray:
-    """Return the character that each of some code points becomes, int64 [N]."""
-    page, place = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
-    return table.rows[table.pages[page] + place] & flag.CHARACTER
+    """Return the normalized character of each code point, int64 [N]."""
+    return _rows_of(codes, table) & flag.CHARACTER
+
+
+def _rows_of(codes: np.ndarray, table: Table) -> np.ndarray:
+    page, offset = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
+    return table.rows[table.pages[page] + offset]
 
 
 @functools.lru_cache(maxsize=4)
@@ -257,34 +262,36 @@ def plain_characters(
     strip_accents: bool,
     settings: TokenizerSettings = _ORIGINAL,
 ) -> np.ndarray:
-    """Sorted int64 [N]: code points that tensorflow-text treats as Python does.
+    """Return the code points that tensorflow-text treats as Python does.
 
-    And of which each becomes one character.
+    Each of them becomes a single character, so that tensorflow-text's offsets
+    of bytes are right. Returns int64 [N], sorted.
     """
     table = build_table(do_lower_case, strip_accents, True, settings)
-    codes = np.setdiff1d(np.arange(1, _ASKED), [ord(_UNKNOWN)])
-    page, place = codes >> flag.PAGE_BITS, codes % (1 << flag.PAGE_BITS)
-    rows = table.rows[table.pages[page] + place]
-    # Each becomes one character by itself, so that tensorflow-text's offsets,
-    # made from those of bytes, are ours.
-    plain = (rows & flag.RARE) == 0
-    codes, rows = codes[plain], rows[plain]
-    asked = _between_letters(codes)
+    codes = np.setdiff1d(np.arange(1, _MAX_TESTED), [ord(_UNKNOWN)])
+    rows = _rows_of(codes, table)
+    becomes_one = (rows & flag.RARE) == 0
+    codes, rows = codes[becomes_one], rows[becomes_one]
+    tested = _between_letters(codes)
     expected = _between_letters(rows & flag.CHARACTER)
     with tf.device("/CPU:0"):
         normalizer = _Normalizer(do_lower_case, strip_accents)
-        texts, _ = normalizer.normalize(asked, with_offsets=False)
-        words = tf_text.FastWordpieceTokenizer(
+        texts, _ = normalizer.normalize(tested, with_offsets=False)
+        pieces = tf_text.FastWordpieceTokenizer(
             ["a", "[UNK]"], token_out_type=tf.int32
         ).tokenize(texts)
     spaces = (rows & flag.SPACE) != 0
-    n_words = np.where(spaces, 2, np.where(rows & flag.ALONE, 3, 1))
+    num_words = np.where(spaces, 2, np.where(rows & flag.ALONE, 3, 1))
     same = spaces | (texts.numpy() == expected)
-    same &= words.row_lengths().numpy() == n_words
+    same &= pieces.row_lengths().numpy() == num_words
     if do_lower_case and not strip_accents:
-        # Lower-casing by itself keeps no offsets, so lengths must not change.
-        same &= [len(a) == len(b) for a, b in zip(asked, expected, strict=True)]
-        # What a capital sigma becomes depends on its neighbours then.
+        # Without stripping, tensorflow-text lower-cases without offsets, so
+        # lengths in bytes must not change.
+        same &= [
+            len(text) == len(lowered)
+            for text, lowered in zip(tested, expected, strict=True)
+        ]
+        # The lower-case form of a capital sigma depends on its neighbors.
         same &= codes != ord("\u03a3")
     return codes[same]
 
@@ -294,7 +301,7 @@ def _between_letters(codes: np.ndarray) -> np.ndarray:
 
 
 def _ranges(codes: np.ndarray) -> str:
-    """A regular expression's character class, without its brackets."""
+    """Return code points as a regular expression's class, without brackets."""
     breaks = np.flatnonzero(np.diff(codes) != 1) + 1
     return "".join(
         f"\\x{{{part[0]:x}}}-\\x{{{part[-1]:x}}}"
@@ -307,11 +314,11 @@ _IDS = [tf.TensorSpec(None, tf.int32)]
 
 
 class GraphTokenizer(tf.Module):
-    """Gives the ids of `FullTokenizer` on every string, by graph operations.
+    """Tokenizer of graph operations with the ids of `FullTokenizer`.
 
     It can be called eagerly, inside a `tf.function`, and from a SavedModel,
-    which holds the vocabulary and all tables; a program that loads it needs
-    `tensorflow` and `tensorflow_text`, nothing else.
+    which contains the vocabulary and all tables. A program that loads it needs
+    only `tensorflow` and `tensorflow_text`.
 
     Source: model/tokenization.py `FullTokenizer`.
     """
@@ -327,42 +334,50 @@ class GraphTokenizer(tf.Module):
 
         Args:
           vocab: a file, or the wordpieces and their ids.
-          settings: what else its tokenizer does; default: what the files
-            beside the vocabulary say, else the original's.
+          do_lower_case, strip_accents: the casing.
+          settings: the tokenizer's other settings; None: those of the files
+            next to the vocabulary, or the original's without such files.
         """
         super().__init__(name="graph_tokenizer")
         if isinstance(vocab, str):
-            path, vocab = vocab, tokenization.load_wordpieces(vocab)
-            tokenization.refuse_missing_specials(path, vocab)
+            path, vocab = vocab, vocabulary.load_wordpieces(vocab)
+            vocabulary.refuse_missing_specials(path, vocab)
             settings = settings or read_settings(path)
         settings, wordpieces = settings or _ORIGINAL, vocab
         vocab = settings.with_tokens(dict(wordpieces))
-        self.cls_id = vocab[tokenization.CLS]
-        self.sep_id = vocab[tokenization.SEP]
-        self.pad_id = vocab[tokenization.PAD]
-        self.unk_id = vocab[tokenization.UNK]
-        self.mask_id = vocab[tokenization.MASK]
+        self.cls_id = vocab[vocabulary.CLS]
+        self.sep_id = vocab[vocabulary.SEP]
+        self.pad_id = vocab[vocabulary.PAD]
+        self.unk_id = vocab[vocabulary.UNK]
+        self.mask_id = vocab[vocabulary.MASK]
         self.vocab_size = max(vocab.values()) + 1
         casing = (bool(do_lower_case), bool(strip_accents))
-        tokens = None
+        added_tokens = None
         if settings.added_tokens or settings.never_split:
             strip = settings.strips(*casing)
-            tokens = AddedTokens(settings, casing[0], strip, vocab)
+            added_tokens = AddedTokens(settings, casing[0], strip, vocab)
         self.normalizer = GraphNormalizer(
-            *casing, settings=settings, tokens=tokens
+            *casing, settings=settings, tokens=added_tokens
         )
         self._wordpiece = GraphWordpiece(wordpieces, settings)
         self._plain = PlainTextTokenizer(
-            self._wordpiece, *casing, settings, tokens
+            self._wordpiece, *casing, settings, added_tokens
         )
-        tokens = [tokenization.UNK] * self.vocab_size
-        for token, number in vocab.items():
-            tokens[number] = token
+        tokens = [vocabulary.UNK] * self.vocab_size
+        for token, token_id in vocab.items():
+            tokens[token_id] = token
         self._tokens = tf.constant(tokens)
 
     @tf.function(input_signature=_STRINGS, autograph=False)
     def encode(self, strings: tf.Tensor) -> tf.RaggedTensor:
-        """From strings [B], any bytes, to `FullTokenizer`'s ids [B, (T)]."""
+        """Return the ids of strings.
+
+        Args:
+          strings: string [B], any bytes.
+
+        Returns:
+          int32 [B, (T)], the ids of `FullTokenizer`.
+        """
         pieces = self._split(strings, with_offsets=False)
         return ragged(pieces.ids, pieces.splits)
 
@@ -370,88 +385,106 @@ class GraphTokenizer(tf.Module):
     def encode_with_offsets(
         self, strings: tf.Tensor
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
-        """Splits strings into wordpieces; says where each comes from.
+        """Return the ids of strings, and the bytes that each token spans.
+
+        Stripped accents belong to the character before them. Removed
+        characters belong to a token only if others of it are on both sides.
+        One character that becomes several may belong to several tokens. An
+        unknown word is a single token.
+
+        Args:
+          strings: string [B], any bytes.
 
         Returns:
-          ids: int32 [B, (T)], as `encode` returns.
-          starts: int32 [B, (T)], the byte of the string at which the first
-            character begins that a token came from.
-          ends: int32 [B, (T)], the byte after the last such character.
-            Dropped accents count with the character before them; removed
-            characters only where they stand between others of the token. One
-            character that becomes several may belong to several tokens. An
-            unknown word is a token as a whole.
+          ids: int32 [B, (T)], the ids of `encode`.
+          starts: int32 [B, (T)], the byte of the string at which the token's
+            first character begins.
+          ends: int32 [B, (T)], the byte after the token's last character.
         """
         pieces = self._split(strings, with_offsets=True)
         return tuple(ragged(part, pieces.splits) for part in pieces[1:])
 
     @tf.function(input_signature=_IDS, autograph=False)
     def id_to_token(self, ids: tf.Tensor) -> tf.Tensor:
-        """The tokens of ids (any shape); [UNK] outside the vocabulary."""
-        known = (ids >= 0) & (ids < self.vocab_size)
-        return tf.gather(self._tokens, tf.where(known, ids, self.unk_id))
+        """Return the tokens of ids of any shape; [UNK] for unknown ids."""
+        is_known = (ids >= 0) & (ids < self.vocab_size)
+        return tf.gather(self._tokens, tf.where(is_known, ids, self.unk_id))
 
     def _split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        """Gives each string to the fastest way that is right for it."""
-        plain = self._plain.accepts(strings)
-        places, others = where(plain), where(~plain)
-        pieces = self._plain.split(tf.gather(strings, places), with_offsets)
+        """Split each string by the fastest tokenizer that is right for it."""
+        is_plain = self._plain.accepts(strings)
+        plain_rows, other_rows = where(is_plain), where(~is_plain)
+        plain_strings = tf.gather(strings, plain_rows)
+        plain_pieces = self._plain.split(plain_strings, with_offsets)
 
         def with_others() -> Pieces:
-            rest = self._split_any(tf.gather(strings, others), with_offsets)
-            order = tf.concat([places, others], axis=0)
-            return _interleave(pieces, rest, order)
+            other_strings = tf.gather(strings, other_rows)
+            other_pieces = self._split_any(other_strings, with_offsets)
+            rows = tf.concat([plain_rows, other_rows], axis=0)
+            return _interleave(plain_pieces, other_pieces, rows)
 
-        return tf.cond(tf.reduce_all(plain), lambda: pieces, with_others)
+        return tf.cond(
+            tf.reduce_all(is_plain), lambda: plain_pieces, with_others
+        )
 
     def _split_any(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
         decoded = self.normalizer.decode(strings)
-        words = self.normalizer.split(decoded)
-        lengths = words.splits[1:] - words.splits[:-1]
-        is_added = words.added >= 0
-        values = tf.where(is_added, self._wordpiece.unknown, words.values)
+        batch = self.normalizer.split(decoded)
+        lengths = batch.splits[1:] - batch.splits[:-1]
+        is_added = batch.added >= 0
+        values = tf.where(is_added, self._wordpiece.unknown, batch.values)
         pieces = self._wordpiece.split_words(values, lengths)
-        # An unknown word is one piece.
-        places = tf.gather(pieces.splits[:-1], where(is_added))[:, tf.newaxis]
-        added = tf.boolean_mask(words.added, is_added)
-        ids = tf.tensor_scatter_nd_update(pieces.ids, places, added)
+        # An unknown word is one piece, whose id an added token's replaces.
+        indices = tf.gather(pieces.splits[:-1], where(is_added))
+        added = tf.boolean_mask(batch.added, is_added)
+        ids = tf.tensor_scatter_nd_update(
+            pieces.ids, indices[:, tf.newaxis], added
+        )
         pieces = pieces._replace(ids=ids)
         starts = ends = pieces.ids[:0]
         if with_offsets:
-            starts, ends = _spans(decoded, words, pieces)
-        splits = tf.gather(pieces.splits, words.string_splits)
+            starts, ends = _spans(decoded, batch, pieces)
+        splits = tf.gather(pieces.splits, batch.string_splits)
         return Pieces(splits, pieces.ids, starts, ends)
 
 
-def _interleave(one: Pieces, two: Pieces, places: tf.Tensor) -> Pieces:
-    """Joins pieces of strings that belong at `places` (int32 [B])."""
-    order = tf.math.invert_permutation(places)
-    firsts = tf.concat([one.splits, two.splits[1:] + one.splits[-1]], axis=0)
-    lengths = tf.gather(firsts[1:] - firsts[:-1], order)
+def _interleave(first: Pieces, second: Pieces, rows: tf.Tensor) -> Pieces:
+    """Join the pieces of two groups of strings in the order of the batch.
+
+    Args:
+      first, second: pieces of the two groups.
+      rows: int32 [B], the rows of the first group, then those of the second.
+    """
+    order = tf.math.invert_permutation(rows)
+    begins = tf.concat(
+        [first.splits, second.splits[1:] + first.splits[-1]], axis=0
+    )
+    lengths = tf.gather(begins[1:] - begins[:-1], order)
     splits = tf.concat([[0], tf.cumsum(lengths)], axis=0)
-    # For each piece of the result, where it is now.
-    moved = tf.repeat(tf.gather(firsts, order) - splits[:-1], lengths)
-    sources = tf.range(splits[-1]) + moved
-    pairs = zip(one[1:], two[1:], strict=True)
-    values = [tf.concat(pair, axis=0) for pair in pairs]
-    # Offsets that nobody wants are empty.
-    parts = [tf.gather(v, sources[: tf.size(v)]) for v in values]
+    # The index of each piece of the result among the pieces of both groups.
+    shifts = tf.repeat(tf.gather(begins, order) - splits[:-1], lengths)
+    sources = tf.range(splits[-1]) + shifts
+    parts = []
+    for pair in zip(first[1:], second[1:], strict=True):
+        values = tf.concat(pair, axis=0)
+        # Without offsets, their tensors are empty.
+        parts.append(tf.gather(values, sources[: tf.size(values)]))
     return Pieces(splits, *parts)
 
 
 def _spans(
-    decoded: Decoded, words: Words, pieces: Pieces
+    decoded: Decoded, batch: Words, pieces: Pieces
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Bytes of the strings that each piece came from."""
-    # Where each character begins, in the bytes of all words put together.
-    places = tf.cumsum(utf8_lengths(words.characters), exclusive=True)
-    word_places = tf.gather(places, words.splits[:-1])
+    """Return the first byte of each piece, and the byte after its last."""
+    # Positions of characters in the concatenated bytes of all words.
+    positions = tf.cumsum(utf8_lengths(batch.characters), exclusive=True)
+    word_positions = tf.gather(positions, batch.splits[:-1])
     counts = pieces.splits[1:] - pieces.splits[:-1]
-    piece_places = tf.repeat(word_places, counts) + pieces.starts
-    # Pieces leave no character out, so each ends where the next begins.
-    numbers = tf.searchsorted(piece_places, places, side="right") - 1
-    starts = tf.gather(decoded.starts, words.sources)
-    ends = tf.gather(decoded.ends, words.sources)
-    # Marks may have changed places: the first is not always the leftmost.
-    starts = tf.math.segment_min(starts, numbers)
-    return starts, tf.math.segment_max(ends, numbers)
+    piece_positions = tf.repeat(word_positions, counts) + pieces.starts
+    # Pieces cover all characters, so each ends where the next begins.
+    indices = tf.searchsorted(piece_positions, positions, side="right") - 1
+    starts = tf.gather(decoded.starts, batch.sources)
+    ends = tf.gather(decoded.ends, batch.sources)
+    # Canonical ordering moves marks, so the first is not always the leftmost.
+    starts = tf.math.segment_min(starts, indices)
+    return starts, tf.math.segment_max(ends, indices)

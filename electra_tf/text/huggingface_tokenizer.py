@@ -1,16 +1,17 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizer files of Hugging Face folders, read.
+"""Reading the tokenizer files of Hugging Face folders.
 
-`tokenizer.json` is the library's description of the whole tokenizer; without
-it `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`
-say what differs from BERT's. What this project's tokenizer does not do is
-refused by the field's name, and so are files that contradict each other.
+`tokenizer.json` is the library's description of the whole tokenizer. Without
+it, `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`
+contain the differences from BERT's tokenizer. Settings that this project does
+not support are refused by the field's name, and so are files that contradict
+each other.
 
 Source: transformers 5 `TokenizersBackend` and `BertTokenizer`, and
   `BertTokenizerLegacy` for `never_split`; tokenizers 0.23 `AddedVocabulary`.
-Differs: a field of tokenizer.json counts as in the library, even where
-  `BertTokenizer` builds its tokenizer without looking at it.
+Differs: every field of tokenizer.json applies, as in the library;
+  `BertTokenizer` ignores some.
 """
 
 import json
@@ -47,7 +48,7 @@ from electra_tf.text.tokenizer_settings import (
     TokenizerSettings,
 )
 
-# Classes that split as BERT does, and those that only read tokenizer.json.
+# Classes that split text as BERT does, and classes that read tokenizer.json.
 _CLASSES = (
     "BertTokenizer",
     "ElectraTokenizer",
@@ -55,11 +56,11 @@ _CLASSES = (
     "PreTrainedTokenizer",
     "TokenizersBackend",
 )
-# Longest word in characters: if no file states it, and the most.
-_MAX_WORD_LENGTH = 100
-_MOST_WORD_LENGTH = 1000
+# Limits of max_input_chars_per_word: the default, and the largest value.
+_DEFAULT_WORD_LENGTH = 100
+_LARGEST_WORD_LENGTH = 1000
 
-# Fields that change ids and the values that this project's tokenizer has.
+# Fields that affect ids, and the values that this project supports.
 _CONFIG_VALUES: dict[str, tuple[Any, ...]] = {
     "word_tokenizer_type": (None, "basic"),
     "subword_tokenizer_type": (None, "wordpiece"),
@@ -92,7 +93,7 @@ _TOKENIZER_VALUES: dict[str, tuple[Any, ...]] = {
     "padding.direction": (None, "Right"),
     "padding.pad_token": (None, "[PAD]"),
 }
-# The same setting in tokenizer_config.json and in tokenizer.json's normalizer.
+# Settings of tokenizer_config.json by their names in tokenizer.json.
 _IN_NORMALIZER = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -102,7 +103,7 @@ _IN_NORMALIZER = {
 
 
 def is_tokenizer(folder: str) -> bool:
-    """Return whether a vocabulary's folder holds files of transformers."""
+    """Return whether a vocabulary's folder contains transformers files."""
     if any(
         filesystem.exists(os.path.join(folder, name))
         for name in (TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, ADDED_TOKENS)
@@ -125,47 +126,50 @@ def read_tokenizer(
     """Read the settings of a folder's tokenizer.
 
     Args:
+      folder: a transformers folder, or a model folder of this project.
       vocab_file: the vocabulary; default: the folder's vocab.txt, else that
-        in tokenizer.json. Without any there are no added tokens.
+        in tokenizer.json. Without a vocabulary, no added tokens are read.
 
     Raises:
-      UserError: a field asks for what this project's tokenizer does not do, or
+      UserError: a field has a value that this project does not support, or
         two files contradict each other.
     """
-    found = TokenizerFiles(folder)
-    if MARK in found.config:
-        return _read_native(found, vocab_file)
-    _check_config(found)
-    if found.whole:
-        _check_whole(found)
-    stated = _merge_normalizers(found)
-    if _describes_words(found, stated):
-        # As a tagger's words are split; the tokenizer itself is the original's.
-        casing = ("do_lower_case", "strip_accents")
-        return TokenizerSettings(**{n: stated.get(n) for n in casing})
-    model = json_part(found.whole, "model")
-    limit = _word_limit(found, TOKENIZER, "model.", model)
-    vocab = _read_vocabulary(found, vocab_file)
-    chinese = stated.get("tokenize_chinese_chars")
-    clean = stated.get("clean_text")
-    known = bool(found.config or found.whole)
-    lower = stated.get("do_lower_case")
+    tokenizer_files = TokenizerFiles(folder)
+    if MARK in tokenizer_files.config:
+        return _read_native(tokenizer_files, vocab_file)
+    _check_config(tokenizer_files)
+    if tokenizer_files.whole:
+        _check_whole(tokenizer_files)
+    stated = _merge_normalizers(tokenizer_files)
+    lower_case = stated.get("do_lower_case")
+    strip_accents = stated.get("strip_accents")
+    if _describes_words(tokenizer_files, stated):
+        # These are settings of a tagger's words; text has the original's.
+        return TokenizerSettings(
+            do_lower_case=lower_case, strip_accents=strip_accents
+        )
+    model = json_part(tokenizer_files.whole, "model")
+    word_length = _word_length(tokenizer_files.folder, TOKENIZER, model)
+    vocab = _read_vocabulary(tokenizer_files, vocab_file)
+    has_settings = bool(tokenizer_files.config or tokenizer_files.whole)
+    if has_settings and lower_case is None:
+        lower_case = True
     return TokenizerSettings(
         LIBRARY,
-        True if known and lower is None else lower,
-        stated.get("strip_accents"),
-        clean is None or clean,
-        chinese is None or chinese,
-        limit,
-        added_tokens(found, vocab) if vocab else (),
-        _never_split(found, vocab) if vocab else (),
+        lower_case,
+        strip_accents,
+        stated.get("clean_text") is not False,
+        stated.get("tokenize_chinese_chars") is not False,
+        word_length,
+        added_tokens(tokenizer_files, vocab) if vocab else (),
+        _never_split(tokenizer_files, vocab) if vocab else (),
     )
 
 
 def vocabulary_text(path: str) -> str:
-    """Return the vocabulary of a tokenizer.json, one token a line.
+    """Return the vocabulary of a tokenizer.json, one token per line.
 
-    Added tokens that the model itself does not know are not part of it.
+    Added tokens are included only if the model's vocabulary contains them.
     """
     content = read_json(path)
     _check_values(path, content, _TOKENIZER_VALUES)
@@ -181,19 +185,18 @@ def _check_values(
     content: Mapping[str, Any],
     table: Mapping[str, tuple[Any, ...]],
 ) -> None:
-    """Refuse fields that are stated and not among a table's values."""
+    """Refuse fields with values that a table does not contain."""
     for field, values in table.items():
         name, _, inner = field.partition(".")
-        value = (
-            json_part(content, name).get(inner) if inner else content.get(name)
-        )
-        if not any(value is v or value == v for v in values) or (
-            isinstance(value, int) and not isinstance(value, bool)
-        ):
-            shown = [show(v) for v in values if v is not None]
+        value = content.get(name)
+        if inner:
+            value = json_part(content, name).get(inner)
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if is_number or value not in values:
+            expected = [show(v) for v in values if v is not None]
             if value == "Sequence":
                 value = f"Sequence of {', '.join(_types(content[name]))}"
-            refuse_field(path, field, value, " or ".join(shown))
+            refuse_field(path, field, value, " or ".join(expected))
 
 
 def _types(sequence: Mapping[str, Any]) -> list[str]:
@@ -202,54 +205,64 @@ def _types(sequence: Mapping[str, Any]) -> list[str]:
     return [str(p.get("type") if isinstance(p, dict) else p) for p in parts]
 
 
-def _check_config(found: TokenizerFiles) -> None:
-    path = os.path.join(found.folder, TOKENIZER_CONFIG)
-    _check_values(path, found.config, _CONFIG_VALUES)
-    kind = found.config.get("tokenizer_class")
-    if kind and str(kind).removesuffix("Fast") not in _CLASSES:
+def _check_config(tokenizer_files: TokenizerFiles) -> None:
+    path = os.path.join(tokenizer_files.folder, TOKENIZER_CONFIG)
+    _check_values(path, tokenizer_files.config, _CONFIG_VALUES)
+    class_name = tokenizer_files.config.get("tokenizer_class")
+    if class_name and str(class_name).removesuffix("Fast") not in _CLASSES:
         expected = f"one of {', '.join(_CLASSES)}"
-        refuse_field(path, "tokenizer_class", kind, expected)
+        refuse_field(path, "tokenizer_class", class_name, expected)
     for name, content in (
-        (TOKENIZER_CONFIG, found.config),
-        (SPECIAL_TOKENS_MAP, found.special),
+        (TOKENIZER_CONFIG, tokenizer_files.config),
+        (SPECIAL_TOKENS_MAP, tokenizer_files.special),
     ):
         for field, expected in SPECIAL_NAMES.items():
-            if content.get(field) is not None:
-                token = read_token(name, field, content[field])
-                if token.content != expected:
-                    found.refuse(name, field, token.content, repr(expected))
+            if content.get(field) is None:
+                continue
+            token = read_token(name, field, content[field])
+            if token.content != expected:
+                tokenizer_files.refuse(
+                    name, field, token.content, repr(expected)
+                )
 
 
-def _check_whole(found: TokenizerFiles) -> None:
-    """Check the tokenizer.json, its vocabulary and added tokens apart."""
-    path = os.path.join(found.folder, TOKENIZER)
-    _check_values(path, found.whole, _TOKENIZER_VALUES)
-    processor = json_part(found.whole, "post_processor")
-    kind = processor.get("type")
-    if kind == "BertProcessing":
-        names = [processor.get("cls"), processor.get("sep")]
-        right = [n[0] if isinstance(n, list) and n else n for n in names] == [
-            SPECIAL_NAMES["cls_token"],
-            SPECIAL_NAMES["sep_token"],
-        ]
-    elif kind == "TemplateProcessing":
-        right = all(
-            _template(processor.get(name)) == parts
-            for name, parts in TEMPLATES.items()
-        )
-    else:
-        right = found.whole.get("post_processor") is None
-    if not right:
-        shown = json.dumps(found.whole["post_processor"], ensure_ascii=False)
+def _check_whole(tokenizer_files: TokenizerFiles) -> None:
+    """Check the tokenizer.json, except its vocabulary and added tokens."""
+    path = os.path.join(tokenizer_files.folder, TOKENIZER)
+    content = tokenizer_files.whole
+    _check_values(path, content, _TOKENIZER_VALUES)
+    if content.get("post_processor") is None:
+        return
+    if not _adds_electra_tokens(json_part(content, "post_processor")):
+        shown = json.dumps(content["post_processor"], ensure_ascii=False)
         expected = "[CLS] A [SEP] and [CLS] A [SEP] B [SEP], segments 0 and 1"
         refuse_field(path, "post_processor", shown[:80], expected)
 
 
-# What a post-processor puts together: token or sequence, and its segment.
+# The parts of a post-processor's result: token or sequence, and its segment.
 TEMPLATES = {
     "single": [("[CLS]", 0), ("A", 0), ("[SEP]", 0)],
     "pair": [("[CLS]", 0), ("A", 0), ("[SEP]", 0), ("B", 1), ("[SEP]", 1)],
 }
+
+
+def _adds_electra_tokens(processor: Mapping[str, Any]) -> bool:
+    """Return whether a post-processor makes ELECTRA's inputs."""
+    kind = processor.get("type")
+    if kind == "BertProcessing":
+        tokens = []
+        for name in ("cls", "sep"):
+            value = processor.get(name)
+            if isinstance(value, list) and value:
+                value = value[0]
+            tokens.append(value)
+        return tokens == ["[CLS]", "[SEP]"]
+    if kind == "TemplateProcessing":
+        return all(
+            _template(processor.get(name)) == parts
+            for name, parts in TEMPLATES.items()
+        )
+    return False
 
 
 def _template(parts: Any) -> list[tuple[Any, Any]] | None:
@@ -263,47 +276,54 @@ def _template(parts: Any) -> list[tuple[Any, Any]] | None:
         return None
 
 
-def _merge_normalizers(found: TokenizerFiles) -> dict[str, bool | None]:
-    """Return the settings of normalization that the two files agree on."""
-    config, normalizer = found.config, found.normalizer
-    if not found.whole:
+def _merge_normalizers(
+    tokenizer_files: TokenizerFiles,
+) -> dict[str, bool | None]:
+    """Return the normalization settings, on which both files must agree."""
+    config = tokenizer_files.config
+    if not tokenizer_files.whole:
         if config.get("clean_text") is False:
-            found.refuse(
-                TOKENIZER_CONFIG,
-                "clean_text",
-                False,
-                "true, for transformers passes it over; state it in normalizer"
-                f" of {TOKENIZER}",
+            expected = (
+                "true, because transformers ignores it here; set it in"
+                f" normalizer of {TOKENIZER}"
+            )
+            tokenizer_files.refuse(
+                TOKENIZER_CONFIG, "clean_text", False, expected
             )
         return {name: config.get(name) for name in _IN_NORMALIZER}
     stated: dict[str, bool | None] = {}
     for name, inner in _IN_NORMALIZER.items():
-        value = normalizer.get(inner)
-        usual = None if name == "strip_accents" else True
-        stated[name] = usual if value is None else value
-    lower = stated["do_lower_case"]
+        value = tokenizer_files.normalizer.get(inner)
+        if value is None and name != "strip_accents":
+            value = True
+        stated[name] = value
     for name, value in stated.items():
-        other = config.get(name)
-        follows = lower if name == "strip_accents" else None
-        # Null means: as lower-casing says.
-        one = follows if value is None else value
-        two = follows if other is None and name in config else other
-        if two is not None and one != two:
+        effective, config_value = value, config.get(name)
+        effective_config_value = config_value
+        if name == "strip_accents":
+            # Null means the value of do_lower_case.
+            if value is None:
+                effective = stated["do_lower_case"]
+            if config_value is None and name in config:
+                effective_config_value = stated["do_lower_case"]
+        if effective_config_value not in (None, effective):
             raise UserError(
-                f"{found.folder}: {name} is {show(other)} in"
+                f"{tokenizer_files.folder}: {name} is {show(config_value)} in"
                 f" {TOKENIZER_CONFIG}, but normalizer.{_IN_NORMALIZER[name]} is"
-                f" {show(value)} in {TOKENIZER}. Correct one of them, or save"
-                " the tokenizer again."
+                f" {show(value)} in {TOKENIZER}; expected the same. Correct one"
+                " of them, or save the tokenizer again."
             )
     return stated
 
 
-def _describes_words(found: TokenizerFiles, stated: Mapping[str, Any]) -> bool:
-    """Return whether this project wrote how its tagger splits words."""
-    kinds = found.model.get("architectures") or [None]
+def _describes_words(
+    tokenizer_files: TokenizerFiles, stated: Mapping[str, Any]
+) -> bool:
+    """Return whether the files describe how a tagger here splits words."""
+    architectures = tokenizer_files.model.get("architectures") or [None]
     return (
-        MARK in found.model
-        and kinds[0] == "ElectraForTokenClassification"
+        MARK in tokenizer_files.model
+        and architectures[0] == "ElectraForTokenClassification"
         and stated.get("tokenize_chinese_chars") is False
     )
 
@@ -323,97 +343,106 @@ def _model_vocab(path: str, content: Mapping[str, Any]) -> dict[str, int]:
     ids = sorted(vocab.values()) if isinstance(vocab, dict) and vocab else None
     if ids != list(range(len(ids or ()))):
         raise UserError(
-            f"{path}: the ids of model.vocab have gaps; expected each number"
+            f"{path}: the ids of model.vocab have gaps; expected every number"
             " from 0 once. Save the tokenizer again."
         )
     return dict(sorted(vocab.items(), key=lambda item: item[1]))
 
 
 def _read_vocabulary(
-    found: TokenizerFiles, vocab_file: str | None
+    tokenizer_files: TokenizerFiles, vocab_file: str | None
 ) -> dict[str, int] | None:
-    """Return the vocabulary that both files of it agree on."""
-    path = vocab_file or os.path.join(found.folder, VOCAB)
-    whole = os.path.join(found.folder, TOKENIZER)
+    """Return the vocabulary, on which vocab.txt and tokenizer.json agree."""
+    path = vocab_file or os.path.join(tokenizer_files.folder, VOCAB)
+    tokenizer_path = os.path.join(tokenizer_files.folder, TOKENIZER)
+    content = tokenizer_files.whole
     if not filesystem.exists(path):
-        return _model_vocab(whole, found.whole) if found.whole else None
+        return _model_vocab(tokenizer_path, content) if content else None
     tokens = _read_lines(path)
     vocab: dict[str, int] = {}
     for number, token in enumerate(tokens):
         vocab.setdefault(token, number)
-    if not found.whole:
+    if not content:
         return vocab
-    model = _model_vocab(whole, found.whole)
+    model = _model_vocab(tokenizer_path, content)
     for number, token in enumerate(model):
         line = tokens[number] if number < len(tokens) else None
         if line != token.strip():
             raise UserError(
-                f"{path}:{number + 1}: {line!r}, but model.vocab of {whole}"
-                f" has {token!r} for id {number}. Keep the one that the model"
-                " was trained with; delete the other."
+                f"{path}:{number + 1}: {line!r}; expected {token!r}, which"
+                f" model.vocab of {tokenizer_path} contains for id {number}."
+                " Keep the file that the model was trained with, and delete"
+                " the other."
             )
     if len(tokens) > len(model):
         raise UserError(
-            f"{path}:{len(model) + 1}: {tokens[len(model)]!r}, but model.vocab"
-            f" of {whole} ends before. Keep the one that the model was trained"
-            " with; delete the other."
+            f"{path}:{len(model) + 1}: {tokens[len(model)]!r}; expected the end"
+            f" of the file, as in model.vocab of {tokenizer_path}. Keep the"
+            " file that the model was trained with, and delete the other."
         )
     return vocab
 
 
 def _never_split(
-    found: TokenizerFiles, vocab: Mapping[str, int]
+    tokenizer_files: TokenizerFiles, vocab: Mapping[str, int]
 ) -> tuple[str, ...]:
     field = "never_split"
-    entries = found.config.get(field) or []
+    entries = tokenizer_files.config.get(field) or []
     if not isinstance(entries, list) or not all(
         isinstance(entry, str) for entry in entries
     ):
         expected = "a list of tokens"
-        found.refuse(TOKENIZER_CONFIG, field, entries, expected)
+        tokenizer_files.refuse(TOKENIZER_CONFIG, field, entries, expected)
     for entry in entries:
         if entry not in vocab:
-            found.refuse(
-                TOKENIZER_CONFIG, field, entry, f"tokens of {VOCAB}, no others"
-            )
+            expected = f"only tokens of {VOCAB}"
+            tokenizer_files.refuse(TOKENIZER_CONFIG, field, entry, expected)
     return tuple(sorted(set(entries)))
 
 
 def _read_native(
-    found: TokenizerFiles, vocab_file: str | None
+    tokenizer_files: TokenizerFiles, vocab_file: str | None
 ) -> TokenizerSettings:
-    """Read the settings that this project put beside a vocabulary."""
-    config, mark = found.config, found.config[MARK]
-    path = os.path.join(found.folder, TOKENIZER_CONFIG)
+    """Read the settings that this project wrote next to a vocabulary."""
+    config, folder = tokenizer_files.config, tokenizer_files.folder
+    path = os.path.join(folder, TOKENIZER_CONFIG)
     check_digest(path)
     _check_values(path, config, _CONFIG_VALUES)
-    casing = (config.get("do_lower_case"), config.get("strip_accents"))
+    lower_case = config.get("do_lower_case")
+    strip_accents = config.get("strip_accents")
+    mark = config[MARK]
     characters = mark.get("characters") if isinstance(mark, dict) else None
     if characters == ORIGINAL:
-        return TokenizerSettings(ORIGINAL, *casing)
+        return TokenizerSettings(ORIGINAL, lower_case, strip_accents)
     if characters != LIBRARY:
         expected = f"characters {ORIGINAL!r} or {LIBRARY!r}"
-        found.refuse(TOKENIZER_CONFIG, MARK, mark, expected)
-    vocab = _read_vocabulary(found, vocab_file) or {}
-    declared = declared_with_ids(found).get(TOKENIZER_CONFIG, [])
+        tokenizer_files.refuse(TOKENIZER_CONFIG, MARK, mark, expected)
+    vocab = _read_vocabulary(tokenizer_files, vocab_file) or {}
+    declared = declared_with_ids(tokenizer_files).get(TOKENIZER_CONFIG, [])
     return TokenizerSettings(
         LIBRARY,
-        *casing,
+        lower_case,
+        strip_accents,
         config.get("clean_text") is not False,
         config.get("tokenize_chinese_chars") is not False,
-        _word_limit(found, TOKENIZER_CONFIG, "", config),
-        numbered_tokens(found, declared, vocab),
-        _never_split(found, vocab),
+        _word_length(folder, TOKENIZER_CONFIG, config),
+        numbered_tokens(folder, declared, vocab),
+        _never_split(tokenizer_files, vocab),
     )
 
 
-def _word_limit(
-    found: TokenizerFiles, name: str, lead: str, content: Mapping[str, Any]
-) -> int:
-    """Return the characters of the longest word that is looked up."""
+def _word_length(folder: str, name: str, content: Mapping[str, Any]) -> int:
+    """Return the length of the longest word, in characters.
+
+    Args:
+      folder: the folder of the file.
+      name: the file, tokenizer.json or tokenizer_config.json.
+      content: the object with the field: the file, or tokenizer.json's model.
+    """
     field = "max_input_chars_per_word"
-    limit = content.get(field, _MAX_WORD_LENGTH)
-    if type(limit) is not int or not 1 <= limit <= _MOST_WORD_LENGTH:
-        expected = f"a number from 1 to {_MOST_WORD_LENGTH}"
-        found.refuse(name, lead + field, limit, expected)
-    return limit
+    length = content.get(field, _DEFAULT_WORD_LENGTH)
+    if type(length) is not int or not 1 <= length <= _LARGEST_WORD_LENGTH:
+        label = f"model.{field}" if name == TOKENIZER else field
+        expected = f"a number from 1 to {_LARGEST_WORD_LENGTH}"
+        refuse_field(os.path.join(folder, name), label, length, expected)
+    return length

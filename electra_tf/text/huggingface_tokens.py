@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Added tokens of Hugging Face folders, and the files that declare them.
+"""Added tokens of Hugging Face folders and the files that declare them.
 
 Source: transformers 5 `TokenizersBackend`; tokenizers 0.23 `AddedVocabulary`.
 """
@@ -19,7 +19,7 @@ SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 ADDED_TOKENS = "added_tokens.json"
 CONFIG = "config.json"
 VOCAB = "vocab.txt"
-# The tokens that ELECTRA's inputs are made of, by the names of transformers.
+# The tokens of ELECTRA's inputs by their names in transformers.
 SPECIAL_NAMES = {
     "unk_token": "[UNK]",
     "sep_token": "[SEP]",
@@ -31,7 +31,7 @@ _EXTRA_TOKENS = ("additional_special_tokens", "extra_special_tokens")
 
 
 class TokenizerFiles:
-    """The files of one folder; those that are missing are empty."""
+    """The tokenizer files of one folder; a missing file is an empty object."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -46,31 +46,35 @@ class TokenizerFiles:
         return read_json(path) if filesystem.exists(path) else {}
 
     def refuse(self, name: str, field: str, value: Any, expected: str) -> None:
-        """Raise a UserError about one field of one file."""
+        """Raise a UserError about a field of a file of the folder."""
         refuse_field(os.path.join(self.folder, name), field, value, expected)
 
     @property
     def normalizer(self) -> Mapping[str, Any]:
+        """The normalizer of tokenizer.json."""
         return json_part(self.whole, "normalizer")
 
 
 def refuse_field(path: str, field: str, value: Any, expected: str) -> NoReturn:
-    """Raise a UserError about a field that cannot be followed."""
+    """Raise a UserError about a field that this project does not support."""
     raise UserError(
         f"{path}: {field} is {show(value)}; expected {expected}. Correct the"
-        " tokenizer's files, or leave them out to read the weights alone."
+        " tokenizer's files, or remove them to read the weights alone."
     )
 
 
 def show(value: Any) -> str:
-    """Return a value as JSON writes it, strings in Python's quotes."""
+    """Return a value as JSON writes it, but strings in single quotes."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value)
 
 
 def json_part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object inside another; a sequence of one counts as that one."""
+    """Return an object inside another.
+
+    A Sequence with a single part is replaced by that part.
+    """
     part = content.get(name)
     for inner in ("normalizers", "pretokenizers", "processors"):
         if isinstance(part, dict) and part.get("type") == "Sequence":
@@ -81,29 +85,29 @@ def json_part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 class _Token(NamedTuple):
-    """A token as a file declares it."""
+    """A token that a file declares."""
 
     where: str  # file and field
     content: str
-    flags: Mapping[str, Any]  # those stated
-    id: int | None = None  # None: the next one
+    flags: Mapping[str, Any]  # only those that the file states
+    id: int | None = None  # None: the next free id
 
 
 def read_token(name: str, field: str, value: Any) -> _Token:
-    """Read a token that is a text or an object with its flags."""
+    """Read a token that is a string, or an object with flags."""
     where = f"{name}: {field}"
     if isinstance(value, str):
         return _Token(where, value, {})
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
         raise UserError(
-            f"{where} is {value!r}; expected a token, or an object with its"
-            " content. Correct it."
+            f"{where} is {value!r}; expected a string, or an object with a"
+            " string in its field content. Correct the file."
         )
     return _Token(where, value["content"], value)
 
 
 def _special_tokens(name: str, content: Mapping[str, Any]) -> list[_Token]:
-    """Return the special tokens of one file, in the order of transformers."""
+    """Return the special tokens of a file in transformers' order."""
     tokens = [
         read_token(name, field, value)
         for field, value in content.items()
@@ -116,7 +120,7 @@ def _special_tokens(name: str, content: Mapping[str, Any]) -> list[_Token]:
         elif not isinstance(values, Sequence) or isinstance(values, str):
             raise UserError(
                 f"{name}: {field} is {values!r}; expected a list of tokens."
-                " Correct it."
+                " Correct the file."
             )
         tokens += [read_token(name, field, value) for value in values]
     return tokens
@@ -127,46 +131,45 @@ def _numbered(where: str, number: Any, token: _Token) -> _Token:
         return token._replace(id=int(number))
     except (TypeError, ValueError) as error:
         raise UserError(
-            f"{where}: id {number!r} of {token.content!r} is no number."
-            " Correct it."
+            f"{where}: the id of {token.content!r} is {number!r}; expected a"
+            " whole number. Correct the file."
         ) from error
 
 
-def declared_with_ids(found: TokenizerFiles) -> dict[str, list[_Token]]:
-    """Return the tokens of each file that states ids."""
+def declared_with_ids(
+    tokenizer_files: TokenizerFiles,
+) -> dict[str, list[_Token]]:
+    """Return, for each file that states ids, its tokens."""
     lists: dict[str, list[_Token]] = {}
-    if found.whole:
-        field = "added_tokens"
-        lists[TOKENIZER] = [
-            _numbered(TOKENIZER, t.flags.get("id"), t)
-            for value in found.whole.get(field) or ()
-            for t in (read_token(TOKENIZER, field, value),)
-        ]
-    if decoder := found.config.get("added_tokens_decoder"):
-        field = "added_tokens_decoder"
-        lists[TOKENIZER_CONFIG] = [
-            _numbered(TOKENIZER_CONFIG, number, t)
-            for number, value in decoder.items()
-            for t in (read_token(TOKENIZER_CONFIG, field, value),)
-        ]
-    if found.added:
+    if tokenizer_files.whole:
+        lists[TOKENIZER] = tokens = []
+        for value in tokenizer_files.whole.get("added_tokens") or ():
+            token = read_token(TOKENIZER, "added_tokens", value)
+            tokens.append(_numbered(TOKENIZER, token.flags.get("id"), token))
+    field = "added_tokens_decoder"
+    if decoder := tokenizer_files.config.get(field):
+        lists[TOKENIZER_CONFIG] = tokens = []
+        for number, value in decoder.items():
+            token = read_token(TOKENIZER_CONFIG, field, value)
+            tokens.append(_numbered(TOKENIZER_CONFIG, number, token))
+    if tokenizer_files.added:
         lists[ADDED_TOKENS] = [
             _numbered(ADDED_TOKENS, number, _Token(ADDED_TOKENS, content, {}))
-            for content, number in found.added.items()
+            for content, number in tokenizer_files.added.items()
         ]
     return lists
 
 
 def added_tokens(
-    found: TokenizerFiles, vocab: Mapping[str, int]
+    tokenizer_files: TokenizerFiles, vocab: Mapping[str, int]
 ) -> tuple[AddedToken, ...]:
-    """Return the tokens that are looked for in the text, ordered by id."""
+    """Return the tokens that are searched for in texts, ordered by id."""
     special = [
-        *_special_tokens(TOKENIZER_CONFIG, found.config),
-        *_special_tokens(SPECIAL_TOKENS_MAP, found.special),
+        *_special_tokens(TOKENIZER_CONFIG, tokenizer_files.config),
+        *_special_tokens(SPECIAL_TOKENS_MAP, tokenizer_files.special),
     ]
-    _refuse_other_extras(found)
-    lists = declared_with_ids(found)
+    _refuse_different_extras(tokenizer_files)
+    lists = declared_with_ids(tokenizer_files)
     first = next(iter(lists), None)
     declared = {t.content: t for t in sorted(lists.pop(first, ()), key=_id)}
     names = {token.content for token in special}
@@ -178,117 +181,123 @@ def added_tokens(
             for content, token in declared.items()
         }
     for name, tokens in lists.items():
-        _refuse_contradictions(found, first, declared, name, tokens)
+        _refuse_contradictions(
+            tokenizer_files.folder, first, declared, name, tokens
+        )
     for token in special:
         if first == TOKENIZER and token.content not in declared:
             raise UserError(
-                f"{found.folder}: {token.where} has {token.content!r}, which"
-                f" added_tokens of {TOKENIZER} lacks. Save the tokenizer again,"
-                f" or delete {TOKENIZER}."
+                f"{tokenizer_files.folder}: {token.where} contains"
+                f" {token.content!r}; expected it in added_tokens of"
+                f" {TOKENIZER}, too. Save the tokenizer again, or delete"
+                f" {TOKENIZER}."
             )
         flags = {**token.flags, "special": True}
         declared.setdefault(token.content, token._replace(flags=flags))
-    if not found.whole:
+    if not tokenizer_files.whole:
         for name, content in SPECIAL_NAMES.items():
             where = f"{TOKENIZER_CONFIG}: {name}"
             token = _Token(where, content, {"special": True})
             declared.setdefault(content, token)
-    return numbered_tokens(found, declared.values(), vocab)
+    return numbered_tokens(tokenizer_files.folder, declared.values(), vocab)
 
 
 def _id(token: _Token) -> int:
     return token.id
 
 
-def _refuse_other_extras(found: TokenizerFiles) -> None:
+def _extra_tokens(name: str, content: Mapping[str, Any]) -> set[str]:
+    """Return the additional special tokens of a file."""
+    return {
+        token.content
+        for token in _special_tokens(name, content)
+        if token.where.endswith(_EXTRA_TOKENS)
+    }
+
+
+def _refuse_different_extras(tokenizer_files: TokenizerFiles) -> None:
     """Refuse two files that list different additional special tokens."""
-    one, two = (
-        {
-            token.content
-            for token in _special_tokens(name, content)
-            if token.where.endswith(_EXTRA_TOKENS)
-        }
-        for name, content in (
-            (TOKENIZER_CONFIG, found.config),
-            (SPECIAL_TOKENS_MAP, found.special),
-        )
-    )
-    if one and two and one != two:
+    in_config = _extra_tokens(TOKENIZER_CONFIG, tokenizer_files.config)
+    in_map = _extra_tokens(SPECIAL_TOKENS_MAP, tokenizer_files.special)
+    if in_config and in_map and in_config != in_map:
         raise UserError(
-            f"{found.folder}: additional_special_tokens are"
-            f" {', '.join(sorted(one))} in {TOKENIZER_CONFIG}, but"
-            f" {', '.join(sorted(two))} in {SPECIAL_TOKENS_MAP}. Correct one"
-            " of them, or save the tokenizer again."
+            f"{tokenizer_files.folder}: additional_special_tokens are"
+            f" {', '.join(sorted(in_config))} in {TOKENIZER_CONFIG}, but"
+            f" {', '.join(sorted(in_map))} in {SPECIAL_TOKENS_MAP}; expected"
+            " the same. Correct one of them, or save the tokenizer again."
         )
 
 
 def _refuse_contradictions(
-    found: TokenizerFiles,
+    folder: str,
     first: str,
     declared: Mapping[str, _Token],
     name: str,
     tokens: Iterable[_Token],
 ) -> None:
-    """Refuse tokens of a second file that the first one has otherwise."""
+    """Refuse tokens of a second file that differ from those of the first."""
     for token in tokens:
         known = declared.get(token.content)
         if known is None:
-            differing = f"which {first} lacks"
+            difference = f"which {first} lacks"
         elif known.id != token.id:
-            differing = f"with id {token.id}; in {first} its id is {known.id}"
+            difference = f"with id {token.id}; in {first} its id is {known.id}"
         elif name != ADDED_TOKENS and (flag := _differing_flag(known, token)):
-            differing = (
+            difference = (
                 f"whose {flag} is {show(token.flags.get(flag))}; in {first} it"
                 f" is {show(known.flags.get(flag))}"
             )
         else:
             continue
         raise UserError(
-            f"{found.folder}: {name} has the added token {token.content!r},"
-            f" {differing}. Correct one of them, or save the tokenizer again."
+            f"{folder}: {name} contains the added token {token.content!r},"
+            f" {difference}. Correct one of them, or save the tokenizer again."
         )
 
 
-def _differing_flag(one: _Token, two: _Token) -> str:
-    """Return a flag that decides where two tokens match and differs."""
+def _differing_flag(first: _Token, second: _Token) -> str:
+    """Return a flag that affects matching and differs; "" if none does."""
     for flag in ("normalized", "single_word"):
-        if bool(one.flags.get(flag)) != bool(two.flags.get(flag)):
+        if bool(first.flags.get(flag)) != bool(second.flags.get(flag)):
             return flag
     return ""
 
 
 def numbered_tokens(
-    found: TokenizerFiles, declared: Iterable[_Token], vocab: Mapping[str, int]
+    folder: str, declared: Iterable[_Token], vocab: Mapping[str, int]
 ) -> tuple[AddedToken, ...]:
-    """Give tokens their ids: those of the vocabulary, else the next ones."""
-    tokens, following = [], len(vocab)
+    """Assign ids to tokens: those of the vocabulary, else the next free ids."""
+    tokens, next_id = [], len(vocab)
     for token in declared:
-        path = os.path.join(found.folder, token.where)
+        path = os.path.join(folder, token.where)
         content, flags = token.content, token.flags
         if not content or content != content.strip():
             raise UserError(
-                f"{path}: {content!r} is empty, or begins or ends with white"
-                " space; such a token is not supported. Delete it."
+                f"{path}: the added token is {content!r}; expected a text that"
+                " neither begins nor ends with white space. Delete the token."
             )
         if flags.get("single_word"):
             raise UserError(
                 f"{path}: single_word of {content!r} is true; expected false."
                 " Save the tokenizer without it."
             )
-        number = vocab.get(content, following)
-        if token.id not in (None, number):
-            known = content in vocab
-            reason = f"as in {VOCAB}" if known else "since ids have no gaps"
+        is_in_vocab = content in vocab
+        token_id = vocab.get(content, next_id)
+        if token.id not in (None, token_id):
+            reason = "because ids have no gaps"
+            if is_in_vocab:
+                reason = f"as in {VOCAB}"
             raise UserError(
-                f"{path}: {content!r} has id {token.id}; expected {number},"
+                f"{path}: {content!r} has id {token.id}; expected {token_id},"
                 f" {reason}. Save the tokenizer again."
             )
-        following += content not in vocab
+        if not is_in_vocab:
+            next_id += 1
         special = bool(flags.get("special", False))
         tokens.append(
             AddedToken(
                 content,
-                number,
+                token_id,
                 special,
                 bool(flags.get("normalized", not special)),
                 bool(flags.get("lstrip", False)),

@@ -1,10 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words of texts in any script, to measure answers and to search.
+"""Words of texts in any script, for metrics and for search.
 
-Letters and digits of all of Unicode make words, with the marks on them. Scripts
-that are written without spaces have no words to be seen: there each letter,
-with its marks, is one.
+A word consists of letters and digits of any script and the marks on them. In
+scripts that are written without spaces, each letter with its marks is a word.
 """
 
 import functools
@@ -13,13 +12,13 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 
-# Changes with any change of the splitting below: what was made with another
-# version (an index, a measurement) does not compare.
+# Increase this number with any change of the splitting below, so that an index
+# made with another version is not used.
 VERSION = f"1, Unicode {unicodedata.unidata_version}"
 
 # Scripts whose lines may break between letters without a space: the classes
-# CJ, ID, SA, AK and AS of Unicode's line breaking (UAX #14) of living and kept
-# scripts. Hangul separates words by spaces, though its class permits breaks.
+# CJ, ID, SA, AK and AS of Unicode's line breaking (UAX #14). Hangul is not
+# among them: its class permits breaks, but spaces separate its words.
 SPACELESS_LETTERS = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Shan, Karen, Mon
@@ -36,15 +35,15 @@ SPACELESS_LETTERS = (
     "\U00016fe0-\U00018dff\U0001b170-\U0001b2ff"  # Tangut, Khitan, Nushu
 )
 _HANGUL = "\uac00-\ud7a3"
-# Characters that show nothing: joiners, soft hyphens, directions, selectors.
-# A zero-width space separates words.
+# Invisible characters: joiners, soft hyphens, directions, selectors. The
+# zero-width space is not among them, because it separates words.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 _SYLLABLES = re.compile(f"[{_HANGUL}]+")
 
-# Words that are frequent in English and are none in other languages.
+# Words that are frequent in English and do not exist in other languages.
 _ENGLISH = frozenset(
     "the and with without from that this these those which whose his him their"
     " they them she you your would could should were said says about when where"
@@ -56,9 +55,12 @@ _ENGLISH_SHARE = 1 / 30
 
 @functools.cache
 def _pattern() -> re.Pattern[str]:
-    """Compile the pattern of a word; group 1 is a letter without spaces."""
-    every = map(chr, range(sys.maxunicode + 1))
-    marks = "".join(c for c in every if unicodedata.category(c)[0] == "M")
+    """Compile the pattern of a word.
+
+    Group 1 matches a letter of a script that is written without spaces.
+    """
+    code_points = map(chr, range(sys.maxunicode + 1))
+    marks = "".join(c for c in code_points if unicodedata.category(c)[0] == "M")
     letter = r"[^\W_]"
     joined = rf"(?:\d|(?![{SPACELESS_LETTERS}]){letter})"
     return re.compile(
@@ -68,9 +70,9 @@ def _pattern() -> re.Pattern[str]:
 
 
 def fold(text: str) -> str:
-    """Return a text in small letters and NFC, without invisible characters.
+    """Return a text in lower case and NFC, without invisible characters.
 
-    As `str.lower`, but that the Turkish capital dotted I becomes an i.
+    Differs from `str.lower` in the Turkish capital dotted I, which becomes i.
     """
     if text.isascii():
         return text.lower()
@@ -79,14 +81,14 @@ def fold(text: str) -> str:
 
 
 def split_into_words(text: str) -> list[str]:
-    """Split a text of any language into the words that measures compare.
+    """Split a text of any language into the words that metrics compare.
 
     A word is a run of letters and digits with their marks (accents, vowel
-    signs, viramas); digits stay together. In scripts without spaces (Chinese,
-    kana, Thai, Lao, Khmer, Burmese, ... ) a word is one letter with its marks:
-    the smallest unit that a reader sees, which needs no dictionary. Korean has
-    spaces, and words. Everything else separates words: white space,
-    punctuation, symbols. Words are folded, see `fold`.
+    signs, viramas). In scripts without spaces (Chinese, kana, Thai, Lao,
+    Khmer, Burmese ...) a word is one letter with its marks, the smallest
+    visible unit, because longer words need a dictionary; digits stay together.
+    White space, punctuation and symbols separate words. Words are folded, see
+    `fold`.
     """
     if text.isascii():
         return re.findall(r"[a-z0-9]+", text.lower())
@@ -105,10 +107,12 @@ def split_into_characters(text: str) -> list[str]:
 def split_into_terms(text: str) -> list[tuple[str, bool]]:
     """Split a text into the terms that a search compares.
 
-    Terms are all words, and for scripts that do not show words (or, in Hangul,
-    words without their endings) each pair of neighbouring letters, since
-    single ones are in every text. Each comes with whether it is a whole word,
-    which may be stemmed.
+    Every word is a term. In scripts without spaces, and in Hangul, whose words
+    carry endings, each pair of adjacent letters is a term, too, because single
+    letters occur in every text.
+
+    Returns:
+      Each term, and whether it is a whole word, which may be stemmed.
     """
     if text.isascii():
         return [(word, True) for word in split_into_words(text)]
@@ -116,13 +120,13 @@ def split_into_terms(text: str) -> list[tuple[str, bool]]:
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool]]:
-    before, end = "", -1
+    previous_letter, end = "", -1
     for match in _pattern().finditer(text):
         word, letter = match.group(), match.group(1)
         yield word, letter is None
-        if letter is not None and before and match.start() == end:
-            yield before + letter, False
-        before, end = letter or "", match.end()
+        if letter is not None and previous_letter and match.start() == end:
+            yield previous_letter + letter, False
+        previous_letter, end = letter or "", match.end()
         if letter is None and not word.isascii():
             for run in _SYLLABLES.findall(word):
                 for first in range(len(run) - 1):
@@ -130,16 +134,18 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def is_english(text: str) -> bool:
-    """Return whether a text is in English, by its most frequent words.
+    """Return whether a text is English, judged by its most frequent words.
 
-    Two words or more, and one of thirty, must be of some fifty that are
-    frequent in English and are no words of other languages; and there must be
-    more of them than words in letters that are not Latin.
+    At least two words, and one in thirty, must be among some fifty that are
+    frequent in English and do not exist in other languages. There must also be
+    more of these than words in letters that are not Latin.
     """
-    words = split_into_words(text)
-    count = sum(word in _ENGLISH for word in words)
-    foreign = sum(not _is_latin(word) for word in words if not word.isascii())
-    return count >= max(2, _ENGLISH_SHARE * len(words), foreign + 1)
+    text_words = split_into_words(text)
+    english = sum(word in _ENGLISH for word in text_words)
+    foreign = sum(
+        not word.isascii() and not _is_latin(word) for word in text_words
+    )
+    return english >= max(2, _ENGLISH_SHARE * len(text_words), foreign + 1)
 
 
 @functools.lru_cache(2**16)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Wordpieces with the characters of the text that they come from."""
+"""Wordpieces with their positions in the text."""
 
 import functools
 import re
@@ -8,47 +8,47 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from electra_tf.text import tokenizers_characters as library
-from electra_tf.text.library_tokenizer import LibraryBasicTokenizer
-from electra_tf.text.memo import Memo
-from electra_tf.text.tokenization import (
-    BasicTokenizer,
-    FullTokenizer,
+from electra_tf.text import library_characters as library
+from electra_tf.text.basic_tokenizer import BasicTokenizer
+from electra_tf.text.characters import (
     is_accent,
     is_cjk,
     is_punctuation,
     is_removed,
     is_whitespace,
 )
+from electra_tf.text.library_tokenizer import LibraryBasicTokenizer
+from electra_tf.text.memo import Memo
+from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.wordpiece import JOINER
 
-# No wordpiece has characters on both sides of these.
+# No wordpiece spans white space.
 _WORD = re.compile(r"[^ \t\r\n]+")
 
 
 class Piece(NamedTuple):
-    """A wordpiece and its place in the text."""
+    """A wordpiece and its position in the text."""
 
     token: str
-    start: int  # characters before it
-    end: int  # ... and before the character after it
+    start: int  # position of its first character
+    end: int  # position of the character after it
 
 
 class _Character(NamedTuple):
     """A character after normalization."""
 
     value: str
-    source: int  # place in the text of the character that it comes from
+    source: int  # position in the text of the character that it comes from
 
 
 class OffsetTokenizer:
-    """Splits text like `FullTokenizer` and keeps each wordpiece's place.
+    """`FullTokenizer` that also returns each wordpiece's position.
 
-    The places are those of `GraphTokenizer.encode_with_offsets`, in characters:
-    a dropped accent belongs to the character before it, a removed character
-    only to a wordpiece that has others on both sides of it, an unknown word is
-    one wordpiece, and one character that becomes several (Hangul) may belong
-    to several wordpieces.
+    The positions equal those of `GraphTokenizer.encode_with_offsets`, but count
+    characters. A stripped accent belongs to the character before it. A removed
+    character belongs to a wordpiece only if others of it are on both sides. An
+    unknown word is one wordpiece. One character that becomes several (Hangul)
+    may belong to several wordpieces.
     """
 
     def __init__(self, tokenizer: FullTokenizer):
@@ -66,7 +66,7 @@ class OffsetTokenizer:
         self._pieces_of_part = Memo(self._split_part)
 
     def tokenize(self, text: str) -> list[Piece]:
-        """Returns the wordpieces of a text in order."""
+        """Return the wordpieces of a text in order."""
         pieces = []
         for match in self._word.finditer(text):
             first = match.start()
@@ -77,18 +77,22 @@ class OffsetTokenizer:
     def _split(self, text: str) -> tuple[Piece, ...]:
         ends = self._ends(text)
         pieces: list[Piece] = []
-        for places in _parts(text):
-            part = "".join([text[place] for place in places])
+        for positions in _parts(text):
+            part = "".join([text[position] for position in positions])
             for token, first, last in self._pieces_of_part[part]:
-                pieces.append(Piece(token, places[first], ends[places[last]]))
+                start, end = positions[first], ends[positions[last]]
+                pieces.append(Piece(token, start, end))
         return tuple(pieces)
 
     def _split_part(self, part: str) -> tuple[Piece, ...]:
-        """Returns wordpieces with their first and last characters' places."""
-        places = list(range(len(part)))
+        """Return wordpieces with the positions of their outer characters.
+
+        Here `end` is the position of the last character.
+        """
+        positions = list(range(len(part)))
         pieces: list[Piece] = []
         for word in _words(self._normalize(part)):
-            pieces += self._split_word(word, places)
+            pieces += self._split_word(word, positions)
         return tuple(pieces)
 
     def _split_like_library(self, text: str) -> tuple[Piece, ...]:
@@ -103,14 +107,14 @@ class OffsetTokenizer:
         return tuple(pieces)
 
     def _split_between(
-        self, text: str, places: range, ends: list[int]
+        self, text: str, positions: range, ends: list[int]
     ) -> list[Piece]:
-        """Splits what stands between tokens of the raw text."""
+        """Split the text between two tokens of the raw text."""
         basic, splitter = self._basic, self._tokenizer.splitter
         cleaned = [
-            _Character(value, place)
-            for place in places
-            for value in basic.clean(text[place])
+            _Character(value, position)
+            for position in positions
+            for value in basic.clean(text[position])
         ]
         pieces: list[Piece] = []
         start, cleaned_text = 0, "".join(char.value for char in cleaned)
@@ -124,15 +128,15 @@ class OffsetTokenizer:
     def _split_normalized(
         self, chars: list[_Character], ends: list[int]
     ) -> list[Piece]:
-        """Finds tokens of normalized text; splits what is between."""
+        """Split normalized text into added tokens and wordpieces."""
         chars = _fold(chars, self._basic)
         splitter, pieces, start = self._tokenizer.splitter, [], 0
         text = "".join(char.value for char in chars)
         for first, last, token in _matches(splitter.normalized_pattern, text):
             pieces += self._split_words(chars[start:first], ends)
-            own = [c for c in chars[first:last] if c.value != " "]
+            visible = [c for c in chars[first:last] if c.value != " "]
             name = self._tokenizer.inv_vocab[splitter.normalized[token]]
-            pieces.append(_piece(name, own, ends))
+            pieces.append(_piece(name, visible, ends))
             start = last
         return pieces + self._split_words(chars[start:], ends)
 
@@ -150,40 +154,40 @@ class OffsetTokenizer:
     ) -> list[Piece]:
         tokens = self._wordpiece.split_word("".join(c.value for c in word))
         pieces, first = [], 0
-        for number, token in enumerate(tokens):
-            size = len(token) - (len(JOINER) if number else 0)
+        for i, token in enumerate(tokens):
+            size = len(token) - (len(JOINER) if i else 0)
             sources = [c.source for c in word[first : first + size]]
             if token == self._wordpiece.unk_token:
                 sources = [c.source for c in word]
             first += size
-            # Canonical order may have moved marks: the first character is not
+            # Canonical ordering moves marks, so the first character is not
             # always the leftmost.
             end = max(ends[source] for source in sources)
             pieces.append(Piece(token, min(sources), end))
         return pieces
 
     def _ends(self, text: str) -> list[int]:
-        """Returns the end of each character with the accents dropped after."""
+        """Return the end of each character and its stripped accents."""
         ends = list(range(1, len(text) + 1))
         if not self._drops_accents or not any(map(_is_dropped, text)):
             return ends
         base = None  # the last character that is neither removed nor dropped
-        for place, char in enumerate(text):
-            if _kind(char) == _REMOVED:
+        for position, char in enumerate(text):
+            if _role_of(char) == _REMOVED:
                 continue
             if not _is_dropped(char):
-                base = place
+                base = position
             elif base is not None:
-                ends[base] = place + 1
+                ends[base] = position + 1
         return ends
 
     def _normalize(self, part: str) -> list[_Character]:
-        """Lower-cases a part of a text and drops accents."""
+        """Lower-case a part of a text and strip its accents."""
         chars = list(map(_Character, part, range(len(part))))
         if not self._basic.do_lower_case:
             return chars
-        # A sigma's small form depends on its neighbours, so the part is
-        # lower-cased as a whole; every other character stands for itself.
+        # The lower-case form of a sigma depends on its neighbors, so the part
+        # is lower-cased as a whole; other characters do not depend on theirs.
         lowered = "".join(char.value for char in chars).lower()
         sources = [c.source for c in chars for _ in c.value.lower()]
         chars = list(map(_Character, lowered, sources))
@@ -194,23 +198,23 @@ class OffsetTokenizer:
             for char in chars
             for value in _decompose(char.value)
         ]
-        kept = _in_canonical_order(chars)
-        return [char for char in kept if not is_accent(char.value)]
+        chars = _in_canonical_order(chars)
+        return [char for char in chars if not is_accent(char.value)]
 
 
 def _decompose(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
-# What cleaning makes of a character.
+# The role of a character in cleaning.
 _REMOVED, _SPACE, _APART, _INSIDE = range(4)
 
 
 @functools.lru_cache(2**16)
-def _kind(char: str) -> int:
+def _role_of(char: str) -> int:
     if is_removed(char):
         return _REMOVED
-    # `str.split` knows two separators more than cleaning does.
+    # Two separators are white space to `str.split`, but not to cleaning.
     if is_whitespace(char) or char.isspace():
         return _SPACE
     return _APART if is_cjk(char) else _INSIDE
@@ -218,22 +222,22 @@ def _kind(char: str) -> int:
 
 @functools.lru_cache(2**16)
 def _is_dropped(char: str) -> bool:
-    """Whether a character is an accent that lower-casing text loses."""
+    """Return whether normalization deletes a character as an accent."""
     if is_removed(char):
         return False
     return all(map(is_accent, _decompose(char.lower())))
 
 
 def _parts(text: str) -> list[list[int]]:
-    """Splits at white space and ideographs: places of what cleaning keeps."""
+    """Split at white space and ideographs; return the remaining positions."""
     parts: list[list[int]] = [[]]
-    for place, char in enumerate(text):
-        kind = _kind(char)
-        if kind == _INSIDE:
-            parts[-1].append(place)
-        elif kind == _APART:
-            parts += [[place], []]
-        elif kind == _SPACE:
+    for position, char in enumerate(text):
+        role = _role_of(char)
+        if role == _INSIDE:
+            parts[-1].append(position)
+        elif role == _APART:
+            parts += [[position], []]
+        elif role == _SPACE:
             parts.append([])
     return parts
 
@@ -242,52 +246,53 @@ def _words(
     chars: list[_Character],
     is_punctuation: Callable[[str], bool] = is_punctuation,
 ) -> list[list[_Character]]:
-    """Sets punctuation marks apart."""
-    words: list[list[_Character]] = []
-    inside = False  # whether the last word may go on
+    """Split characters into words and punctuation marks."""
+    result: list[list[_Character]] = []
+    inside = False  # whether the last word may continue
     for char in chars:
         if inside and not is_punctuation(char.value):
-            words[-1].append(char)
+            result[-1].append(char)
             continue
-        words.append([char])
+        result.append([char])
         inside = not is_punctuation(char.value)
-    return words
+    return result
 
 
 def _in_canonical_order(
     chars: list[_Character],
     combining_class: Callable[[str], int] = unicodedata.combining,
 ) -> list[_Character]:
-    """Orders the marks after each base character as NFD does."""
+    """Sort the marks after each base character as NFD does."""
     keys, base = [], 0
     for char in chars:
-        kind = combining_class(char.value)
-        base += not kind
-        keys.append((base, kind))
+        mark_class = combining_class(char.value)
+        if not mark_class:
+            base += 1
+        keys.append((base, mark_class))
     order = sorted(range(len(chars)), key=keys.__getitem__)
-    return [chars[place] for place in order]
+    return [chars[position] for position in order]
 
 
-# As the library splits text.
+# Text as the library splits it.
 
 
 def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
-    """Returns the end of each character with the accents dropped after."""
+    """Return the end of each character and its stripped accents."""
     basic, ends = tokenizer.basic_tokenizer, list(range(1, len(text) + 1))
     if not basic.strip_accents or text.isascii():
         return ends
-    barred = set()  # places in tokens of the raw text, which end as they are
+    in_tokens = set()  # positions in tokens of the raw text, not normalized
     for first, last, _ in _matches(tokenizer.splitter.raw_pattern, text):
-        barred.update(range(first, last))
+        in_tokens.update(range(first, last))
     base = None
-    for place, char in enumerate(text):
-        if place in barred:
+    for position, char in enumerate(text):
+        if position in in_tokens:
             base = None
         elif basic.clean(char) and not basic.fold(char):
             if base is not None:
-                ends[base] = place + 1
+                ends[base] = position + 1
         elif basic.clean(char):
-            base = place
+            base = position
     return ends
 
 
@@ -299,7 +304,7 @@ def _matches(
 
 
 def _whitespace_words(chars: list[_Character]) -> Iterator[list[_Character]]:
-    """Yields what is between white space."""
+    """Yield the words between white space."""
     word: list[_Character] = []
     for char in chars:
         if not library.is_whitespace(char.value):
@@ -314,7 +319,7 @@ def _whitespace_words(chars: list[_Character]) -> Iterator[list[_Character]]:
 def _fold(
     chars: list[_Character], basic: LibraryBasicTokenizer
 ) -> list[_Character]:
-    """Drops accents and lower-cases, as far as the tokenizer does."""
+    """Strip accents and lower-case, if the tokenizer does."""
     if basic.strip_accents:
         chars = [
             _Character(value, char.source)

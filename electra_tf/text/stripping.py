@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the letters that lower-casing and accent stripping change.
+"""Counts of the letters that lower-casing and accent stripping change.
 
-To strip accents, text is decomposed (NFD) and its nonspacing marks are left
-out. In English that costs nothing, elsewhere letters: the vowel signs of Hindi
-and Thai, the voicing marks of Japanese, the tones of Vietnamese; and Hangul
-syllables come apart. What a character becomes is computed from the character,
-so that the counts hold for every script of Unicode.
+To strip accents, text is decomposed (NFD) and its nonspacing marks are
+deleted. English loses nothing. Other languages lose letters: the vowel signs
+of Hindi and Thai, the voicing marks of Japanese, the tones of Vietnamese; and
+Hangul syllables become several characters. The result is computed for each
+character, so that the counts are right for every script of Unicode.
 """
 
 import collections
@@ -16,15 +16,15 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from electra_tf.text.tokenization import is_accent
+from electra_tf.text.characters import is_accent
 
-# A warning needs a script of at least this share of the letters, of which at
-# least this share changes.
+# A script is warned of if it has at least this share of the letters, and at
+# least this share of its letters changes.
 SHARE = 0.01
 LATIN = "Latin"
 TURKISH = "the Turkish i"
-# Marks that tell words apart and not just their pronunciation: hook above, horn
-# and dot below. So do two marks on one letter.
+# Marks that distinguish words and not only their pronunciation: hook above,
+# horn and dot below. Two marks on one letter distinguish words, too.
 _TONE_MARKS = frozenset("\u0309\u031b\u0323")
 _TURKISH_LETTERS = frozenset("İı")
 _SCRIPTS = {
@@ -35,13 +35,13 @@ _SCRIPTS = {
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 _EXAMPLES = 3  # characters that a warning shows
 
-# By script: `letters`, `changed`, and `characters`, the commonest changed ones
-# with their counts. It is kept in JSON.
+# For each script: `letters`, `changed`, and `characters`, the most frequent
+# changed characters with their counts. Manifests contain it as JSON.
 Scripts = dict[str, dict[str, Any]]
 
 
 def normalized(char: str, do_lower_case: bool, strip_accents: bool) -> str:
-    """Return what tokenization makes of a letter."""
+    """Return a letter after lower-casing and accent stripping."""
     if not do_lower_case:
         return char
     lower = char.lower()
@@ -52,20 +52,19 @@ def normalized(char: str, do_lower_case: bool, strip_accents: bool) -> str:
 
 
 def script_of(char: str) -> str:
-    """Return the name of a letter's script, "" for marks of all scripts."""
-    words = re.split("[ -]", unicodedata.name(char, ""))
-    if words[0] in _WIDTHS:
-        words = words[1:]
-    if words[0] == "COMBINING":
+    """Return the name of a letter's script; "" for marks of all scripts."""
+    parts = re.split("[ -]", unicodedata.name(char, ""))
+    script = parts[1] if parts[0] in _WIDTHS else parts[0]
+    if script == "COMBINING":
         return ""
-    return _SCRIPTS.get(words[0], words[0].capitalize())
+    return _SCRIPTS.get(script, script.capitalize())
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return the groups that count a character: (script, does it change)."""
+    """Return the groups that count a character, and if it changes in each."""
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)
@@ -84,15 +83,15 @@ def _changes(
 
 
 class ScriptCounter:
-    """Counts characters of text, and sums them up by script."""
+    """Counter of the characters of texts, with totals by script."""
 
     def __init__(self, do_lower_case: bool, strip_accents: bool) -> None:
         self._casing = (do_lower_case, strip_accents)
         self._characters: collections.Counter[str] = collections.Counter()
 
     def add(self, text: str, count: int = 1) -> None:
-        """Count a text, which occurs `count` times."""
-        # Marks that follow their letter are one character with it.
+        """Count a text that occurs `count` times."""
+        # In NFC a letter and the marks after it are one character.
         if not text.isascii():
             text = unicodedata.normalize("NFC", text)
         if count == 1:
@@ -102,52 +101,57 @@ class ScriptCounter:
             self._characters[char] += count
 
     def scripts(self) -> Scripts:
-        """Return the counts of every script, in the order of their names."""
-        found: Scripts = {}
+        """Return the counts of every script, sorted by name."""
+        scripts: Scripts = {}
         for char, count in self._characters.items():
             for script, changes in _changes(char, *self._casing):
-                empty = {"letters": 0, "changed": 0, "characters": {}}
-                entry = found.setdefault(script, empty)
+                entry = scripts.setdefault(script, _no_counts())
                 entry["letters"] += count
                 if changes:
                     entry["changed"] += count
                     entry["characters"][char] = count
-        for entry in found.values():
-            entry["characters"] = _commonest(entry["characters"])
-        return dict(sorted(found.items()))
+        return _sorted_with_examples(scripts)
 
 
-def _commonest(counts: Mapping[str, int]) -> dict[str, int]:
+def _no_counts() -> dict[str, Any]:
+    return {"letters": 0, "changed": 0, "characters": {}}
+
+
+def _sorted_with_examples(scripts: Scripts) -> Scripts:
+    """Sort scripts by name; keep the most frequent characters of each."""
+    for entry in scripts.values():
+        entry["characters"] = _most_frequent(entry["characters"])
+    return dict(sorted(scripts.items()))
+
+
+def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return dict(ordered[:_EXAMPLES])
 
 
 def sum_of_scripts(parts: Iterable[Scripts]) -> Scripts:
     """Add up the counts of several texts."""
-    found: Scripts = {}
+    total: Scripts = {}
     for part in parts:
         for script, counts in part.items():
-            empty = {"letters": 0, "changed": 0, "characters": {}}
-            entry = found.setdefault(script, empty)
+            entry = total.setdefault(script, _no_counts())
             entry["letters"] += counts["letters"]
             entry["changed"] += counts["changed"]
             for char, count in counts["characters"].items():
-                known = entry["characters"].get(char, 0)
-                entry["characters"][char] = known + count
-    for entry in found.values():
-        entry["characters"] = _commonest(entry["characters"])
-    return dict(sorted(found.items()))
+                previous = entry["characters"].get(char, 0)
+                entry["characters"][char] = previous + count
+    return _sorted_with_examples(total)
 
 
 def stripping_warnings(
     scripts: Scripts, casing: tuple[bool, bool], remedies: Mapping[str, str]
 ) -> list[str]:
-    """Return a warning for each script of which too much changes.
+    """Return a warning for each script of which too many letters change.
 
     Args:
       scripts: the counts, made with this casing.
       casing: do_lower_case, strip_accents.
-      remedies: by the name of the hparam, a sentence with the switch to set.
+      remedies: for each hparam, a sentence that names the switch to set.
     """
     total = sum(c["letters"] for s, c in scripts.items() if s != TURKISH)
     warnings = []
@@ -160,22 +164,24 @@ def stripping_warnings(
             for char in counts["characters"]
         )
         if script == TURKISH:
-            what = f"Lower-casing changes {TURKISH}"
+            change = f"Lower-casing changes {TURKISH}"
             shown += "; I becomes i, not \u0131"
             remedy = remedies["do_lower_case"]
         else:
-            what = f"Stripping accents changes {changed / letters:.1%} of the"
-            what += f" letters of {script}"
+            change = (
+                f"Stripping accents changes {changed / letters:.1%} of the"
+                f" letters of {script}"
+            )
             remedy = remedies["strip_accents"]
         warnings.append(
-            f"{what} ({changed:,} of {letters:,} counted: {shown}). {remedy}"
-            " See docs/own_language.md."
+            f"{change} ({changed:,} of {letters:,} counted: {shown})."
+            f" {remedy} See docs/own_language.md."
         )
     return warnings
 
 
 def _shown(char: str, result: str) -> str:
-    # A mark by itself needs something to stand on.
+    # A dotted circle carries a mark that has no letter.
     if is_accent(char):
         char = f"\u25cc{char}"
     if not result:

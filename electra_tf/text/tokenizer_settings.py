@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a WordPiece tokenizer that its vocabulary does not show.
+"""Settings of a WordPiece tokenizer that its vocabulary does not contain.
 
-A vocabulary that comes from transformers has them in the files beside it, and
-a model's folder of this project in a `tokenizer_config.json` of the same keys.
-Casing stands there, too, but follows the hparams `do_lower_case` and
-`strip_accents`.
+Transformers keeps them in the files next to a vocabulary, and a model folder
+of this project in a `tokenizer_config.json` with the same keys. The file also
+contains the casing, which the hparams `do_lower_case` and `strip_accents`
+override.
 """
 
 import dataclasses
@@ -19,49 +19,49 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
-# What this project adds to files that other programs read.
+# The key of this project's values in files that other programs read.
 MARK = "electra_tf"
-ORIGINAL = "original"  # classes of characters of google-research/electra
-LIBRARY = "tokenizers"  # those of Hugging Face's library
+# Classes of characters: google-research/electra's, or Hugging Face's library's.
+ORIGINAL = "original"
+LIBRARY = "tokenizers"
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
-    """A token that is found in the text, before it is cut into words."""
+    """A token that is searched for before the text is split into words."""
 
     content: str
     id: int
     special: bool = False
-    # Searched for in normalized text (lower-cased, without accents, ...).
-    normalized: bool = False
-    # Whether white space before or after belongs to it: no id depends on that.
+    normalized: bool = False  # searched for in normalized text
+    # Whether white space before or after it belongs to it; no id depends on it.
     lstrip: bool = False
     rstrip: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the token as tokenizer.json holds it."""
+        """Return the token as tokenizer.json contains it."""
         fields = dataclasses.asdict(self)
         return fields | {"single_word": False}
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings:
-    """Settings of a tokenizer; the defaults are the original's tokenizer."""
+    """Settings of a tokenizer; the defaults are those of the original's."""
 
     characters: str = ORIGINAL  # or LIBRARY
     do_lower_case: bool | None = None  # None: not stated
-    strip_accents: bool | None = None  # None: as lower-casing says
-    clean_text: bool = True  # drop control characters
-    tokenize_chinese_chars: bool = True  # ideographs are words
+    strip_accents: bool | None = None  # None: same as do_lower_case
+    clean_text: bool = True  # delete control characters
+    tokenize_chinese_chars: bool = True  # every ideograph is a word
     max_word_length: int = 200  # characters; longer words are unknown
     added_tokens: tuple[AddedToken, ...] = ()
-    # Words between white space that stay as they are; all of the vocabulary.
+    # Words between white space that are not split; all are in the vocabulary.
     never_split: tuple[str, ...] = ()
 
     @property
     def hparams(self) -> dict[str, bool]:
-        """The hparams that the casing stands for; empty if it is not stated."""
+        """The hparams that equal the casing; {} if it is not stated."""
         if self.do_lower_case is None:
             return {}
         hparams = {"do_lower_case": self.do_lower_case}
@@ -71,27 +71,35 @@ class TokenizerSettings:
 
     @property
     def strips_cased(self) -> bool:
-        """Whether accents go though upper case stays; the original cannot."""
+        """Whether accents are stripped from cased text.
+
+        The original strips accents only from lower-cased text.
+        """
         cased = self.do_lower_case is False and self.characters == LIBRARY
         return cased and bool(self.strip_accents)
 
     @property
     def beyond_casing(self) -> dict[str, Any]:
-        """The settings that are not the original's, without the casing."""
+        """The settings that differ from the original's, without the casing."""
         settings = dataclasses.asdict(self)
         plain = dataclasses.asdict(TokenizerSettings())
         for name in ("do_lower_case", "strip_accents"):
             del settings[name], plain[name]
         if self.strips_cased:
             settings["strips_cased"] = True
-        return {n: v for n, v in settings.items() if v != plain.get(n)}
+        return {
+            name: value
+            for name, value in settings.items()
+            if value != plain.get(name)
+        }
 
     @property
     def distinctive(self) -> dict[str, Any]:
-        """The settings without those that any folder of transformers has.
+        """The settings that not every transformers folder has.
 
-        A model may be read with a plain copy of its vocabulary: then special
-        tokens in texts are text, and characters have the original's classes.
+        Models may be used with a plain copy of their vocabulary. Then special
+        tokens in texts are not special, and characters have the original's
+        classes.
         """
         usual = ("characters", "max_word_length", "added_tokens")
         settings = {
@@ -107,7 +115,7 @@ class TokenizerSettings:
         return settings | ({"added_tokens": tokens} if tokens else {})
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields as JSON can hold them."""
+        """Return the fields as JSON values."""
         return dataclasses.asdict(self) | {
             "added_tokens": [dataclasses.asdict(t) for t in self.added_tokens],
             "never_split": list(self.never_split),
@@ -115,24 +123,25 @@ class TokenizerSettings:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "TokenizerSettings":
-        """Return the settings that `as_json` gave."""
-        tokens = [AddedToken(**token) for token in fields["added_tokens"]]
-        words = tuple(fields["never_split"])
-        return cls(
-            **{**fields, "added_tokens": tuple(tokens), "never_split": words}
+        """Return the settings of the JSON values that `as_json` returns."""
+        values = dict(fields)
+        values["added_tokens"] = tuple(
+            AddedToken(**token) for token in fields["added_tokens"]
         )
+        values["never_split"] = tuple(fields["never_split"])
+        return cls(**values)
 
     def strips(self, do_lower_case: bool, strip_accents: bool) -> bool:
-        """Return whether accents are dropped, under these hparams."""
+        """Return whether accents are stripped under these hparams."""
         return strip_accents if do_lower_case else self.strips_cased
 
     def with_tokens(self, vocab: dict[str, int]) -> dict[str, int]:
-        """Return a vocabulary with the added tokens that it lacks."""
+        """Return a vocabulary completed by the added tokens."""
         return vocab | {token.content: token.id for token in self.added_tokens}
 
 
 def digest_of(settings: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of settings; empty for none."""
+    """Return the SHA-256 of settings; "" if the mapping is empty."""
     if not settings:
         return ""
     text = json.dumps(settings, sort_keys=True)
@@ -140,9 +149,9 @@ def digest_of(settings: Mapping[str, Any]) -> str:
 
 
 def settings_text(settings: TokenizerSettings) -> str | None:
-    """Return the `tokenizer_config.json` of a vocabulary in this project.
+    """Return the contents of `tokenizer_config.json` in a model folder.
 
-    None if the settings are the original's, which needs no such file.
+    None: the settings are the original's, which need no such file.
     """
     if not settings.beyond_casing:
         return None
@@ -157,7 +166,7 @@ def settings_text(settings: TokenizerSettings) -> str | None:
 
 
 def copy_settings(vocab_file: str, folder: str) -> None:
-    """Write into a folder what belongs to the copy of a vocabulary there."""
+    """Write the settings of a vocabulary next to its copy in a folder."""
     path = os.path.join(folder, TOKENIZER_CONFIG)
     text = settings_text(read_settings(vocab_file))
     if text is not None:
@@ -167,11 +176,11 @@ def copy_settings(vocab_file: str, folder: str) -> None:
 
 
 def read_settings(vocab_file: str | os.PathLike) -> TokenizerSettings:
-    """Read what the files beside a vocabulary say of its tokenizer."""
-    from electra_tf.text import huggingface_tokenizer
+    """Read the tokenizer settings of the files next to a vocabulary."""
+    from electra_tf.text import huggingface_tokenizer  # imports this module
 
     path = os.fspath(vocab_file)
-    if path.endswith(".json"):  # byte-level BPE's, which says all itself
+    if path.endswith(".json"):  # A byte-level BPE file contains its settings.
         return TokenizerSettings()
     folder = os.path.dirname(path)
     if huggingface_tokenizer.is_tokenizer(folder):

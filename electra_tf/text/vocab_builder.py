@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A WordPiece vocabulary learned from text.
+"""Learning a WordPiece vocabulary from text.
 
-The words are counted as the tokenizer will later see them. The vocabulary holds
-the five special tokens, a reserve of `[unused*]` ones, every character seen
-often enough, and the pieces that merging frequent neighbours finds. Everything
-is ordered by counts and text, so equal counts give an equal vocabulary.
+Words are counted as the tokenizer will split them. The vocabulary consists of
+the five special tokens, a reserve of `[unused*]` tokens, every frequent
+character, and the pieces that merging frequent neighbors gives. Counts and
+text decide every order, so equal counts give an equal vocabulary.
 """
 
 import collections
@@ -15,23 +15,22 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from configure.errors import UserError
-from electra_tf.text import tokenization
+from electra_tf.text.basic_tokenizer import BasicTokenizer, split_raw_words
+from electra_tf.text.characters import is_cjk, is_punctuation
 from electra_tf.text.stripping import ScriptCounter
-from electra_tf.text.tokenization import (
-    BasicTokenizer,
+from electra_tf.text.vocabulary import SPECIAL_TOKENS, UNK
+from electra_tf.text.wordpiece import (
+    JOINER,
+    MAX_WORD_LENGTH,
     WordpieceTokenizer,
     as_text,
-    split_raw_words,
 )
-from electra_tf.text.wordpiece import JOINER, MAX_WORD_LENGTH
-
-# Learning wordpieces by merging the most frequent neighbours.
 
 _Pair = tuple[str, str]
 
 
 def spell(word: str) -> list[str]:
-    """Splits a word into single-character pieces."""
+    """Split a word into pieces of one character."""
     return [word[0], *(JOINER + char for char in word[1:])]
 
 
@@ -41,31 +40,35 @@ def learn_pieces(
     max_pieces: int,
     min_count: int = 2,
 ) -> list[str]:
-    """Learns the most useful pieces of more than one character.
+    """Learn the pieces of more than one character, from frequent to rare.
 
-    They come from frequent to rare. Equal counts are ordered by the pieces'
-    text, so the result depends on the counts alone.
+    The pieces' text decides between equal counts, so the result depends on the
+    counts alone.
 
     Source: Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
       Subword Units", section 3.2, with pieces marked as in WordPiece.
     """
     merger = _Merger(word_counts, frozenset(alphabet))
-    pieces: dict[str, None] = {}  # as an ordered set
+    pieces: dict[str, None] = {}  # an ordered set
     while len(pieces) < max_pieces:
         if (pair := merger.most_frequent(min_count)) is None:
             break
-        # Two pairs can spell the same piece; it is then counted once.
+        # Two pairs can spell the same piece, which counts once.
         pieces[merger.merge(pair)] = None
     return list(pieces)
 
 
 class _Merger:
-    """The words as they are split so far, and the counts of their pairs."""
+    """The current pieces of all words, and the counts of adjacent pairs."""
 
     def __init__(self, word_counts: Mapping[str, int], alphabet: frozenset):
-        kept = [w for w in word_counts if len(w) > 1 and alphabet.issuperset(w)]
-        self._words = [spell(word) for word in kept]
-        self._counts = [word_counts[word] for word in kept]
+        usable = [
+            word
+            for word in word_counts
+            if len(word) > 1 and alphabet.issuperset(word)
+        ]
+        self._words = [spell(word) for word in usable]
+        self._counts = [word_counts[word] for word in usable]
         self._pair_counts: dict[_Pair, int] = collections.defaultdict(int)
         self._words_with: dict[_Pair, set[int]] = collections.defaultdict(set)
         for number, pieces in enumerate(self._words):
@@ -92,7 +95,7 @@ class _Merger:
             before = self._words[number]
             after = _merge_in_word(before, pair, merged)
             if len(after) == len(before):
-                continue  # an earlier merge took one of the two
+                continue  # An earlier merge took one piece of the pair.
             self._words[number] = after
             count = self._counts[number]
             for old in itertools.pairwise(before):
@@ -119,17 +122,17 @@ def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:
     return result
 
 
-# A language has far fewer characters than this; beyond are those of others,
-# quoted now and then. Chinese and Japanese need a larger limit.
+# An alphabetic language has far fewer characters; the rest are quotations from
+# other languages. Chinese and Japanese need a larger limit.
 MAX_CHARACTERS = 1000
 
 
 class Coverage(NamedTuple):
-    """How a vocabulary fits the words it is to split."""
+    """Counts of how a vocabulary splits a text."""
 
-    words: int  # how many words, counted with repetition
-    unknown: int  # how many of them become [UNK]
-    pieces: int  # how many wordpieces they all make
+    words: int  # words, with repetition
+    unknown: int  # words that become [UNK]
+    pieces: int  # wordpieces of all words
 
 
 def count_words(
@@ -138,14 +141,17 @@ def count_words(
     strip_accents: bool = True,
     letters: ScriptCounter | None = None,
 ) -> dict[str, int]:
-    """Counts the words of a text as the tokenizer splits them.
+    """Count the words of a text as the tokenizer splits them.
 
-    `letters` counts the letters of the text as it is.
+    Args:
+      lines: the text.
+      do_lower_case, strip_accents: the tokenizer's casing.
+      letters: if present, also counts the letters of the unchanged text.
     """
     raw_counts: dict[str, int] = collections.Counter()
     for line in lines:
         raw_counts.update(split_raw_words(as_text(line)))
-    # Each different raw word is worked on once only.
+    # Each distinct raw word is processed once.
     tokenizer = BasicTokenizer(do_lower_case, strip_accents)
     counts: dict[str, int] = collections.defaultdict(int)
     for raw_word, count in raw_counts.items():
@@ -157,7 +163,7 @@ def count_words(
 
 
 def build_vocab(
-    words: Mapping[str, int] | Iterable[str | bytes],
+    text: Mapping[str, int] | Iterable[str | bytes],
     vocab_size: int = 30522,
     do_lower_case: bool = True,
     strip_accents: bool = True,
@@ -165,35 +171,49 @@ def build_vocab(
     min_count: int = 2,
     max_characters: int = MAX_CHARACTERS,
 ) -> list[str]:
-    """Learns a vocabulary; returns the tokens in order of their ids.
+    """Learn a vocabulary.
 
-    [PAD] [UNK] [CLS] [SEP] [MASK], the unused ones, characters that begin a
-    word, those that continue one, and longer pieces. Fewer than `vocab_size`
-    when the text has no more to offer.
+    Args:
+      text: lines, or the counts of words (`count_words`).
+      vocab_size: the most tokens.
+      do_lower_case, strip_accents: the casing with which lines are counted.
+      num_unused: number of `[unused*]` tokens.
+      min_count: rarer characters and pairs are ignored.
+      max_characters: the most distinct characters.
+
+    Returns:
+      The tokens in the order of their ids: [PAD] [UNK] [CLS] [SEP] [MASK], the
+      unused tokens, characters that begin a word, characters that continue
+      one, and longer pieces. They are fewer than `vocab_size` if the text has
+      no more pairs.
 
     Differs: the original has no such program. TensorFlow Text's learner is
-      slower, comes only near the size and finds no beginnings of words.
+      slower, only approximates the size, and finds no beginnings of words.
     """
-    for name, value, least in (
+    for name, value, bound in (
         ("vocab_size", vocab_size, 1),
         ("num_unused", num_unused, 0),
         ("min_count", min_count, 1),
         ("max_characters", max_characters, 1),
     ):
-        if value < least:
-            raise UserError(f"{name} is {value}; it must be {least} or more.")
-    counts = words
-    if not isinstance(words, Mapping):
-        counts = count_words(words, do_lower_case, strip_accents)
+        if value < bound:
+            raise UserError(
+                f"{name} is {value}; expected {bound} or more. Pass --{name}"
+                " with such a number."
+            )
+    counts = text
+    if not isinstance(text, Mapping):
+        counts = count_words(text, do_lower_case, strip_accents)
     counts = {
         word: count
         for word, count in counts.items()
-        # Longer ones become [UNK], so they have nothing to teach.
+        # Longer words become [UNK], so their pieces would never be used.
         if 0 < len(word) <= MAX_WORD_LENGTH
     }
     if not counts:
         raise UserError(
-            "The text holds no words, so there is no vocabulary to learn."
+            "The text contains no words; expected some to learn a vocabulary"
+            " from. Check the corpus."
         )
     characters: dict[str, int] = collections.defaultdict(int)
     for word, count in counts.items():
@@ -203,35 +223,37 @@ def build_vocab(
     frequent.sort(key=lambda char: (-characters[char], char))
     alphabet = sorted(frequent[:max_characters])
     unused = [f"[unused{number}]" for number in range(num_unused)]
-    reserved = [*tokenization.SPECIAL_TOKENS, *unused]
-    # Every character is usable wherever it may come to stand. Punctuation marks
-    # and ideographs are words of their own, so they never continue one.
+    reserved = [*SPECIAL_TOKENS, *unused]
+    # Every character may begin a word. Punctuation marks and ideographs are
+    # always separate words, so they never continue one.
     singles = alphabet + [
         JOINER + char
         for char in alphabet
-        if not (tokenization.is_punctuation(char) or tokenization.is_cjk(char))
+        if not (is_punctuation(char) or is_cjk(char))
     ]
-    wanted = vocab_size - len(reserved) - len(singles)
-    if wanted < 0:
+    num_pieces = vocab_size - len(reserved) - len(singles)
+    if num_pieces < 0:
         raise UserError(
-            f"vocab_size {vocab_size} is too small: {len(reserved)} special"
-            f" and unused tokens and {len(singles)} for {len(alphabet)}"
-            f" characters make {vocab_size - wanted}. Raise vocab_size, or"
-            " lower num_unused or max_characters, or raise min_count."
+            f"vocab_size {vocab_size} is too small; expected at least"
+            f" {vocab_size - num_pieces}: {len(reserved)} special and unused"
+            f" tokens, and {len(singles)} for {len(alphabet)} characters."
+            " Raise --vocab_size or --min_count, or lower --num_unused or"
+            " --max_characters."
         )
-    pieces = learn_pieces(counts, alphabet, wanted, min_count)
+    pieces = learn_pieces(counts, alphabet, num_pieces, min_count)
     return [*reserved, *singles, *pieces]
 
 
 def measure_coverage(
     tokens: Iterable[str], word_counts: Mapping[str, int]
 ) -> Coverage:
-    """Splits counted words with a vocabulary."""
+    """Return how a vocabulary splits counted words."""
     tokenizer = WordpieceTokenizer(frozenset(tokens))
-    words = unknown = pieces = 0
+    total = unknown = pieces = 0
     for word, count in word_counts.items():
-        split = tokenizer.split_word(word)
-        words += count
-        pieces += count * len(split)
-        unknown += count * (split == [tokenization.UNK])
-    return Coverage(words, unknown, pieces)
+        word_pieces = tokenizer.split_word(word)
+        total += count
+        pieces += count * len(word_pieces)
+        if word_pieces == [UNK]:
+            unknown += count
+    return Coverage(total, unknown, pieces)

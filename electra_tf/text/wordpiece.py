@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words to pieces: greedy longest match against a vocabulary.
+"""Words to wordpieces: greedy longest match against a vocabulary.
 
 Source: google-research/electra, model/tokenization.py, under the same names
-where no other is said.
+unless a docstring names another.
 """
 
 import itertools
@@ -13,12 +13,11 @@ from typing import TypeVar
 _Value = TypeVar("_Value")
 
 JOINER = "##"
-# Longer words are unknown.
-MAX_WORD_LENGTH = 200
+MAX_WORD_LENGTH = 200  # characters; longer words are unknown
 
 
 class WordpieceTokenizer:
-    """Splits words into the longest pieces the vocabulary holds."""
+    """Splitter of words into the longest pieces of a vocabulary."""
 
     def __init__(
         self,
@@ -29,16 +28,18 @@ class WordpieceTokenizer:
         self.vocab = vocab
         self.unk_token = unk_token
         self.max_input_chars_per_word = max_input_chars_per_word
-        # No match can be longer than the longest piece, so the search for one
-        # need not begin at the word's end.
+        # No match is longer than the longest piece, so the search need not
+        # begin at the word's end.
         self._longest_first = max(map(len, vocab), default=0)
         continuing = (len(piece) for piece in vocab if piece[:2] == JOINER)
         self._longest_next = max(continuing, default=0) - len(JOINER)
 
     def tokenize(self, text: str | bytes) -> list[str]:
+        """Split the words of a text at white space, and each into pieces."""
         return chain(map(self.split_word, as_text(text).split()))
 
     def split_word(self, word: str) -> list[str]:
+        """Split a word into pieces; an unknown word is one piece, [UNK]."""
         vocab = self.vocab
         length = len(word)
         if length > self.max_input_chars_per_word:
@@ -60,12 +61,16 @@ class WordpieceTokenizer:
 
 
 def as_text(text: str | bytes) -> str:
-    """Text as `str`, without what is no UTF-8. Source: `convert_to_unicode`."""
+    """Return a text as `str`, without bytes that are not UTF-8.
+
+    Source: `convert_to_unicode`.
+    """
     if isinstance(text, str):
         return text
     if isinstance(text, bytes):
         return text.decode("utf-8", "ignore")
-    raise ValueError(f"Text must be str or bytes, not {type(text).__name__}.")
+    kind = type(text).__name__
+    raise ValueError(f"Text is of type {kind}; expected str or bytes.")
 
 
 def chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:

@@ -29,7 +29,7 @@ from electra_tf.checkpoints.huggingface_writer import (
 )
 from electra_tf.checkpoints.weights import MemoryWeights, TensorSpec
 from electra_tf.text.huggingface_tokenizer import read_tokenizer
-from electra_tf.text.tokenization import load_vocab
+from electra_tf.text.vocabulary import load_vocab
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
 from tests.conftest import refused
 

@@ -18,7 +18,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import MemoryWeights
-from electra_tf.text.tokenization import check_vocab
+from electra_tf.text.vocabulary import check_vocab
 from tests.checkpoints.conftest import RandomWeights, same_tensors
 from tests.conftest import refused
 

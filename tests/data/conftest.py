@@ -12,7 +12,7 @@ import pytest
 from electra_tf.data.build import build_records
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
-from electra_tf.text.tokenization import SPECIAL_TOKENS
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
 
 WORDS = [f"w{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(300)]
 

@@ -11,7 +11,7 @@ from official.nlp.tools import squad_evaluate_v2_0
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
 from electra_tf.metrics import question_answering as qa
-from electra_tf.text.tokenization import BasicTokenizer
+from electra_tf.text.basic_tokenizer import BasicTokenizer
 from tests.conftest import read_json, refused
 
 CASES = """

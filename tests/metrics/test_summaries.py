@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from electra_tf.metrics import summaries
-from electra_tf.text.words import split_sentences
+from electra_tf.text.sentences import split_sentences
 
 rouge_scorer = pytest.importorskip(
     "rouge_score.rouge_scorer", reason="no extra rouge"

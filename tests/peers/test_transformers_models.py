@@ -28,7 +28,7 @@ from electra_tf.extras.serving.served_model import open_model
 from electra_tf.inspection.fill_mask import encode
 from electra_tf.prediction.answers import make_answerer
 from electra_tf.prediction.loading import FinetunedModel, load
-from electra_tf.text.tokenization import load_vocab
+from electra_tf.text.vocabulary import load_vocab
 from tests.conftest import read_json
 from tests.extras.serving.conftest import Running
 

@@ -12,7 +12,8 @@ from electra_tf.commands import build_vocab
 from electra_tf.data import corpora
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.text import casing
-from electra_tf.text.tokenization import SPECIAL_TOKENS, FullTokenizer
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
 from tests.conftest import refused
 
 CASED = {"do_lower_case": False, "strip_accents": False}

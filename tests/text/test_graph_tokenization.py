@@ -12,10 +12,11 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from electra_tf.text import tokenization
+from electra_tf.text import characters, vocabulary
+from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.graph_normalization import GraphNormalizer
 from electra_tf.text.graph_tokenization import GraphTokenizer, plain_characters
-from electra_tf.text.tokenization import BasicTokenizer, FullTokenizer
+from electra_tf.text.tokenization import FullTokenizer
 from tests.conftest import read_json, refused
 from tests.text.reference_tokenizer import TELLING, read_characters
 
@@ -59,7 +60,7 @@ def pairs(tmp_path_factory):
         for part in form + unicodedata.normalize("NFD", form)
         if unicodedata.category(part)[0] in "LNSPM"
     }
-    tokens = [*tokenization.SPECIAL_TOKENS, "ab", "##ab", *sorted(parts)]
+    tokens = [*vocabulary.SPECIAL_TOKENS, "ab", "##ab", *sorted(parts)]
     tokens += [f"##{part}" for part in sorted(parts)]
     path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
     path.write_bytes("".join(f"{token}\n" for token in tokens).encode())
@@ -135,7 +136,7 @@ def test_plain_strings_may_hold_what_comes_out_right(setting, write_vocab):
     plain = BasicTokenizer(*setting)
     texts = [f"b{chr(code)}b" for code in codes[::3]]
     words = {word: None for text in texts for word in plain.tokenize(text)}
-    path = write_vocab(*tokenization.SPECIAL_TOKENS, "b", "##b", *words)
+    path = write_vocab(*vocabulary.SPECIAL_TOKENS, "b", "##b", *words)
     pair = both(path, *setting)
     assert differing(pair, texts) == []
     assert pair[0]._plain.accepts(texts).numpy().all()
@@ -227,7 +228,7 @@ def test_odd_vocabularies(lines, write_vocab):
     ("tokens", "message"),
     [
         (["a", "[UNK]", "[CLS]", "[SEP]"], r"lacks \[PAD\], \[MASK\]"),
-        ([*tokenization.SPECIAL_TOKENS, "ก" * 100], "takes 300 bytes"),
+        ([*vocabulary.SPECIAL_TOKENS, "ก" * 100], "takes 300 bytes"),
     ],
 )
 def test_vocabularies_no_graph_holds_are_refused(tokens, message, write_vocab):
@@ -240,10 +241,10 @@ def stretch(found, lower, strip):
     for char, start, end in found:
         result.append([char, start, end])
         text = unicodedata.normalize("NFD", char.lower())
-        if lower and strip and all(map(tokenization.is_accent, text)):
+        if lower and strip and all(map(characters.is_accent, text)):
             if base:
                 base[2] = end
-        elif not tokenization.is_removed(char):  # What is removed is no base.
+        elif not characters.is_removed(char):  # What is removed is no base.
             base = result[-1]
     return [tuple(one) for one in result]
 
@@ -252,12 +253,12 @@ def parts_of(found):
     """Characters between white space and ideographs, cleaned."""
     part = []
     for char, start, end in found:
-        if tokenization.is_removed(char):
+        if characters.is_removed(char):
             continue
-        if char.isspace() or tokenization.is_cjk(char):
+        if char.isspace() or characters.is_cjk(char):
             yield part
             part = []
-            if tokenization.is_cjk(char):
+            if characters.is_cjk(char):
                 yield [(char, start, end)]
         else:
             part.append((char, start, end))
@@ -284,7 +285,7 @@ def normalized(part, lower, strip):
     result = [result[place] for place in places]
     whole = "".join(char for char, _, _ in result)
     assert whole == unicodedata.normalize("NFD", lowered)
-    return [one for one in result if not tokenization.is_accent(one[0])]
+    return [one for one in result if not characters.is_accent(one[0])]
 
 
 def reference(tokenizer, found, lower, strip):
@@ -292,7 +293,7 @@ def reference(tokenizer, found, lower, strip):
     for part in parts_of(stretch(found, lower, strip)):
         words, last = [], False
         for one in normalized(part, lower, strip):
-            alone = tokenization.is_punctuation(one[0])
+            alone = characters.is_punctuation(one[0])
             if alone or last or not words:
                 words.append([])
             words[-1].append(one)

@@ -12,8 +12,9 @@ from tokenizers import AddedToken
 
 from configure.errors import UserError
 from electra_tf.text.huggingface_tokenizer import read_tokenizer
-from electra_tf.text.tokenization import FullTokenizer, check_vocab
+from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.tokenizer_settings import copy_settings
+from electra_tf.text.vocabulary import check_vocab
 from tests.conftest import refused
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -282,8 +283,8 @@ def sequence(*types):
         ({"special_tokens_map.json": {"mask_token": "<m>"}}, "mask_token is"),
         ({"added_tokens.json": {"[E8]": 900}}, "has id 900; expected"),
         ({"added_tokens.json": {"fox": 900}}, "has id 900; expected 6"),
-        ({"added_tokens.json": {" x": LAST}}, "begins or ends with white"),
-        ({"added_tokens.json": {"x": "one"}}, "is no number"),
+        ({"added_tokens.json": {" x": LAST}}, "neither begins nor ends"),
+        ({"added_tokens.json": {"x": "one"}}, "expected a whole number"),
         (
             {
                 CONFIG: {"additional_special_tokens": ["[E1]"]},

@@ -7,6 +7,7 @@ import unicodedata
 
 import pytest
 
+from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.stripping import (
     ScriptCounter,
     normalized,
@@ -14,7 +15,6 @@ from electra_tf.text.stripping import (
     stripping_warnings,
     sum_of_scripts,
 )
-from electra_tf.text.tokenization import BasicTokenizer
 
 REMEDIES = {"do_lower_case": "<no lower>", "strip_accents": "<no strip>"}
 TEXTS = {

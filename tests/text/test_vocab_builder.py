@@ -11,7 +11,7 @@ import random
 import pytest
 
 from electra_tf.commands import build_vocab
-from electra_tf.text import tokenization, vocab_builder
+from electra_tf.text import vocab_builder, vocabulary
 from electra_tf.text.tokenization import FullTokenizer
 from tests.conftest import refused
 
@@ -122,7 +122,7 @@ def test_the_most_frequent_is_taken(counts, settings, tokens):
 def test_learned_vocabulary_passes_the_checks(prose, word_counts, write_vocab):
     tokens = vocab_builder.build_vocab(prose, 1200)
     path = write_vocab(*tokens)
-    assert list(tokenization.check_vocab(path)) == tokens
+    assert list(vocabulary.check_vocab(path)) == tokens
     tokenizer = FullTokenizer(path)
     split = [tokenizer.tokenize(line) for line in prose]
     coverage = vocab_builder.measure_coverage(tokens, word_counts)
@@ -171,7 +171,7 @@ def run(corpus, capsys):
 def test_a_vocabulary_is_written_and_described(run, tmp_path, corpus):
     output = tmp_path / "new" / "vocab.txt"
     said = run(output, "--vocab_size=60", "--num-unused", "3")
-    tokens = list(tokenization.check_vocab(str(output)))
+    tokens = list(vocabulary.check_vocab(str(output)))
     assert tokens[5:8] == ["[unused0]", "[unused1]", "[unused2]"]
     assert {"tide", "low", "ete"} <= set(tokens)
     assert "96 (9 different)" in said and f"{len(tokens)} tokens" in said

@@ -12,13 +12,10 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.text.graph_normalization import GraphWordSplitter
-from electra_tf.text.tokenization import SPECIAL_TOKENS, FullTokenizer
-from electra_tf.text.words import (
-    WordAligner,
-    read_spans,
-    split_words,
-    write_tags,
-)
+from electra_tf.text.tagging import read_spans, write_tags
+from electra_tf.text.tokenization import FullTokenizer
+from electra_tf.text.vocabulary import SPECIAL_TOKENS
+from electra_tf.text.words import WordAligner, split_words
 from tests.text import reference_tokenizer
 
 
@@ -133,7 +130,7 @@ def test_spans_of_all_schemes_are_found(tags, expected):
 
 @pytest.mark.parametrize("tag", ["NN", "X-A", "", "O-A", "BI-A", "b-A"])
 def test_what_is_no_tag_is_refused(tag):
-    with pytest.raises(ValueError, match="no tag"):
+    with pytest.raises(ValueError, match="is not a tag"):
         read_spans([tag])
 
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of characters as the library `tokenizers` tells them apart.
+"""Classes of characters that the library `tokenizers` distinguishes.
 
-The library carries tables of its own: of punctuation, accents and control
-characters as they stood in Unicode 7, of combining classes in Unicode 9.
-`unicodedata` follows the Python version, so the classes are written out here.
+The library contains tables: punctuation, accents and control characters of
+Unicode 7, combining classes of Unicode 9. `unicodedata` follows the Python
+version, so the classes are written out here.
 
 Source: measured with tokenizers 0.23, `BertNormalizer` and `BertPreTokenizer`,
   on every code point.
@@ -18,7 +18,7 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 def _ranges(text: str) -> Ranges:
-    """Parses inclusive ranges of hexadecimal code points."""
+    """Parse inclusive ranges of hexadecimal code points."""
     pairs = []
     for part in text.split():
         first, _, last = part.partition("-")
@@ -32,7 +32,7 @@ def _codes(ranges: Ranges) -> frozenset[int]:
     )
 
 
-# Cc, Cf, Co as they stood then, and U+FFFD.
+# Categories Cc, Cf and Co of Unicode 7, and U+FFFD.
 _REMOVED = _ranges(
     """
     0-8 b-c e-1f 7f-9f ad 600-605 61c 6dd 70f 180e 200b-200f 202a-202e
@@ -41,7 +41,7 @@ _REMOVED = _ranges(
     """
 )
 
-# ASCII's, and P* as they stood then.
+# The punctuation of ASCII, and category P* of Unicode 7.
 _PUNCTUATION = _ranges(
     """
     21-2f 3a-40 5b-60 7b-7e a1 a7 ab b6-b7 bb bf 37e 387 55a-55f 589-58a 5be
@@ -65,7 +65,7 @@ _PUNCTUATION = _ranges(
     """
 )
 
-# Mn as they stood then.
+# Category Mn of Unicode 7.
 _ACCENTS = _ranges(
     """
     300-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc
@@ -101,7 +101,7 @@ _ACCENTS = _ranges(
     """
 )
 
-# Characters of non-zero combining class as they stood then.
+# Characters of non-zero combining class in Unicode 9.
 _COMBINING = _ranges(
     """
     300-33f 342 345-34e 350-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a
@@ -124,24 +124,24 @@ _COMBINING = _ranges(
     1e944-1e94a
     """
 )
-# White space where text is cut into words; cleaning removes U+000B, U+000C and
-# U+0085 before.
+# White space that separates words. Cleaning has removed U+000B, U+000C and
+# U+0085 by then.
 _SPACES = _codes(
     _ranges("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
 )
-# Ideographs. U+2B820 to U+2B91F are missing in the library, too.
+# Ideographs. The library's table, too, lacks U+2B820 to U+2B91F.
 IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
-# Decomposed since Unicode 10 only: the library leaves them whole.
+# Characters with a decomposition since Unicode 10, which the library lacks.
 _LATER_DECOMPOSED = _codes(
     _ranges(
         "105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938"
         " 16121-16128 16d68-16d6a"
     )
 )
-# Capital letters that the library knows and Python 3.11 does not.
+# Capital letters that the library lower-cases and Python 3.11 does not.
 _LATER_LOWER = {
     code: chr(code + shift)
     for ranges, shift in (
@@ -160,7 +160,7 @@ _COMBINING_CODES = _codes(_COMBINING)
 def is_removed(char: str) -> bool:
     """Return whether cleaning deletes a character.
 
-    Lone surrogates count: JSON may hold them, but they are no text.
+    Lone surrogates are among them: JSON may contain them, but text may not.
     """
     code = ord(char)
     return code in _REMOVED_CODES or 0xD800 <= code <= 0xDFFF
@@ -172,7 +172,7 @@ def is_whitespace(char: str) -> bool:
 
 
 def is_punctuation(char: str) -> bool:
-    """Return whether a character is a word by itself."""
+    """Return whether a character is always a separate word."""
     return ord(char) in _PUNCTUATION_CODES
 
 
@@ -183,7 +183,7 @@ def is_ideograph(char: str) -> bool:
 
 
 def is_accent(char: str) -> bool:
-    """Return whether `strip_accents` drops a character of NFD text."""
+    """Return whether `strip_accents` deletes a character of NFD text."""
     return ord(char) in _ACCENT_CODES
 
 
@@ -193,7 +193,7 @@ def combining_class(char: str) -> int:
 
 
 def lower(text: str) -> str:
-    """Lower-case each character by itself: a sigma never becomes final."""
+    """Lower-case each character separately: a sigma never becomes final."""
     return "".join(map(_lower, text))
 
 
@@ -203,7 +203,7 @@ def _lower(char: str) -> str:
 
 
 def decompose(text: str) -> str:
-    """Bring text into NFD as of the library's version of Unicode."""
+    """Return text in NFD of the library's version of Unicode."""
     if unicodedata.is_normalized("NFD", text):
         return text
     parts = _later_characters().split(text)
@@ -214,9 +214,9 @@ def decompose(text: str) -> str:
 
 @functools.lru_cache(1)
 def _later_characters() -> re.Pattern:
-    """Return a pattern of what the library leaves where and as it is.
+    """Return a pattern of the characters that the library leaves unchanged.
 
-    These are characters that got a combining class or a decomposition later.
+    Unicode gave them a combining class or a decomposition later.
     """
     later = [
         chr(code)

@@ -1,0 +1,88 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Text to words: cleaning, lower-casing, accents and punctuation.
+
+Source: google-research/electra, model/tokenization.py, `BasicTokenizer`.
+"""
+
+import re
+import unicodedata
+
+from electra_tf.text.characters import (
+    SPLITTING_CONTROLS,
+    CharacterTable,
+    clean,
+    splitting_table,
+)
+from electra_tf.text.wordpiece import as_text, chain
+
+_SPLITTING_CONTROLS = re.compile(f"[{SPLITTING_CONTROLS}]")
+# The most frequent marks, each with its form between spaces. Lower-casing
+# ignores "." and ":" when it decides whether a sigma ends its word, so these
+# two are separated only in ASCII text, which has no sigma.
+_MARKS = tuple((mark, f" {mark} ") for mark in ',"-;?!()')
+_MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
+# In cleaned ASCII without spaces, all that is not alphanumeric is punctuation.
+_ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
+
+
+def split_raw_words(text: str) -> list[str]:
+    """Split a text at white space and around the most frequent marks.
+
+    Every later step processes one word at a time, so splitting first changes
+    nothing if it happens only where the original splits: at the characters
+    that `str.split` knows, except the few controls that the original deletes
+    before it splits, and on both sides of punctuation, which is always a
+    separate token.
+    """
+    # Printable lines, which most are, contain none of those controls.
+    if not text.isprintable():
+        text = _SPLITTING_CONTROLS.sub("", text)
+    for mark, set_apart in _MARKS_IN_ASCII if text.isascii() else _MARKS:
+        text = text.replace(mark, set_apart)
+    return text.split()
+
+
+class BasicTokenizer:
+    """Splits text into words and punctuation marks."""
+
+    def __init__(self, do_lower_case: bool = True, strip_accents: bool = True):
+        self.do_lower_case = do_lower_case
+        self.strip_accents = strip_accents
+        self._decompose = bool(do_lower_case and strip_accents)
+        self._cleaning = CharacterTable(clean)
+        self._splitting = splitting_table(self._decompose)
+
+    def tokenize(self, text: str | bytes) -> list[str]:
+        """Split a text into words."""
+        return chain(map(self.split_word, split_raw_words(as_text(text))))
+
+    def raw_words(self, text: str) -> list[str]:
+        """Split a text into words that can be processed independently."""
+        # Lower-casing early makes "End" and "end" one word. Other texts can be
+        # lower-cased only after cleaning.
+        if self.do_lower_case and text.isascii():
+            text = text.lower()
+        return split_raw_words(text)
+
+    def split_word(self, word: str) -> list[str]:
+        """Clean, lower-case and split one word of `split_raw_words`."""
+        if not word.isascii():
+            return self._split_any(word)
+        if not word.isprintable():
+            word = word.translate(self._cleaning)
+        if self.do_lower_case:
+            word = word.lower()
+        return _ASCII_PIECES.findall(word)
+
+    def _split_any(self, word: str) -> list[str]:
+        tokens = []
+        # Each cleaned word is lower-cased as a whole, because the neighbours of
+        # a sigma decide whether it becomes a final one.
+        for part in word.translate(self._cleaning).split():
+            if self.do_lower_case:
+                part = part.lower()
+            if self._decompose:
+                part = unicodedata.normalize("NFD", part)
+            tokens += part.translate(self._splitting).split()
+        return tokens

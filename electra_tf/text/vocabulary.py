@@ -1,0 +1,296 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Vocabulary files: reading, checking and comparing them.
+
+A `vocab.txt` holds one token per line; its id is the number of lines before
+it. A `tokenizer.json` of byte-level BPE holds tokens with their ids.
+
+Source: google-research/electra, model/tokenization.py, for `load_vocab`.
+"""
+
+import hashlib
+import itertools
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from configure.errors import UserError
+from configure.formatting import join_names
+from electra_tf.files.digests import check_digest, file_sha256
+from electra_tf.files.json_files import read_json
+from electra_tf.files.reading import read_text
+from electra_tf.text.tokenizer_settings import digest_of, read_settings
+
+SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS
+
+
+def load_wordpieces(path: str) -> dict[str, int]:
+    """Return the wordpieces of a vocab.txt with their ids."""
+    require_wordpiece(path, "text in exports and inspection")
+    return {token: number for number, token in enumerate(_read_tokens(path))}
+
+
+def load_vocab(path: str) -> dict[str, int]:
+    """Read a vocabulary without checks, as the original does.
+
+    Added tokens, which the files next to it list, come last.
+    """
+    return read_settings(path).with_tokens(load_wordpieces(path))
+
+
+def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
+    """Read and check a vocabulary.
+
+    Args:
+      path: a vocab.txt, or a tokenizer.json of byte-level BPE.
+      vocab_size: rows of the model's token table; None: not checked.
+
+    Raises:
+      UserError: the file is damaged, or has more tokens than the model.
+    """
+    if is_bpe(path):
+        vocab = read_bpe_vocab(path)
+    else:
+        vocab = check_tokens(path, _read_tokens(path))
+        vocab = read_settings(path).with_tokens(vocab)
+    if vocab_size is not None and len(vocab) > vocab_size:
+        raise UserError(
+            f"{path} holds {len(vocab)} tokens but the model has {vocab_size}."
+            " Use the vocabulary that the model was trained with; for a new"
+            f" model set --vocab_size={len(vocab)}."
+        )
+    return vocab
+
+
+def check_vocab_size(config: Any, count: int) -> None:
+    """Raise if the model has unused rows that the user did not ask for."""
+    overrides = config.model_hparam_overrides
+    rows = overrides.get("vocab_size", config.vocab_size)
+    origin = config.origins.get("vocab_size", "argument")
+    is_requested = "vocab_size" in overrides or (
+        config.is_stated("vocab_size") and origin != "checkpoint"
+    )
+    if count < rows and not is_requested:
+        raise UserError(
+            f"{config.vocab_file} holds {count} tokens, but vocab_size is"
+            f" {rows} ({origin}). Pass the model's --vocab_file, or set"
+            f" --vocab_size to {count}; set it to {rows} if the model has"
+            " unused rows."
+        )
+
+
+def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
+    """Return tokens with their ids; refuse blank, damaged or repeated ones."""
+    if not any(tokens):
+        raise UserError(
+            f"Vocabulary file {path} is empty; expected one token per line."
+            " Copy the file again."
+        )
+    if blank := [n for n, token in enumerate(tokens, 1) if not token]:
+        raise UserError(
+            f"Vocabulary file {path} has {len(blank)} blank line(s):"
+            f" {join_names(blank, 3)}. Every line counts as a token. Delete the"
+            " blank lines, or write a token on each if later ids must stay."
+        )
+    if damaged := [n for n, token in enumerate(tokens, 1) if "\0" in token]:
+        raise UserError(
+            f"Vocabulary file {path} has zero bytes on {len(damaged)} line(s):"
+            f" {join_names(damaged, 3)}; expected text. Copy the file again."
+        )
+    vocab: dict[str, int] = {}
+    repeats = []
+    for number, token in enumerate(tokens):
+        if (first := vocab.setdefault(token, number)) != number:
+            repeats.append(
+                f"line {number + 1} repeats {token!r} of line {first + 1}"
+            )
+    if repeats:
+        raise UserError(
+            f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
+            f" {join_names(repeats, 3)}. Expected one id for each token."
+            " Remove or rename the repeats."
+        )
+    refuse_missing_specials(path, tokens)
+    if tokens[0] != PAD:
+        raise UserError(
+            f"Vocabulary file {path}, line {tokens.index(PAD) + 1}: [PAD] must"
+            " be the first line (id 0), because records are padded with 0; line"
+            f" 1 is {tokens[0]!r}. Move [PAD] there, or use another vocabulary."
+        )
+    return vocab
+
+
+def is_bpe(vocab_file: str | os.PathLike) -> bool:
+    """Return whether a file's name is that of a byte-level BPE vocabulary."""
+    return os.fspath(vocab_file).endswith(".json")
+
+
+def vocab_hash(path: str) -> str:
+    """Return the SHA-256 of the file's bytes, as `sha256sum` prints it.
+
+    The `distinctive` settings next to the file enter the hash, too; those of a
+    plain transformers folder do not, so that it equals its copy.
+    """
+    digest = _read(path, file_sha256)
+    if settings := digest_of(read_settings(path).distinctive):
+        return hashlib.sha256(f"{digest} {settings}".encode()).hexdigest()
+    return digest
+
+
+def refuse_other_vocab(path: str, known: str, owner: str) -> None:
+    """Raise if a vocabulary differs from the one that a model was made with.
+
+    Args:
+      path: the vocabulary to check.
+      known: the model's vocabulary.
+      owner: the model, as messages name it.
+    """
+    if is_bpe(path) or is_bpe(known):
+        if vocab_hash(path) != vocab_hash(known):
+            raise UserError(
+                f"{path} differs from {known}, the vocabulary of {owner}. Pass"
+                f" --vocab_file={known}."
+            )
+        return
+    pairs = itertools.zip_longest(_read_tokens(path), _read_tokens(known))
+    for number, (token, expected) in enumerate(pairs, 1):
+        if token != expected:
+            raise UserError(
+                f"{path}:{number}: found {token!r}; expected {expected!r}, as"
+                f" in {known}, the vocabulary of {owner}. Pass"
+                f" --vocab_file={known}. If you replaced unused tokens on"
+                " purpose, replace that file, too."
+            )
+    settings = read_settings(path).distinctive
+    expected_settings = read_settings(known).distinctive
+    for name in sorted({*settings, *expected_settings}):
+        if settings.get(name) != expected_settings.get(name):
+            raise UserError(
+                f"{path}: the tokenizer's setting {name} differs from that of"
+                f" {known}, the vocabulary of {owner}. Pass"
+                f" --vocab_file={known}, or also copy the files next to it."
+            )
+
+
+def require_wordpiece(vocab_file: str, use: str) -> None:
+    """Raise if a vocabulary is byte-level BPE, which a use does not support."""
+    if is_bpe(vocab_file):
+        raise UserError(
+            f"{vocab_file} is byte-level BPE, which only pre-training and tasks"
+            f" on sentences support; {use} needs a WordPiece vocabulary. Pass"
+            " --vocab_file with a vocab.txt."
+        )
+
+
+def _read_tokens(path: str) -> list[str]:
+    # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
+    # characters and shift all ids after them.
+    lines = _read(path, read_text).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return list(map(_token_of_line, lines))
+
+
+def _token_of_line(line: str) -> str:
+    """Return the token of a line.
+
+    A line of U+2028 alone, which Chinese vocabularies have, is a token that no
+    text contains; `str.strip` would make it blank.
+    """
+    token = line.strip()
+    if not token and "\u2028" in line:
+        return "\u2028"
+    return token
+
+
+def _read(path: str, read: Callable[[str], Any]) -> Any:
+    check_digest(os.fspath(path))
+    try:
+        return read(os.fspath(path))
+    except UserError as error:
+        raise UserError(
+            f"Vocabulary file {error}. Expected a file such as vocab.txt with"
+            " one token per line in UTF-8."
+        ) from error
+
+
+def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
+    """Raise if a vocabulary does not contain every special token."""
+    if missing := [token for token in SPECIAL_TOKENS if token not in tokens]:
+        hint = ""
+        if next(iter(tokens), "").startswith("\ufeff"):
+            hint = " Line 1 starts with a byte order mark; remove it."
+        raise UserError(
+            f"Vocabulary file {path} ({len(tokens)} lines) lacks"
+            f" {', '.join(missing)}. A WordPiece vocabulary must contain"
+            f" {' '.join(SPECIAL_TOKENS)}, each on a separate line.{hint}"
+        )
+
+
+# The names of the special tokens in RoBERTa's vocabularies.
+_ROBERTA_NAMES = {
+    PAD: "<pad>",
+    UNK: "<unk>",
+    CLS: "<s>",
+    SEP: "</s>",
+    MASK: "<mask>",
+}
+
+
+def read_bpe_vocab(path: str) -> dict[str, int]:
+    """Read the tokens and ids of a byte-level BPE file.
+
+    Special tokens have their WordPiece names, whichever names the file uses.
+    """
+    check_digest(path)
+    content = read_json(path)
+    model = content.get("model") or {}
+    pre_tokenizer = content.get("pre_tokenizer") or {}
+    parts = [pre_tokenizer, *pre_tokenizer.get("pretokenizers", ())]
+    model_type = model.get("type")
+    types = [part.get("type") for part in parts]
+    if model_type != "BPE" or "ByteLevel" not in types:
+        raise UserError(
+            f"{path}: model.type is {model_type!r}, pre_tokenizer.type"
+            f" {join_names(types)}; expected 'BPE' and ByteLevel. For a"
+            " WordPiece vocabulary, pass --vocab_file with the vocab.txt."
+        )
+    if dropout := model.get("dropout"):
+        raise UserError(
+            f"{path}: model.dropout is {dropout!r}, so that a text gets"
+            " different ids each time it is encoded; expected null. Set it to"
+            " null: BPE-dropout is for training a tokenizer's model."
+        )
+    return bpe_vocab(content, path, _ROBERTA_NAMES)
+
+
+def bpe_vocab(
+    content: Mapping[str, Any], path: str, alternatives: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the tokens of a tokenizer.json, ordered by their ids.
+
+    Args:
+      content: the JSON object of the file.
+      path: the file, for messages.
+      alternatives: required tokens, each with another name it may have.
+    """
+    vocab = dict((content.get("model") or {}).get("vocab") or {})
+    added = content.get("added_tokens") or ()
+    vocab |= {token["content"]: token["id"] for token in added}
+    for name, alternative in alternatives.items():
+        if name not in vocab and alternative in vocab:
+            vocab[name] = vocab.pop(alternative)
+    if missing := [name for name in alternatives if name not in vocab]:
+        names = [f"{name} (or {alternatives[name]})" for name in missing]
+        raise UserError(
+            f"{path} ({len(vocab)} tokens) lacks {', '.join(names)}. Train the"
+            " tokenizer with these special tokens."
+        )
+    tokens = sorted(vocab, key=vocab.__getitem__)
+    if [vocab[token] for token in tokens] != list(range(len(tokens))):
+        raise UserError(
+            f"{path}: the vocabulary's ids have gaps; expected each number"
+            " from 0 once. Train the tokenizer again."
+        )
+    return {token: number for number, token in enumerate(tokens)}
