@@ -44,7 +44,12 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.__main__ import COMMANDS
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.data import corpora, input_pipeline, record_checks
+from electra_tf.data import (
+    corpora,
+    example_count,
+    input_pipeline,
+    record_checks,
+)
 from electra_tf.extras.serving.served_model import open_model
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining import runner
@@ -98,7 +103,7 @@ def read_records(folder):
     config = PretrainingConfig.create("tiny", "made", **settings)
     for training in (True, False):
         print("WARNING", record_checks.check_records(config, training))
-    parts = [record_checks.count_training_examples(config).examples]
+    parts = [example_count.count_training_examples(config).examples]
     once = input_pipeline.each_example_once(config, 64)
     evaluated = input_pipeline.build_dataset(config, 64, training=False)
     for iterator in (iter(once), iter(evaluated)):

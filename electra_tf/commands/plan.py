@@ -21,16 +21,16 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from absl import logging
-
 from configure import flags
 from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
+from configure.problems import Level
 from electra_tf.checkpoints.formats import resolve_reference
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.sizes import check_same_model
-from electra_tf.data.record_checks import check_records, count_training_examples
+from electra_tf.data.example_count import count_training_examples
+from electra_tf.data.record_checks import find_problems
 from electra_tf.extras import memory_curve
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -197,18 +197,19 @@ def plan(config: PretrainingConfig) -> Numbers:
 
 def _records(config: PretrainingConfig) -> tuple[Numbers | None, list, list]:
     """What is there to read, why training would stop, and what it says."""
-    count, problems = None, []
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity(logging.ERROR)  # They are in the plan.
-    try:
-        warnings = check_records(config, True, problems)
-        if config.eval_every_n_steps:
-            warnings += check_records(config, False, problems)
-    finally:
-        logging.set_verbosity(verbosity)
+    count = None
+    problems = [*find_problems(config, training=True)]
+    if config.eval_every_n_steps:
+        problems += find_problems(config, training=False)
     with contextlib.suppress(UserError):  # It is among the problems.
         count = count_training_examples(config)._asdict()
-    return count, list(dict.fromkeys(problems)), warnings
+    errors, warnings = [], []
+    for problem in dict.fromkeys(problems):
+        is_error = problem.level is Level.ERROR or (
+            problem.level is Level.DOUBT and config.strict
+        )
+        (errors if is_error else warnings).append(str(problem))
+    return count, errors, warnings
 
 
 def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.data.raw_text import RawText
-from electra_tf.data.record_checks import find_record_files, text_hparam
+from electra_tf.data.record_files import find_record_files, text_hparam
 from electra_tf.data.records import FEATURE_NAMES
 
 # Files read in turn; the original's number of reading threads.

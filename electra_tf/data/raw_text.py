@@ -1,22 +1,25 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Raw text as training data: examples that every epoch cuts anew, no records.
+"""Raw text as training data: every epoch cuts it into different examples.
 
 Nothing has a state: the documents of an epoch, their order and their cuts are
 functions of the seed, the files and a number that counts documents. That number
-is all of the position which a checkpoint has to keep.
+is the whole position that a checkpoint saves.
 """
+
+from __future__ import annotations
 
 import functools
 import os
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from configure.bounds import at_least, check_bounds
 from configure.errors import UserError
 from configure.formatting import join_names
+from configure.problems import Level, Problem
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
 from electra_tf.data.records import open_encoder
 from electra_tf.data.segments import ExampleBuilder, Segments, document_draws
@@ -25,11 +28,32 @@ from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import ICONV
 from electra_tf.text import tokenization, vocabulary
 
-# Longer documents count as several: one is in memory as a whole. Here a build's
-# examples are others, in the first epoch, too.
+if TYPE_CHECKING:
+    from configure.pretraining import PretrainingConfig
+
+# A document is in memory as a whole, so longer ones count as several, and have
+# different examples than in a build, even in the first epoch.
 _LINES_PER_DOCUMENT = 4096
-_SAMPLED_BYTES = 1 << 20
-_PACKED = tuple(".gz .xz .bz2 .zip .tar .tgz .jsonl .ndjson".split())
+_SAMPLED_BYTES = 1 << 20  # about
+_NO_PLAIN_TEXT = (
+    ".gz",
+    ".xz",
+    ".bz2",
+    ".zip",
+    ".tar",
+    ".tgz",
+    ".jsonl",
+    ".ndjson",
+)
+
+
+class Sample(NamedTuple):
+    """Counts of a sample of documents."""
+
+    examples: int
+    tokens: int
+    unknown: int  # tokens that are [UNK]
+    bytes: int
 
 
 class RawText:
@@ -41,19 +65,26 @@ class RawText:
       segment of it; segments and pairs are the original builder's.
     """
 
-    def __init__(self, config: Any, hparam: str):
-        """Finds the documents of `pretrain_text` or `eval_text`."""
+    def __init__(self, config: PretrainingConfig, hparam: str):
+        """Find the documents of `pretrain_text` or `eval_text`.
+
+        Raises:
+          UserError: the files have no text that can be read.
+        """
         patterns = getattr(config, hparam)
         self.paths, _ = find_files(patterns)
         if not self.paths:
             raise UserError(
                 f"hparam {hparam}: no file with text matches {patterns!r};"
-                " correct it"
+                " correct the patterns"
             )
-        if packed := [p for p in self.paths if p.lower().endswith(_PACKED)]:
+        packed = [
+            path for path in self.paths if path.lower().endswith(_NO_PLAIN_TEXT)
+        ]
+        if packed:
             raise UserError(
-                f"hparam {hparam}: {join_names(packed, 3)}: not plain text, in"
-                " which documents can be found; unpack it, a sentence a line"
+                f"hparam {hparam}: {join_names(packed, 3)}: not plain text;"
+                " unpack it to one sentence per line"
             )
         name, least = "hparam max_seq_length", at_least(MIN_SEQUENCE_LENGTH)
         check_bounds(name, config.max_seq_length, Annotated[int, least])
@@ -67,7 +98,7 @@ class RawText:
                 f"hparam {hparam}: {join_names(self.paths, 3)}: only blank"
                 " lines"
             )
-        # Training text is read for ever, in an order of each epoch's own.
+        # Training text is read for ever, in a different order in each epoch.
         self.repeats = hparam == "pretrain_text"
         self._hparam, self._seed = hparam, config.seed
         self._length = config.max_seq_length
@@ -81,11 +112,16 @@ class RawText:
         return len(self._spans)
 
     def segments(self, document: int, epoch: int) -> list[Segments]:
-        """A document's examples, which hold every token of it.
+        """Return the examples of a document, which contain all its tokens.
 
         In the first epoch they are those of a build with `draws=document` and
-        `split_long_lines`. In later ones a document that fills several is read
-        from a random line on and then from its start, so that all cuts move.
+        `split_long_lines`. In later epochs a document of several examples is
+        read from a random line to its end and then from its start, so that all
+        cuts move.
+
+        Args:
+          document: the number of the document, from 0.
+          epoch: the number of the epoch, from 0.
         """
         path = self.paths[self._files[document]]
         start, end = self._spans[document].tolist()
@@ -101,62 +137,77 @@ class RawText:
         if epoch and sum(map(len, sentences)) > self._length:
             first = draws.randrange(len(sentences))
         builder = ExampleBuilder(self._length, draws, split_long_lines=True)
-        found = []
+        examples = []
         for part in (sentences[first:], sentences[:first]):
             for sentence in part:
-                found += builder.add(sentence)
-            found += builder.flush()
-        return found
+                examples += builder.add(sentence)
+            examples += builder.flush()
+        return examples
 
     def records(self, number: int) -> np.ndarray:
-        """The records of the run's n-th document: object [n], of bytes."""
+        """Return the serialized examples of a document.
+
+        Args:
+          number: the number of the document among all that the run reads.
+
+        Returns:
+          bytes, object [number of examples].
+        """
         epoch, document = 0, int(number)
         if self.repeats:
-            epoch, place = divmod(document, len(self))
-            document = _order(self._seed, epoch, len(self))[place]
-        found = self.segments(document, epoch)
-        return np.array([self._encoder.encode(*p) for p in found], object)
+            epoch, index = divmod(document, len(self))
+            document = _order(self._seed, epoch, len(self))[index]
+        payloads = [
+            self._encoder.encode(first, second)
+            for first, second in self.segments(document, epoch)
+        ]
+        return np.array(payloads, object)
 
-    def sample(self) -> list[int]:
-        """Examples, tokens, [UNK]s, bytes of random documents: 1 MB, or all."""
-        found = np.zeros(4, np.int64)
-        unknown = self._tokenizer.vocab[vocabulary.UNK]
+    def sample(self) -> Sample:
+        """Return the counts of random documents: 1 MB of them, or all."""
+        examples = tokens = unknown = num_bytes = 0
+        unknown_id = self._tokenizer.vocab[vocabulary.UNK]
         for document in _order(self._seed, 0, len(self)):
             pairs = self.segments(document, 0)
-            ids = [number for a, b in pairs for number in a + b]
-            size = np.ptp(self._spans[document])
-            found += (len(pairs), len(ids), ids.count(unknown), size)
-            if found[3] > _SAMPLED_BYTES:
+            examples += len(pairs)
+            for first, second in pairs:
+                tokens += len(first) + len(second)
+                unknown += first.count(unknown_id) + second.count(unknown_id)
+            num_bytes += int(np.ptp(self._spans[document]))
+            if num_bytes > _SAMPLED_BYTES:
                 break
-        return found.tolist()
+        return Sample(examples, tokens, unknown, num_bytes)
 
-    def doubts(self) -> Iterator[str]:
-        """Whether the vocabulary suits the text; raises if there is nothing."""
-        examples, tokens, unknown, size = self.sample()
-        if not examples:
-            raise UserError(
-                f"hparam {self._hparam}: {size:,} bytes of"
-                f" {join_names(self.paths, 3)} hold no token; give files with"
-                " text"
+    def problems(self) -> Iterator[Problem]:
+        """Yield the problems of a sample with the vocabulary."""
+        sample = self.sample()
+        if not sample.examples:
+            yield Problem(
+                Level.ERROR,
+                f"hparam {self._hparam}: {sample.bytes:,} bytes of"
+                f" {join_names(self.paths, 3)} hold no token; pass files with"
+                " text",
             )
-        if unknown > 0.05 * tokens:
-            yield (
-                f"{unknown:,} of {tokens:,} tokens looked at in"
+        elif sample.unknown > 0.05 * sample.tokens:
+            yield Problem(
+                Level.DOUBT,
+                f"{sample.unknown:,} of {sample.tokens:,} tokens looked at in"
                 f" {self._hparam} are [UNK]: do vocab_file and do_lower_case"
-                " suit the text?"
+                " fit the text?",
             )
 
 
-@functools.lru_cache(maxsize=2)  # Two epochs meet among interleaved documents.
+# Documents of two epochs are interleaved where one epoch ends.
+@functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
-    """An epoch's order of documents, int [count]."""
-    # The one stream that NumPy promises not to change.
+    """Return the order of documents in an epoch, int [count]."""
+    # NumPy promises not to change this stream, and no other.
     return np.random.RandomState([seed, epoch]).permutation(count)
 
 
-@functools.lru_cache(maxsize=4096)  # Every evaluation asks again.
+@functools.lru_cache(maxsize=4096)  # Each evaluation opens the files again.
 def _spans(hparam: str, path: str, size: int) -> np.ndarray:
-    """First byte and end of each document of a file, int64 [n, 2]."""
+    """Return the first byte and the end of each document, int64 [n, 2]."""
     starts: list[int] = []
     position = lines = 0
     with filesystem.open_file(path, "rb") as file:

@@ -19,8 +19,8 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.formatting import join_names
 from electra_tf.data import feature_spec
+from electra_tf.data.fingerprints import input_fingerprints
 from electra_tf.data.input_pipeline import input_options
-from electra_tf.data.record_checks import file_facts
 from electra_tf.data.records import frame_record
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import atomic_file, write_atomically
@@ -235,7 +235,10 @@ class Preprocessor:
             for split in ("train", *task.get_dev_splits()):
                 paths = ",".join(task.data_files(split) or ())
                 data[f"{task.name}, {split}"] = paths
-        return labels | file_facts(self._config, data)
+        config = self._config
+        return labels | input_fingerprints(
+            data, config.vocab_file, config.init_checkpoint
+        )
 
     def prepare_train(
         self, order: random.Random | None = None

@@ -19,8 +19,9 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.data.record_checks import find_record_files, told_files
+from electra_tf.data.record_files import find_record_files
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
@@ -197,7 +198,7 @@ def draw_exam(
             # Not the whole path: two machines' equal exams are equal files.
             "generator": "/".join(loaded.path.rstrip("/").split("/")[-2:]),
             "generator_step": loaded.global_step,
-            "held_out": told_files(found.paths),
+            "held_out": files_fingerprint(found.paths),
             "mask_prob": config.mask_prob,
             "temperature": 1.0,
         },

@@ -27,21 +27,19 @@ from electra_tf.checkpoints.sizes import (
     list_changes,
     list_unseen_differences,
 )
-from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.data.manifest import load_manifest
-from electra_tf.data.record_checks import (
+from electra_tf.data.example_count import count_training_examples
+from electra_tf.data.fingerprints import (
     DATA,
     DATA_HPARAMS,
     DATA_PATHS,
-    check_records,
-    count_training_examples,
-    damaged_record,
-    data_facts,
-    file_facts,
-    find_record_files,
-    text_hparam,
-    told_files,
+    data_fingerprint,
+    files_fingerprint,
+    input_fingerprints,
 )
+from electra_tf.data.input_pipeline import build_dataset
+from electra_tf.data.manifest import load_manifest
+from electra_tf.data.record_checks import check_records, locate_damage
+from electra_tf.data.record_files import find_record_files, text_hparam
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json, without_nan
 from electra_tf.pretraining import exam as exams
@@ -115,11 +113,15 @@ def run(
     preemption = PreemptionHandler(config.preemption_seconds)
     with reports_lost_workers(strategy):
         if current_worker(strategy).count > 1:
-            facts = file_facts(config, {n: getattr(config, n) for n in DATA})
+            facts = input_fingerprints(
+                {name: getattr(config, name) for name in DATA},
+                config.vocab_file,
+                config.init_checkpoint,
+            )
             if config.exam:
                 facts["exam"] = Exam.read(config.exam).digest
             if config.do_train:  # A checkpoint's position holds the paths.
-                read = data_facts(config.as_dict())
+                read = data_fingerprint(config.as_dict())
                 facts |= {f"path of {n}": read.get(n) for n in DATA_PATHS}
             refuse_differences(strategy, config, facts)
         print_start(console, config, strategy)
@@ -135,7 +137,7 @@ def run(
             if not isinstance(error.__cause__, tf.errors.DataLossError):
                 raise
             # TensorFlow names no file.
-            raise UserError(f"{error} {damaged_record(config)}") from error
+            raise UserError(f"{error} {locate_damage(config)}") from error
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
@@ -180,9 +182,9 @@ class PretrainingRun(Run):
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
         config = self.config
         self._print_model()
-        facts = data_facts(config.as_dict())
+        facts = data_fingerprint(config.as_dict())
         read = text_hparam(config, training=True) or DATA_PATHS[0]
-        facts[f"files of {read}"] = told_files(getattr(config, read))
+        facts[f"files of {read}"] = files_fingerprint(getattr(config, read))
         self.data_fingerprint = checkpointing.DataFingerprint(facts)
         worker = current_worker(self.strategy)
         batches = build_dataset(
@@ -196,8 +198,9 @@ class PretrainingRun(Run):
     def scored_on(self) -> str:
         config, text = self.config, text_hparam(self.config, training=False)
         read = getattr(config, text) if text else None
-        found = told_files(read or find_record_files(config, False).paths)
-        return f"{found}; {config.num_eval_steps} x {config.eval_batch_size}"
+        read = read or find_record_files(config, training=False).paths
+        data = files_fingerprint(read)
+        return f"{data}; {config.num_eval_steps} x {config.eval_batch_size}"
 
     def start_fresh(self) -> None:
         """Takes `init_checkpoint`'s weights, if given; steps start at 0.
@@ -242,7 +245,7 @@ class PretrainingRun(Run):
             before.setdefault("pretrain_text", "")
         now = self.config.as_dict()
         check_same_model(before, now, path)
-        moved = self.data_fingerprint.changes(path, data_facts(before))
+        moved = self.data_fingerprint.changes(path, data_fingerprint(before))
         positioned = super().continue_from(path, with_position=not moved)
         if self.config.init_checkpoint:
             self.console.line(

@@ -10,7 +10,14 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.data import input_pipeline, raw_text, record_checks
+from configure.problems import Level
+from electra_tf.data import (
+    example_count,
+    input_pipeline,
+    raw_text,
+    record_checks,
+    record_files,
+)
 from electra_tf.data.raw_text import RawText
 from electra_tf.data.records import (
     FEATURE_NAMES,
@@ -177,7 +184,7 @@ def test_evaluation_without_held_out_data_reads_training_text(text_config):
     for record in [*_epoch(text, 0), *_epoch(text, 1)]:
         assert tuple(decode_example(record)["input_ids"]) in read
     text_config.eval_tfrecords = f"{text_config.folder}/eval_data*"
-    assert record_checks.text_hparam(text_config, training=False) is None
+    assert record_files.text_hparam(text_config, training=False) is None
 
 
 def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
@@ -216,9 +223,8 @@ def test_bad_text_is_named(text_config, tmp_path, content, pattern, complaint):
     text_config.pretrain_text = ",".join(patterns)
     with pytest.raises(UserError, match=f"hparam pretrain_text: .*{complaint}"):
         record_checks.check_records(text_config, True)
-    problems = []
-    assert record_checks.check_records(text_config, True, problems) == []
-    assert len(problems) == 1
+    (problem,) = record_checks.find_problems(text_config, True)
+    assert problem.level is Level.ERROR
 
 
 def test_text_or_length_that_does_not_suit_is_told(text_config, tmp_path):
@@ -235,8 +241,8 @@ def test_text_or_length_that_does_not_suit_is_told(text_config, tmp_path):
 
 def test_an_epoch_is_counted_from_a_sample(text_config, monkeypatch):
     exact = len(_epoch(RawText(text_config, "pretrain_text"), 0))
-    found = record_checks.count_training_examples(text_config)
+    found = example_count.count_training_examples(text_config)
     assert found == (exact, True, 3)
     monkeypatch.setattr(raw_text, "_SAMPLED_BYTES", 20_000)
-    found = record_checks.count_training_examples(text_config)
+    found = example_count.count_training_examples(text_config)
     assert found.examples == pytest.approx(exact, rel=0.15) and not found.exact

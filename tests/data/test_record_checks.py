@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.data import record_checks
+from electra_tf.data import example_count, record_checks, record_files
 from electra_tf.data.manifest import MANIFEST_FORMAT
 from electra_tf.data.records import frame_record, read_records
 from tests.conftest import refused
@@ -25,12 +25,12 @@ def _refuses(config, message, training=True):
 
 def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     (config.folder / ".tmp-pretrain_data.tfrecord-9-of-9").write_text("x")
-    assert len(record_checks.find_record_files(config, True).paths) == 4
+    assert len(record_files.find_record_files(config, True).paths) == 4
     config.pretrain_tfrecords = f"{_shard(config, 0)},{_shard(config, 2)}"
-    found = record_checks.find_record_files(config, True)
+    found = record_files.find_record_files(config, True)
     assert [path[-6:] for path in found.paths] == ["0-of-4", "2-of-4"]
     assert not found.held_out
-    assert record_checks.find_record_files(config, False).held_out
+    assert record_files.find_record_files(config, False).held_out
     config.eval_tfrecords = f"{config.folder}/other*"
     config.origins = {"eval_tfrecords": "flag"}
     _refuses(config, r"eval_tfrecords = '.*other\*'", training=False)
@@ -40,13 +40,13 @@ def test_files_are_those_of_the_pattern_and_asked_for_must_exist(config):
     # Unless they are named, they are looked for beside the others.
     pattern = f"{config.folder}/pretrain_data.tfrecord*"
     own = PretrainingConfig.create("m", "other", pretrain_tfrecords=pattern)
-    assert record_checks.find_record_files(own, False).held_out
+    assert record_files.find_record_files(own, False).held_out
     config.pretrain_tfrecords = f"{config.folder}/*.tfrecord*"
     config.eval_tfrecords = f"{config.folder}/eval_data.tfrecord*"
-    _refuses(config, "eval_data.*: trained on, and held out")
+    _refuses(config, "eval_data.*: both trained on and held out")
     config.origins = {"eval_tfrecords": "flag"}
     (warning,) = record_checks.check_records(config, True)
-    assert "trained on, and held" in warning
+    assert "trained on and held" in warning
 
 
 @pytest.mark.parametrize("with_manifest", [True, False])
@@ -116,8 +116,8 @@ def test_a_shard_that_lost_its_bytes_is_refused(config, name, with_manifest):
 def test_a_name_without_a_manifest_says_how_many_files_belong(config):
     (config.folder / "manifest.json").unlink()
     _shard(config, 2).unlink()
-    (said,) = record_checks.check_records(config, True)
-    assert "1 of 4 files pretrain_data.tfrecord-*-of-4 are missing" in said
+    (warning,) = record_checks.check_records(config, True)
+    assert "1 of 4 files pretrain_data.tfrecord-*-of-4 are missing" in warning
 
 
 def test_shards_that_were_built_empty_are_read(config, build, corpus_dir):
@@ -174,12 +174,9 @@ def test_records_of_the_original_alone_are_understood(config, golden_dir):
         writer.write(tf.train.Example(features=features).SerializeToString())
     _refuses(config, "no int64 feature 'input_ids'.*label")
     folder = golden_dir / "pretrain_data/seq128_blanks_true_3files_cased"
-    config = types.SimpleNamespace(
-        pretrain_tfrecords=f"{folder}/pretrain_data.tfrecord*",
-        max_seq_length=128,
-        vocab_size=30522,
-        generator="sized",
-    )
+    config.pretrain_tfrecords = f"{folder}/pretrain_data.tfrecord*"
+    config.max_seq_length, config.vocab_size = 128, 30522
+    config.vocab_file = ""
     assert record_checks.check_records(config, True) == []
 
 
@@ -189,8 +186,8 @@ def test_training_examples_are_counted(tmp_path, monkeypatch):
         path.write_bytes(b"".join(map(frame_record, payloads)))
 
     pattern = str(tmp_path / "pretrain_data.tfrecord*")
-    config = types.SimpleNamespace(pretrain_tfrecords=pattern)
-    count = record_checks.count_training_examples
+    config = types.SimpleNamespace(pretrain_tfrecords=pattern, pretrain_text="")
+    count = example_count.count_training_examples
     write(0, [b"four", b"long" * 1000, b"fours"])
     write(1, [b"four"])
     write(2, [])
@@ -203,7 +200,7 @@ def test_training_examples_are_counted(tmp_path, monkeypatch):
     assert count(config) == (71, True, 2)
     # Of large files it is reckoned from their size.
     (tmp_path / "manifest.json").unlink()
-    monkeypatch.setattr(record_checks, "_BYTES_WALKED", 100 * 26)
+    monkeypatch.setattr(example_count, "_BYTES_COUNTED", 100 * 26)
     for number in range(4):
         write(number, [b"ten bytes."] * 100)
     assert count(config) == (400, False, 4)

@@ -21,7 +21,7 @@ from configure.json_text import parse_json, read_hparams
 from electra_tf.data import archives, corpora
 from electra_tf.data.corpora import Corpus, ReadingReport
 from electra_tf.data.manifest import load_manifest
-from electra_tf.data.record_checks import find_record_files
+from electra_tf.data.record_files import find_record_files
 from electra_tf.extras.serving import application
 from electra_tf.extras.serving.served_model import open_model
 from electra_tf.files import reading

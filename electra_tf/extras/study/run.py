@@ -27,7 +27,7 @@ from typing import Any
 
 import electra_tf
 from configure.errors import UserError
-from electra_tf.data.record_checks import told_files
+from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.extras.study.cells import Cell, Study
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -93,7 +93,7 @@ class StudyRun:
 
     def _warn_of_other_data(self) -> None:
         """Cells that are done stay so; what lies there now may be another."""
-        told = functools.cache(told_files)
+        told = functools.cache(files_fingerprint)
         for cell in self._study.cells(self.lines):
             line = self.lines.get(cell.digest, {})
             if path := self._replaced_exam(cell, line):
@@ -200,7 +200,8 @@ class StudyRun:
         processor = f"{name}, {os.cpu_count()} cores"
         self.lines[cell.digest] = {
             **{"cell": cell.name, "digest": cell.digest, **cell.facts},
-            **{"data": told_files(cell.reads), "results": _results(cell)},
+            "data": files_fingerprint(cell.reads),
+            "results": _results(cell),
             **_verdicts(cell),
             **_exam_of(cell),
             **more,
