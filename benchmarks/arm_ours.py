@@ -23,7 +23,8 @@ PLACES = {
     "electra_tf.text.tokenization": "FullTokenizer",
     "electra_tf.text.graph_tokenization": "GraphTokenizer",
     "electra_tf.data.input_pipeline": "input_options",
-    "electra_tf.pretraining.build": "build_train_loop",
+    "electra_tf.pretraining.model": "build_model",
+    "electra_tf.pretraining.build": "build_train_loop build_model",
     "electra_tf.modeling.precision": "LossScale",
     "electra_tf.training.loop": "TrainLoop EvalLoop",
     "electra_tf.training.threads": "count_cores",
@@ -130,7 +131,7 @@ class Pretraining(Arm):
     def _make_model(self, folder, hparams):
         make = product("PretrainingConfig").create
         self._config = make("benchmark", folder, **hparams)
-        self._model = self._build.build_model(self._config)
+        self._model = product("build_model")(self._config)
 
 
 class Finetuning(Arm):

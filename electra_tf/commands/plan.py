@@ -303,6 +303,7 @@ def measure_steps(
     from electra_tf.modeling.activation_checkpointing import needs_checkpointing
     from electra_tf.modeling.precision import LossScale
     from electra_tf.pretraining import build
+    from electra_tf.pretraining.model import build_model
     from electra_tf.training.devices import create_strategy
     from electra_tf.training.replicas import creation_scope
     from electra_tf.training.threads import set_threads
@@ -331,7 +332,7 @@ def measure_steps(
                 config, generator="uniform", uniform_generator=True
             )
         with creation_scope(strategy):
-            model = build.build_model(config)
+            model = build_model(config)
             optimizer = build.build_optimizer(config, model)
             step = orbit.utils.create_global_step()
             loss_scale = LossScale.of(config.mixed_precision)

@@ -26,7 +26,7 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
 from electra_tf.modeling.layers import SeedStream, inference
-from electra_tf.pretraining import masking, unigram
+from electra_tf.pretraining import masking, sampling, unigram
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.metrics import binary_entropy, exact_auc
 
@@ -235,7 +235,7 @@ def _draw(
     arrays = {name: np.int32(value) for name, value in features.items()}
     for source in SOURCES:
         site = stream.seed(f"exam_{source}")
-        sampled = masking.sample_from_softmax(
+        sampled = sampling.sample_from_softmax(
             by_source[source], tf.random.stateless_uniform([*rows, 2], site)
         )
         corrupted = masking.corrupt_inputs(

@@ -2,30 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A checkpoint as a pre-trained model with weights, tokenizer and settings."""
 
-import contextlib
-import functools
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
 from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig, beyond_switches
-from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merge_hparams
 from electra_tf.checkpoints.weights import (
-    ModelWeights,
     TensorSpec,
     View,
     Weights,
     check_shapes,
     match_tables,
     repeat_segment_row,
-    select_part,
     variables_by_name,
 )
 from electra_tf.files import filesystem
@@ -36,79 +32,94 @@ from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocabulary import refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
 
-# What a forward pass on text depends on besides the sizes.
-SETTINGS = tuple(
-    """
-    disallow_correct disc_weight do_lower_case gen_weight mask_prob
-    mask_replace_prob mask_without_replacement strip_accents temperature
-    whole_word_mask
-    """.split()
+# The hparams that a forward pass on text depends on, besides the sizes.
+SETTINGS = (
+    "disallow_correct",
+    "disc_weight",
+    "do_lower_case",
+    "gen_weight",
+    "mask_prob",
+    "mask_replace_prob",
+    "mask_without_replacement",
+    "strip_accents",
+    "temperature",
+    "whole_word_mask",
 )
+# Values of hparams, as JSON holds them.
+Hparams = Mapping[str, object]
 
 
-def model_hparams(weights: Weights) -> dict[str, Any]:
-    """Finds out of which hparams a checkpoint's model is."""
+def model_hparams(weights: Weights) -> dict[str, object]:
+    """Return the hparams of a checkpoint's model.
+
+    They are those that the variables imply, and those that a settings file of
+    the checkpoint states.
+    """
     hparams = weights.contents.hparams()
     if weights.contents.is_headless:
         hparams["uniform_generator"] = True
-    return merge_hparams(hparams, _stated_hparams(weights.hparams))
+    return merge_hparams(hparams, _model_settings(weights.hparams))
 
 
-def _stated_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Takes from a configuration what sizes and outputs depend on."""
-    known = (*MODEL_HPARAMS, *SETTINGS)
-    return beyond_switches({n: v for n, v in given.items() if n in known})
+def _model_settings(hparams: Hparams) -> dict[str, object]:
+    """Return the hparams that sizes and outputs depend on."""
+    names = (*MODEL_HPARAMS, *SETTINGS)
+    return beyond_switches({n: v for n, v in hparams.items() if n in names})
 
 
 def model_config(
-    hparams: Mapping[str, Any], vocab_file: str, length: int
+    hparams: Hparams, vocab_file: str, length: int
 ) -> PretrainingConfig:
-    """Completes hparams to a configuration."""
-    left_out = ("init_checkpoint", "allow_missing", "model_name", "data_dir")
-    settings = {n: v for n, v in hparams.items() if n not in left_out}
+    """Return the configuration of a model that is only run.
+
+    Args:
+      hparams: those of the model.
+      vocab_file: its vocabulary.
+      length: its longest input in wordpieces.
+    """
+    ignored = ("init_checkpoint", "allow_missing", "model_name", "data_dir")
+    settings = {n: v for n, v in hparams.items() if n not in ignored}
     settings |= {"vocab_file": vocab_file, "max_seq_length": length}
     return PretrainingConfig.create("comparison", "comparison", **settings)
 
 
 class LoadedModel:
-    """A model with a checkpoint's weights, and what stayed without."""
+    """A model with a checkpoint's weights, and the variables without."""
 
     def __init__(
         self, label: str, weights: Weights, config: PretrainingConfig
     ) -> None:
-        """Builds the model and fills it, one tensor at a time."""
+        """Build the model, and assign its weights one tensor at a time.
+
+        Args:
+          label: names the model in messages.
+          weights: the checkpoint's; they may be incomplete.
+          config: of the model.
+
+        Raises:
+          UserError: shapes or numbers of layers differ.
+        """
         self.label, self.config = label, config
         self.model = PretrainingModel(config)
-        wanted = variables_by_name(self.model.variables)
-        weights = match_tables(weights, wanted)
-        held = weights.shapes
-        self.missing = tuple(name for name in wanted if name not in held)
-        # Nor is a network run with other layers than it has.
-        stored = weights.contents.layers
-        given = Contents(dict.fromkeys(wanted, ())).layers
-        for scope in given.keys() & stored.keys():
-            if (held_to := max(stored[scope])) != max(given[scope]):
-                raise UserError(
-                    f"{weights.path}: {scope} has {held_to + 1} layers, the"
-                    f" hparams describe {max(given[scope]) + 1}; change"
-                    " num_hidden_layers in model_hparam_overrides, or"
-                    " generator_layers."
-                )
-        # Another precision is read as the one that models have.
+        variables = variables_by_name(self.model.variables)
+        weights = match_tables(weights, variables)
+        shapes = weights.shapes
+        self.missing = tuple(name for name in variables if name not in shapes)
+        _check_layers(weights, variables)
+        # Models have float32, whatever precision the file has.
         float32 = np.dtype(np.float32)
-        specs = {n: TensorSpec(shape, float32) for n, shape in held.items()}
+        specs = {n: TensorSpec(shape, float32) for n, shape in shapes.items()}
         weights = View(
             weights, specs, lambda _, value: value.astype(float32, copy=False)
         )
-        targets = {name: v for name, v in wanted.items() if name in held}
-        check_shapes(weights, targets, wanted)
-        # Straight into place: nobody sees this model half-loaded.
+        targets = {name: v for name, v in variables.items() if name in shapes}
+        check_shapes(weights, targets, variables)
         for name, variable in targets.items():
             variable.assign(weights.read(name))
 
     @property
     def generator_networks(self) -> tuple[str, ...]:
-        """Names of the generator's networks, in the order of its outputs."""
+        """The scopes of the generator's networks, in the order of outputs."""
         if self.model.generator is None:
             return ()
         if self.model.kind is GeneratorKind.TWO_TOWER:
@@ -116,7 +127,11 @@ class LoadedModel:
         return ("generator",)
 
     def lacks_generator(self, with_head: bool = True) -> str | None:
-        """Says why there is no (complete) generator or masked LM, if so."""
+        """Return why the generator (or masked LM) is not complete, if so.
+
+        Args:
+          with_head: whether its head must be complete, too.
+        """
         if self.model.generator is None:
             return f"{self.label} has no generator"
         layers = [self.model.generator]
@@ -127,10 +142,12 @@ class LoadedModel:
     def lacks_discriminator(
         self, with_head: bool = True, corrected: bool = False
     ) -> str | None:
-        """Says why there is no (complete) discriminator, if so.
+        """Return why the discriminator is not complete, if so.
 
-        Where Electric's logits are to be corrected by its generator, that is
-        needed, too; not for the raw ones.
+        Args:
+          with_head: whether its head must be complete, too.
+          corrected: whether Electric's logits need the generator's offset,
+            and so a complete generator.
         """
         if self.model.discriminator is None:
             return f"{self.label} has no discriminator"
@@ -149,40 +166,68 @@ class LoadedModel:
         return self._lack("discriminator", layers)
 
     def lacks_token_head(self) -> str | None:
-        """Says why the second network's masked LM is not complete, if so."""
+        """Return why the second network's masked LM is not complete, if so."""
         layers = [self.model.discriminator, self.model.token_head]
         return self._lack("second masked LM", layers)
 
     def _lack(
-        self, what: str, layers: list[tf_keras.layers.Layer]
+        self, network: str, layers: Sequence[tf_keras.layers.Layer]
     ) -> str | None:
-        needed = {
+        """Return which variables of the layers are missing, if any are."""
+        names = {
             v.name.split(":")[0] for layer in layers for v in layer.variables
         }
-        absent = [name for name in self.missing if name in needed]
+        absent = [name for name in self.missing if name in names]
         if not absent:
             return None
-        # Embeddings may be there for the sake of the other network.
-        if all(name in absent or "/embeddings/" in name for name in needed):
-            return f"{self.label} has no {what}"
+        # The checkpoint may hold embeddings that belong to the other network.
+        if all(name in absent or "/embeddings/" in name for name in names):
+            return f"{self.label} has no {network}"
         return (
-            f"{self.label} lacks {len(absent)} of the {what}'s {len(needed)}"
-            f" variables, {absent[0]} first"
+            f"{self.label} lacks {len(absent)} of the {network}'s"
+            f" {len(names)} variables, {absent[0]} first"
         )
 
 
+def _check_layers(
+    weights: Weights, variables: Mapping[str, tf.Variable]
+) -> None:
+    """Raise a UserError if a network has more or fewer layers than stored."""
+    stored = weights.contents.layers
+    built = Contents(dict.fromkeys(variables, ())).layers
+    for scope in built.keys() & stored.keys():
+        stored_count = max(stored[scope]) + 1
+        built_count = max(built[scope]) + 1
+        if stored_count != built_count:
+            raise UserError(
+                f"{weights.path}: {scope} has {stored_count} layers, the"
+                f" hparams describe {built_count}. Change num_hidden_layers in"
+                " model_hparam_overrides, or generator_layers."
+            )
+
+
 class PretrainedModel(LoadedModel):
-    """A model with a checkpoint's weights, and what turns text into its ids."""
+    """A model with a checkpoint's weights, and its tokenizer.
+
+    Attributes:
+      path, global_step: of the checkpoint.
+      stated: names of the hparams that a file or the caller states.
+      assumptions: sentences on hparams that nothing states.
+    """
 
     def __init__(
-        self, weights: Weights, config: PretrainingConfig, stated: frozenset
+        self,
+        weights: Weights,
+        config: PretrainingConfig,
+        stated: frozenset[str],
     ) -> None:
+        """Load the model; see `read_pretrained` for the arguments."""
         if {head.kind for head in weights.heads.values()} == {"tagging"}:
             weights = repeat_segment_row(weights, 1)
         super().__init__(weights.path, weights, config)
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
-            # One table from here on: nobody trains this model.
+            # The sum of the two tables is enough: this model is not trained.
             self.model.embeddings = embeddings.folded()
             self.model.discriminator.embeddings = self.model.embeddings
         self.path, self.global_step = weights.path, weights.global_step
@@ -195,20 +240,21 @@ class PretrainedModel(LoadedModel):
         if self.model.kind is GeneratorKind.UNIGRAM and filesystem.exists(
             counts
         ):
-            rows = self.model.encoder_config.vocab_size
-            self.model.token_counts = unigram.read_counts(counts, rows)
-        self.stated = stated  # hparams, by a file or by the caller
-        self.assumptions: tuple[str, ...] = ()  # what nothing states
+            vocab_size = self.model.encoder_config.vocab_size
+            self.model.token_counts = unigram.read_counts(counts, vocab_size)
+        self.stated = stated
+        self.assumptions: tuple[str, ...] = ()
         if not stated:
             self.assumptions = tuple(weights.contents.assumptions())
 
     @property
     def max_length(self) -> int:
-        """Longest input in wordpieces, [CLS] and [SEP] included."""
+        """The longest input in wordpieces, [CLS] and [SEP] included."""
         return self.config.max_seq_length
 
     @property
     def is_electric(self) -> bool:
+        """Whether the discriminator is Electric's."""
         return self.model.discriminates and self.config.electric_objective
 
     @property
@@ -221,108 +267,90 @@ class PretrainedModel(LoadedModel):
         return names <= set(self.missing)
 
     def require_generator(self, purpose: str) -> None:
-        what = "generator (or a masked LM)"
-        _refuse_lack(self.lacks_generator(), purpose, what)
+        """Raise a UserError unless the generator and its head are complete.
+
+        Args:
+          purpose: the caller's, for the message.
+        """
+        part = "generator (or a masked LM)"
+        _require(self.lacks_generator(), purpose, part)
 
     def require_discriminator(self, purpose: str) -> None:
-        what = "discriminator with its head"
-        _refuse_lack(self.lacks_discriminator(), purpose, what)
+        """Raise a UserError unless the discriminator and its head are complete.
+
+        Args:
+          purpose: the caller's, for the message.
+        """
+        part = "discriminator with its head"
+        _require(self.lacks_discriminator(), purpose, part)
 
 
-def _refuse_lack(why: str | None, purpose: str, what: str) -> None:
-    if why:
+def _require(lack: str | None, purpose: str, part: str) -> None:
+    if lack:
         raise UserError(
-            f"{why}; {purpose} needs one. Give the run's model directory, or a"
-            f" checkpoint that holds the {what}."
+            f"{lack}; {purpose} needs one. Pass the run's model directory, or a"
+            f" checkpoint that holds the {part}."
         )
 
 
 def load_pretrained(
     path: str,
     vocab_file: str | None = None,
-    hparams: Mapping[str, Any] | None = None,
+    hparams: Hparams | None = None,
 ) -> PretrainedModel:
-    """Loads a pre-trained model."""
+    """Load a pre-trained model; see `read_pretrained`."""
     return PretrainedModel(*read_pretrained(path, vocab_file, hparams))
 
 
 def read_pretrained(
     path: str,
     vocab_file: str | None = None,
-    hparams: Mapping[str, Any] | None = None,
+    hparams: Hparams | None = None,
 ) -> tuple[Weights, PretrainingConfig, frozenset[str]]:
-    """Weights, not read yet, their settings, and which of these are stated."""
+    """Open a checkpoint and read its settings.
+
+    Args:
+      path: a run's folder, one of its exports, a checkpoint of any format, a
+        Hugging Face folder, or a name that `formats.resolve_reference` resolves.
+      vocab_file: the vocabulary; None: the one next to the checkpoint.
+      hparams: values that take precedence over those of the checkpoint.
+
+    Returns:
+      The weights, whose values are not read yet, the settings, and the names
+      of the hparams that a file or the caller states.
+
+    Raises:
+      UserError: no vocabulary, or one of another model.
+    """
     path = formats.resolve_reference(path)
     weights = formats.open_weights(path)
-    given = PretrainingConfig.clean_hparams(dict(hparams or {}))
+    overrides = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = read_config(formats.find_model_folder(path)) or {}
-    if "model_size" not in run:  # Of another program.
+    if "model_size" not in run:  # Another program wrote the file.
         run = {}
-    hparams = merge_hparams(model_hparams(weights), _stated_hparams(run))
-    hparams = merge_hparams(hparams, given)
-    vocab = _vocab_file(weights, run, vocab_file or given.get("vocab_file"))
-    hparams = formats.resolve_model_casing(weights, vocab, given) | hparams
+    settings = merge_hparams(model_hparams(weights), _model_settings(run))
+    settings = merge_hparams(settings, overrides)
+    vocab = _vocab_file(weights, run, vocab_file or overrides.get("vocab_file"))
+    settings = (
+        formats.resolve_model_casing(weights, vocab, overrides) | settings
+    )
     if weights.vocab_file:
         refuse_other_vocab(vocab, weights.vocab_file, weights.path)
     positions = weights.contents.sizes.max_position_embeddings
     stated = run.get("max_seq_length") or weights.max_length or positions
-    trained = min(stated, positions)
-    length = given.get("max_seq_length", trained)
-    config = model_config(hparams, vocab, length)
-    return weights, config, frozenset({*weights.hparams, *run, *given})
+    length = overrides.get("max_seq_length", min(stated, positions))
+    config = model_config(settings, vocab, length)
+    return weights, config, frozenset({*weights.hparams, *run, *overrides})
 
 
-def _vocab_file(
-    weights: Weights, run: Mapping[str, Any], given: str | None
-) -> str:
-    if path := given or weights.vocab_file:
+def _vocab_file(weights: Weights, run: Hparams, chosen: str | None) -> str:
+    """Return the path of the vocabulary; a UserError if there is none."""
+    if path := chosen or weights.vocab_file:
         return path
-    named = run.get("vocab_file")
-    gone = f" (the run names {named}, which is gone)" if named else ""
+    hint = ""
+    if name := run.get("vocab_file"):
+        hint = f" (the run's own, {name}, no longer exists)"
     raise UserError(
-        f"No vocabulary beside {weights.path}{gone}; give the one that it was"
-        " trained with: --vocab_file=FILE."
+        f"{weights.path}: no vocabulary next to the checkpoint{hint}. Pass"
+        " --vocab_file=FILE, the one that it was trained with."
     )
-
-
-def write_pretrained(
-    weights: Weights, folder: str, config: PretrainingConfig
-) -> str:
-    """Writes weights, settings and vocabulary; returns the weights' prefix."""
-    prefix = os.path.join(folder, "model.ckpt")
-    complete = functools.partial(
-        formats.complete_folder, folder, config.as_dict(), config.vocab_file
-    )
-    weights = formats.strip_training_state(weights)
-    tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
-    return prefix
-
-
-EXPORT = "export"  # directory of the two networks apart
-
-
-def export_parts(
-    config: PretrainingConfig,
-    model: PretrainingModel,
-    step: int,
-    directory: str,
-    only_missing: bool = False,
-) -> list[str]:
-    """Writes `<directory>/export/discriminator` and `.../generator`.
-
-    Each holds a checkpoint in the original's format, `electra_config.json` and
-    `vocab.txt`: all that fine-tuning, or another program, needs.
-    """
-    weights = ModelWeights(model.variables, step, directory)
-    written = []
-    for name in ("discriminator", "generator"):
-        if not weights.contents.holds(name):
-            continue
-        folder = os.path.join(directory, EXPORT, name)
-        if only_missing:
-            with contextlib.suppress(UserError):
-                if formats.open_weights(folder).global_step == step:
-                    continue
-        part = select_part(weights, name)
-        written.append(write_pretrained(part, folder, config))
-    return written

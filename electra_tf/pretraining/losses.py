@@ -3,6 +3,7 @@
 """Losses: softmax, replaced token detection, Electric's term, copying."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -10,10 +11,16 @@ from electra_tf.training.replicas import sum_over_replicas
 
 
 def global_sum(weights: tf.Tensor) -> tf.Tensor:
-    """Sums weights over a batch and the replicas of the current strategy.
+    """Return the sum of weights over a batch on all replicas.
 
-    With losses divided by it, the sum of the replicas' gradients is the
-    gradient of the whole batch's loss.
+    If losses are divided by it, the replicas' gradients add up to the gradient
+    of the whole batch's loss.
+
+    Args:
+      weights: this replica's, of any shape and dtype.
+
+    Returns:
+      float32 scalar.
     """
     total = tf.reduce_sum(tf.cast(weights, tf.float32))
     return sum_over_replicas([total])[0]
@@ -22,10 +29,16 @@ def global_sum(weights: tf.Tensor) -> tf.Tensor:
 def weighted_mean(
     losses: tf.Tensor, weights: tf.Tensor, total: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Returns sum(losses * weights) / (global sum(weights) + 1e-6).
+    """Return sum(losses * weights) / (global sum(weights) + 1e-6).
 
-    A scalar, this replica's (and micro-batch's) share of the global mean.
-    `total` is the global sum where `weights` are those of a micro-batch.
+    Args:
+      losses: float32, of any shape.
+      weights: float32, of the same shape.
+      total: float32 scalar, the global sum of the weights if these are of a
+        micro-batch; None: their sum over the replicas.
+
+    Returns:
+      A scalar, this replica's (and micro-batch's) share of the global mean.
     """
     if total is None:
         total = global_sum(weights)
@@ -33,10 +46,10 @@ def weighted_mean(
 
 
 def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-    """Returns -log softmax(logits)[target] in nats, [..., V] to [...].
+    """Return -log softmax(logits)[target] in nats, [..., V] to [...].
 
-    From the softmax, which the gradient needs anyway: TensorFlow's own
-    operation takes twice as long over a vocabulary on CPUs.
+    It is computed from the softmax, which the gradient needs anyway:
+    TensorFlow's own operation takes twice as long over a vocabulary on CPUs.
 
     Source: google-research/electra, run_pretraining.py, get_softmax_output.
     """
@@ -64,20 +77,51 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
     return of_logits(logits)
 
 
+class Prediction(NamedTuple):
+    """Predicted tokens and their losses."""
+
+    preds: tf.Tensor  # int32 [B, N], the likeliest tokens
+    per_token_loss: tf.Tensor  # float32 [B, N], nats
+    loss: tf.Tensor  # float32 scalar, nats; see `weighted_mean`
+
+
+def predict(
+    logits: tf.Tensor,
+    targets: tf.Tensor,
+    weights: tf.Tensor,
+    total: tf.Tensor | None,
+) -> Prediction:
+    """Return the likeliest tokens, and the losses of the right ones.
+
+    Args:
+      logits: float32 [B, N, V].
+      targets: int32 [B, N].
+      weights: float32 [B, N].
+      total: see `weighted_mean`.
+
+    Source: google-research/electra, run_pretraining.py, get_softmax_output.
+    """
+    per_token = softmax_cross_entropy(logits, targets)
+    return Prediction(
+        preds=tf.argmax(logits, -1, output_type=tf.int32),
+        per_token_loss=per_token,
+        loss=weighted_mean(per_token, weights, total),
+    )
+
+
 def replaced_token_losses(
     logits: tf.Tensor,
     is_fake_tokens: tf.Tensor,
     weights: tf.Tensor,
     total_weight: tf.Tensor | None = None,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Returns the discriminator's loss over all real tokens, or some.
+    """Return the losses of replaced token detection.
 
     Args:
       logits: float32 [B, L].
-      is_fake_tokens: int32 [B, L] labels.
+      is_fake_tokens: int32 [B, L], the labels.
       weights: int32 [B, L], 1 for the tokens that count.
-      total_weight: float32 scalar, their number in the whole batch where this
-        is a micro-batch.
+      total_weight: see `weighted_mean`.
 
     Returns:
       float32 scalar, the mean over the batch's tokens that count, and float32
@@ -102,13 +146,18 @@ def copy_losses(
     input_ids: tf.Tensor,
     target_ids: tf.Tensor,
 ) -> tf.Tensor:
-    """Returns -log(D [target = input] + (1 - D) softmax(logits)[target]).
+    """Return -log(D [target = input] + (1 - D) softmax(logits)[target]).
 
-    In nats, float32 [B, L]; of logarithms, so that D and 1 - D may be tiny.
+    It is a sum of logarithms, so that D and 1 - D may be tiny.
 
     Args:
       copy_logits: float32 [B, L], whose sigmoid is D.
       logits: float32 [B, L, V].
+      input_ids: int32 [B, L].
+      target_ids: int32 [B, L].
+
+    Returns:
+      float32 [B, L], nats.
 
     Source: ELECTRA paper section 3.5, All-Tokens MLM.
     """
@@ -122,11 +171,11 @@ def copy_losses(
 def electric_correction(
     cloze_logits: tf.Tensor, corrupted_ids: tf.Tensor, mask_prob: float
 ) -> tf.Tensor:
-    """Returns log q(token) + log(p / (1 - p)), Electric's logit offset.
+    """Return log q(token) + log(p / (1 - p)), Electric's logit offset.
 
     Args:
-      cloze_logits: float32 [B, L, V] of the generator on unmasked inputs.
-      corrupted_ids: int32 [B, L], what the discriminator sees.
+      cloze_logits: float32 [B, L, V], of the generator on unmasked inputs.
+      corrupted_ids: int32 [B, L], the discriminator's inputs.
       mask_prob: p, the share of positions sampled, 0-1.
 
     Returns:

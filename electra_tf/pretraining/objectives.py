@@ -1,20 +1,23 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the second network learns from the corrupted inputs.
+"""Objectives: the losses of the second network on the corrupted inputs.
 
 `electra` detects replacements at every token. The steps from BERT to it:
 
   * `electra_15`: the same loss at the chosen positions alone. A position that
     was drawn more than once counts once: it has one label.
-  * `replace_mlm`: BERT's loss at those positions; the generator's samples are
-    in the place of [MASK]. A slot counts as in the generator's loss: a
-    position that was drawn twice counts twice.
+  * `replace_mlm`: BERT's loss at those positions, with the generator's samples
+    in place of [MASK]. A slot counts as in the generator's loss: a position
+    that was drawn twice counts twice.
   * `correction_weight`: `electra` and `electra_15` with the loss of
-    `replace_mlm` next to their own, by a head on the same vectors.
+    `replace_mlm` added to their own, by a head on the same vectors.
   * `all_tokens_mlm`: at every real token, p(y) = D [y = input] + (1 - D)
-    softmax(y), and the loss -log p(original). D is the sigmoid of minus the
-    discriminator head's logit, which so stays a logit of "replaced"; it has no
-    loss of its own.
+    softmax(y), with the loss -log p(original). D is the sigmoid of minus the
+    discriminator head's logit, which so remains a logit of "replaced"; the
+    head has no loss of its own.
+
+`electric` detects samples (noise) at every token, with the generator's
+log-probability as an offset of the logit.
 
 Source: ELECTRA paper section 3.5, Efficiency Analysis; for `correction_weight`
 COCO-LM (Meng et al., NeurIPS 2021), section 3.2, corrective language modeling.
@@ -23,176 +26,278 @@ positions are predicted, by a plain softmax.
 """
 
 import functools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypedDict
 
 import tensorflow as tf
 
+from configure.objectives import Positions
+from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.pretraining import losses, masking
+from electra_tf.pretraining.networks import Features, Networks
 
 Tensors = Mapping[str, tf.Tensor]
 
 
-def loss_weights(config: Any, features: Tensors, masked: Tensors) -> Tensors:
-    """Where its losses are taken: `disc` [B, L]; `token` [B, N] or [B, L]."""
-    real = features["input_mask"]
-    if config.objective == "replace_mlm":
-        return {"token": masked["masked_lm_weights"]}
-    if config.objective == "all_tokens_mlm":
-        return {"token": real}
-    weights = {"disc": real}
-    if config.objective == "electra_15":
-        used = tf.cast(masked["masked_lm_weights"], tf.int32)
-        positions = masked["masked_lm_positions"] * used
-        _, chosen = masking.scatter_update(real, used, positions)
-        weights["disc"] = chosen
-    if config.corrects:
-        weights["token"] = masked["masked_lm_weights"]
-    return weights
+class SecondNetworkOutputs(TypedDict, total=False):
+    """The second network's part of the model's outputs.
 
-
-def learn_from_replacements(
-    model: Any,
-    features: Tensors,
-    generated: Tensors,
-    sampled_token_ids: tf.Tensor,
-    dropout: SeedStream | None,
-    totals: Tensors,
-) -> dict[str, tf.Tensor]:
-    """Runs the second network; see `PretrainingModel.compute`.
-
-    `generated` are the masked inputs (for Electric `cloze_logits`, too). Losses
-    are divided by `totals`, or where these are empty by this batch's weights.
+    `disc_*` belong to the discriminator's head, `token_*` to the token head,
+    whose axis is N at the chosen positions and L at all of them.
     """
-    config = model.config
-    positions = generated["masked_lm_positions"]
-    original_ids, _ = masking.scatter_update(
-        generated["masked_input_ids"], generated["masked_lm_ids"], positions
-    )
-    corrupted = masking.corrupt_inputs(
-        original_ids,
-        sampled_token_ids,
-        positions,
-        sampled_is_fake=config.electric_objective,
-    )
-    encoded = model.discriminator(
-        corrupted.input_ids,
-        features["input_mask"],
-        features["segment_ids"],
-        dropout.child("discriminator") if dropout else None,
-    )
-    outputs = {
-        "sampled_tokids": sampled_token_ids,
-        "fake_input_ids": corrupted.input_ids,
-        "fake_is_fake_tokens": corrupted.is_fake_tokens,
-    }
-    weights = loss_weights(config, features, generated)
-    vectors = encoded.sequence_output
-    if config.has_discriminator_head:
-        logits = model.discriminator_head(vectors)
-        if config.electric_objective:
-            logits += losses.electric_correction(
-                generated["cloze_logits"], corrupted.input_ids, config.mask_prob
-            )
-        outputs["disc_logits"] = logits
-        outputs["disc_probs"] = tf.sigmoid(logits)
-        outputs["disc_preds"] = tf.cast(logits > 0.0, tf.int32)
-    if config.has_discriminator:
-        outputs["disc_loss"], outputs["disc_per_example_loss"] = (
-            losses.replaced_token_losses(
-                logits,
-                corrupted.is_fake_tokens,
-                weights["disc"],
-                totals.get("disc"),
-            )
-        )
-        if config.objective == "electra_15":
-            outputs["disc_weights"] = weights["disc"]
-    if config.objective == "all_tokens_mlm":
-        outputs |= _predict_all_tokens(
-            model, vectors, corrupted.input_ids, original_ids, logits
-        )
-    elif config.corrects or config.objective == "replace_mlm":
-        outputs |= _predict_chosen_tokens(
-            model, vectors, corrupted.input_ids, generated
-        )
-    if "token_per_token_loss" in outputs:
-        learned = tf.cast(weights["token"], tf.float32)
-        outputs["token_weights"] = learned
-        outputs["token_loss"] = losses.weighted_mean(
-            outputs["token_per_token_loss"], learned, totals.get("token")
-        )
-    return outputs | {"discriminator_layers": encoded.all_layers}
+
+    sampled_tokids: tf.Tensor  # int32 [B, N]
+    fake_input_ids: tf.Tensor  # int32 [B, L], the corrupted inputs
+    fake_is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
+    discriminator_layers: tf.Tensor  # [layers, B, L, H]
+    disc_logits: tf.Tensor  # float32 [B, L], Electric's with its offset
+    disc_probs: tf.Tensor  # float32 [B, L]
+    disc_preds: tf.Tensor  # int32 [B, L]
+    disc_loss: tf.Tensor  # float32 scalar, nats a token
+    disc_per_example_loss: tf.Tensor  # float32 [B], nats a token
+    disc_weights: tf.Tensor  # int32 [B, L], unless all real tokens count
+    token_logits: tf.Tensor  # float32 [B, N or L, V]
+    token_preds: tf.Tensor  # int32 [B, N or L]
+    token_targets: tf.Tensor  # int32 [B, N or L]
+    token_inputs: tf.Tensor  # int32 [B, N or L], from the corrupted inputs
+    token_weights: tf.Tensor  # float32 [B, N or L]
+    token_per_token_loss: tf.Tensor  # float32 [B, N or L], nats
+    token_loss: tf.Tensor  # float32 scalar, nats a token
+
+
+class _Encoded(NamedTuple):
+    """Corrupted inputs, encoded by the second network."""
+
+    original_ids: tf.Tensor  # int32 [B, L]
+    input_ids: tf.Tensor  # int32 [B, L], after replacement
+    is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
+    vectors: tf.Tensor  # float32 [B, L, H]
+    generated: Tensors  # the masked inputs and the generator's outputs
+
+
+def _real_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
+    """Return the weights of a loss over all real tokens, int32 [B, L]."""
+    return features["input_mask"]
+
+
+def _chosen_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
+    """Return the weights of a loss that counts a position once, [B, L]."""
+    used = tf.cast(masked["masked_lm_weights"], tf.int32)
+    positions = masked["masked_lm_positions"] * used
+    _, chosen = masking.scatter_update(features["input_mask"], used, positions)
+    return chosen
+
+
+def _chosen_slots(features: Tensors, masked: Tensors) -> tf.Tensor:
+    """Return the weights of a loss over all slots in use, float32 [B, N]."""
+    return masked["masked_lm_weights"]
 
 
 def _predict_chosen_tokens(
-    model: Any, vectors: tf.Tensor, shown: tf.Tensor, generated: Tensors
-) -> dict[str, tf.Tensor]:
-    """Predicts the original tokens at the chosen positions, [B, N].
-
-    `vectors` [B, L, H] of the corrupted tokens `shown` [B, L].
-    """
-    positions = generated["masked_lm_positions"]
-    vectors = tf.gather(vectors, positions, batch_dims=1)
-    expected = model.token_logits(vectors)
-    targets = generated["masked_lm_ids"]
+    networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor | None
+) -> SecondNetworkOutputs:
+    """Predict the original tokens at the chosen positions, [B, N]."""
+    positions = encoded.generated["masked_lm_positions"]
+    vectors = tf.gather(encoded.vectors, positions, batch_dims=1)
+    logits = networks.token_logits(vectors)
+    targets = encoded.generated["masked_lm_ids"]
     return {
-        **_token_outputs(expected, targets),
-        "token_per_token_loss": losses.softmax_cross_entropy(expected, targets),
-        "token_inputs": tf.gather(shown, positions, batch_dims=1),
+        "token_logits": logits,
+        "token_preds": tf.argmax(logits, -1, output_type=tf.int32),
+        "token_targets": targets,
+        "token_per_token_loss": losses.softmax_cross_entropy(logits, targets),
+        "token_inputs": tf.gather(encoded.input_ids, positions, batch_dims=1),
     }
 
 
 def _predict_all_tokens(
-    model: Any,
-    vectors: tf.Tensor,
-    shown: tf.Tensor,
-    targets: tf.Tensor,
-    logits: tf.Tensor,
-) -> dict[str, tf.Tensor]:
-    """Predicts every original token, [B, L], with a copy mechanism.
-
-    `logits` [B, L] are the discriminator head's, of "replaced".
-    """
-    expected = model.token_logits(vectors)
-    copied = functools.partial(losses.copy_losses, -logits, expected, shown)
-    outputs = _token_outputs(expected, targets)
-    # Of all tokens but the input, the softmax's best is likeliest.
-    best = outputs["token_preds"]
-    kept = copied(shown) <= copied(best)
+    networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor | None
+) -> SecondNetworkOutputs:
+    """Predict every original token, [B, L], with a copy mechanism."""
+    shown = encoded.input_ids
+    logits = networks.token_logits(encoded.vectors)
+    copied = functools.partial(losses.copy_losses, -disc_logits, logits, shown)
+    # The likeliest token is the input or the softmax's likeliest one.
+    best = tf.argmax(logits, -1, output_type=tf.int32)
+    copies = copied(shown) <= copied(best)
     return {
-        **outputs,
-        "token_preds": tf.where(kept, shown, best),
-        "token_per_token_loss": copied(targets),
+        "token_logits": logits,
+        "token_targets": encoded.original_ids,
+        "token_preds": tf.where(copies, shown, best),
+        "token_per_token_loss": copied(encoded.original_ids),
         "token_inputs": shown,
     }
 
 
-def _token_outputs(
-    expected: tf.Tensor, targets: tf.Tensor
-) -> dict[str, tf.Tensor]:
-    return {
-        "token_logits": expected,
-        "token_preds": tf.argmax(expected, -1, output_type=tf.int32),
-        "token_targets": targets,
-    }
+_Weigh = Callable[[Tensors, Tensors], tf.Tensor]
+_Predict = Callable[
+    [Networks, _Encoded, tf.Tensor | None], SecondNetworkOutputs
+]
+# By the positions of the discriminator's loss: its weights.
+_DETECTION_WEIGHTS: dict[Positions, _Weigh] = {
+    Positions.ALL: _real_tokens,
+    Positions.CHOSEN: _chosen_tokens,
+}
+# By the positions of the token head: the weights of its loss, its outputs.
+_PREDICTIONS: dict[Positions, tuple[_Weigh, _Predict]] = {
+    Positions.ALL: (_real_tokens, _predict_all_tokens),
+    Positions.CHOSEN: (_chosen_slots, _predict_chosen_tokens),
+}
 
 
-def softmax_outputs(
-    prefix: str,
-    logits: tf.Tensor,
-    targets: tf.Tensor,
-    weights: tf.Tensor,
-    totals: Tensors,
-) -> dict[str, tf.Tensor]:
-    """Returns the softmax's losses and predictions, by prefix."""
-    per_token = losses.softmax_cross_entropy(logits, targets)
-    return {
-        f"{prefix}_logits": logits,
-        f"{prefix}_per_token_loss": per_token,
-        f"{prefix}_loss": losses.weighted_mean(
-            per_token, weights, totals.get(prefix)
-        ),
-        f"{prefix}_preds": tf.argmax(logits, -1, output_type=tf.int32),
-    }
+class Objective:
+    """The losses of a second network, chosen by the hparams.
+
+    `configure.objectives` holds the facts of each objective;
+    `electra_tf.plan.flops` counts the operations of its heads.
+    """
+
+    def __init__(self, config: PretrainingConfig) -> None:
+        facts = config.objective_facts
+        self._mask_prob = config.mask_prob
+        self._is_electric = config.electric_objective
+        self._has_discriminator_head = facts.has_discriminator_head
+        self._logs_weights = facts.detects is Positions.CHOSEN
+        self._weigh: dict[str, _Weigh] = {}
+        self._loss_factors: dict[str, float] = {}
+        if facts.detects is not Positions.NONE:
+            self._weigh["disc"] = _DETECTION_WEIGHTS[facts.detects]
+            self._loss_factors["disc"] = config.disc_weight
+        self._predict: _Predict | None = None
+        if config.token_positions is not Positions.NONE:
+            weigh, predict = _PREDICTIONS[config.token_positions]
+            self._weigh["token"], self._predict = weigh, predict
+            factor = config.disc_weight
+            if config.corrects:
+                factor = config.correction_weight
+            self._loss_factors["token"] = factor
+
+    def loss_weights(
+        self, features: Tensors, masked: Tensors
+    ) -> dict[str, tf.Tensor]:
+        """Return the weights of the losses, 1 at the positions that count.
+
+        Args:
+          features: int32 [B, L], the model's inputs.
+          masked: the outputs of `masking.mask_inputs`.
+
+        Returns:
+          `disc` [B, L] and `token` [B, N or L], those of the objective.
+        """
+        return {
+            name: weigh(features, masked) for name, weigh in self._weigh.items()
+        }
+
+    def outputs(
+        self,
+        networks: Networks,
+        features: Features,
+        generated: Tensors,
+        sampled_token_ids: tf.Tensor,
+        dropout: SeedStream | None,
+        totals: Tensors,
+    ) -> SecondNetworkOutputs:
+        """Run the second network on the corrupted inputs.
+
+        Args:
+          networks: the model's.
+          features: int32 [B, L], the model's inputs.
+          generated: the masked inputs and the generator's outputs.
+          sampled_token_ids: int32 [B, N].
+          dropout: of all networks; None: no dropout.
+          totals: the sums of the loss weights over the whole batch, by name;
+            empty: the batch is whole.
+        """
+        encoded, outputs = self._encode(
+            networks, features, generated, sampled_token_ids, dropout
+        )
+        weights = self.loss_weights(features, generated)
+        logits = None
+        if self._has_discriminator_head:
+            logits = self._discriminator_logits(networks, encoded)
+            outputs["disc_logits"] = logits
+            outputs["disc_probs"] = tf.sigmoid(logits)
+            outputs["disc_preds"] = tf.cast(logits > 0.0, tf.int32)
+        if "disc" in weights:
+            outputs["disc_loss"], outputs["disc_per_example_loss"] = (
+                losses.replaced_token_losses(
+                    logits,
+                    encoded.is_fake_tokens,
+                    weights["disc"],
+                    totals.get("disc"),
+                )
+            )
+            if self._logs_weights:
+                outputs["disc_weights"] = weights["disc"]
+        if self._predict is not None:
+            outputs |= self._predict(networks, encoded, logits)
+            token_weights = tf.cast(weights["token"], tf.float32)
+            outputs["token_weights"] = token_weights
+            outputs["token_loss"] = losses.weighted_mean(
+                outputs["token_per_token_loss"],
+                token_weights,
+                totals.get("token"),
+            )
+        return outputs
+
+    def weighted_losses(self, outputs: Tensors) -> list[tf.Tensor]:
+        """Return the second network's terms of the total loss, scalars.
+
+        Args:
+          outputs: those of `outputs`.
+        """
+        return [
+            factor * outputs[f"{name}_loss"]
+            for name, factor in self._loss_factors.items()
+        ]
+
+    def _encode(
+        self,
+        networks: Networks,
+        features: Features,
+        generated: Tensors,
+        sampled_token_ids: tf.Tensor,
+        dropout: SeedStream | None,
+    ) -> tuple[_Encoded, SecondNetworkOutputs]:
+        """Corrupt the inputs, and run the second network's encoder."""
+        positions = generated["masked_lm_positions"]
+        original_ids, _ = masking.scatter_update(
+            generated["masked_input_ids"], generated["masked_lm_ids"], positions
+        )
+        corrupted = masking.corrupt_inputs(
+            original_ids,
+            sampled_token_ids,
+            positions,
+            sampled_is_fake=self._is_electric,
+        )
+        encoder_output = networks.encode_second(
+            corrupted.input_ids, features, dropout
+        )
+        encoded = _Encoded(
+            original_ids=original_ids,
+            input_ids=corrupted.input_ids,
+            is_fake_tokens=corrupted.is_fake_tokens,
+            vectors=encoder_output.sequence_output,
+            generated=generated,
+        )
+        outputs = SecondNetworkOutputs(
+            sampled_tokids=sampled_token_ids,
+            fake_input_ids=corrupted.input_ids,
+            fake_is_fake_tokens=corrupted.is_fake_tokens,
+            discriminator_layers=encoder_output.all_layers,
+        )
+        return encoded, outputs
+
+    def _discriminator_logits(
+        self, networks: Networks, encoded: _Encoded
+    ) -> tf.Tensor:
+        """Return the logits of "replaced", float32 [B, L]."""
+        logits = networks.discriminator_head(encoded.vectors)
+        if self._is_electric:
+            logits += losses.electric_correction(
+                encoded.generated["cloze_logits"],
+                encoded.input_ids,
+                self._mask_prob,
+            )
+        return logits

@@ -46,17 +46,13 @@ from electra_tf.pretraining import exam as exams
 from electra_tf.pretraining import metrics, schedules, unigram
 from electra_tf.pretraining.build import (
     NETWORKS,
-    build_model,
     build_optimizer,
     build_train_loop,
 )
 from electra_tf.pretraining.exam import Exam
-from electra_tf.pretraining.loading import EXPORT, export_parts
-from electra_tf.pretraining.model import (
-    UNIGRAM_SHARE,
-    PretrainingModel,
-    logged_losses,
-)
+from electra_tf.pretraining.logged_values import UNIGRAM_SHARE, logged_losses
+from electra_tf.pretraining.model import PretrainingModel, build_model
+from electra_tf.pretraining.saving import EXPORT, export_parts
 from electra_tf.text.casing import with_vocab_casing
 from electra_tf.text.vocabulary import (
     check_vocab,
@@ -295,7 +291,7 @@ class PretrainingRun(Run):
 
     @property
     def _stage(self) -> int | None:
-        return schedules.stage_at(self.config, self.global_step)
+        return self.model.schedule.stage_at(self.global_step)
 
     def build_loop(self) -> TrainLoop:
         return build_train_loop(
@@ -413,7 +409,7 @@ class PretrainingRun(Run):
         return Exam.read(config.exam) if config.exam and detects else None
 
     def evaluated(self, step: int, result: dict[str, float]) -> None:
-        stage = schedules.stage_at(self.config, step)
+        stage = self.model.schedule.stage_at(step)
         row = {"stage": stage, **result} if stage else dict(result)
         # Copying every token may well be right.
         patience = self.config.collapse_patience * self.config.has_discriminator

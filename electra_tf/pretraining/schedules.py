@@ -1,94 +1,251 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training the two networks other than jointly: in two stages, adversarially.
+"""Training schedules: the networks trained in each step, and their losses.
+
+  * `joint`: both networks in every step.
+  * `two_stage`: the generator alone, then the discriminator alone, which
+    starts from the generator's weights.
+  * `adversarial`: both networks, with a generator that raises the
+    discriminator's loss.
 
 Source: ELECTRA paper, section 3.2 (training algorithms) and appendix F.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypedDict
 
 import tensorflow as tf
 
+from configure.pretraining import PretrainingConfig
+from electra_tf.modeling.layers import ScopedLayer
+from electra_tf.optimization.optimizer import AdamWeightDecay
+from electra_tf.plan.flops import steps_per_stage
 from electra_tf.pretraining import losses
+from electra_tf.pretraining.networks import Networks
 from electra_tf.training.loop import Chunk, TrainLoop
 
-# The stages of training_schedule two_stage, by what is trained in them.
+Tensors = Mapping[str, tf.Tensor]
+# The stages of `two_stage`, by the network that is trained.
 GENERATOR, DISCRIMINATOR = 1, 2
-# What adversarial training logs besides losses.
+# Values besides losses that adversarial training logs.
 REWARDS = ("reward", "baseline")
+# Makes an optimizer of variables for a number of steps.
+BuildOptimizer = Callable[[Sequence[tf.Variable], int], AdamWeightDecay]
+# Makes a `TrainLoop`, without the arguments that the stages differ in.
+BuildLoop = Callable[..., TrainLoop]
 
 
-def stage_at(config: Any, step: int) -> int | None:
-    """The stage of a model that has made `step` updates; None without stages.
+class AdversarialOutputs(TypedDict):
+    """The outputs that adversarial training adds, in nats."""
 
-    Weights are copied when the first update of the second stage begins, so
-    that a checkpoint needs to hold no more than its step.
-    """
-    if config.training_schedule != "two_stage":
+    policy_loss: tf.Tensor  # float32 scalar
+    baseline_loss: tf.Tensor  # float32 scalar
+    reward: tf.Tensor  # float32 scalar, the mean over the chosen positions
+    baseline: tf.Tensor  # float32 scalar, the mean over the chosen positions
+    rewards: tf.Tensor  # float32 [B, N]
+
+
+class Schedule:
+    """The joint schedule: one stage, in which both networks are trained."""
+
+    def __init__(self, config: PretrainingConfig) -> None:
+        self._config = config
+
+    def stage_at(self, step: int) -> int | None:
+        """Return the stage of a model after a number of updates.
+
+        Args:
+          step: completed updates.
+
+        Returns:
+          None for a schedule of one stage.
+        """
         return None
-    return GENERATOR if step <= config.two_stage_steps else DISCRIMINATOR
+
+    def generator_loss(self, outputs: Tensors) -> tf.Tensor:
+        """Return the loss that trains the generator, a scalar in nats."""
+        return outputs.get("cloze_loss", outputs["mlm_loss"])
+
+    def adversarial_outputs(
+        self,
+        networks: Networks,
+        outputs: Tensors,
+        totals: Tensors,
+        unigram_share: tf.Tensor | None,
+    ) -> AdversarialOutputs | None:
+        """Return the outputs that adversarial training adds, if it does.
+
+        The arguments are those of `adversarial_losses`.
+        """
+        return None
+
+    def build_optimizer(
+        self, networks: Networks, build: BuildOptimizer
+    ) -> "AdamWeightDecay | TwoStageOptimizer":
+        """Return the optimizer of all trained variables."""
+        steps = self._config.num_train_steps
+        return build(networks.trainable_variables, steps)
+
+    def build_loop(
+        self,
+        networks: Networks,
+        optimizer: "AdamWeightDecay | TwoStageOptimizer",
+        build: BuildLoop,
+    ) -> "TrainLoop | TwoStageLoop":
+        """Return the training loop.
+
+        Args:
+          networks: a `PretrainingModel`.
+          optimizer: what `build_optimizer` returned.
+          build: makes a loop.
+        """
+        return build(
+            compute=networks.compute,
+            variables=networks.trainable_variables,
+            optimizer=optimizer,
+        )
 
 
-def stage_variables(model: Any, stage: int) -> list[tf.Variable]:
-    """What a stage trains: one network and its head; none is of both."""
-    layers = (model.generator, model.masked_lm_head)
-    if stage == DISCRIMINATOR:
-        layers = _discriminator_layers(model)
-    own = _references(layers)
-    return [v for v in model.trainable_variables if v.ref() in own]
+class TwoStageSchedule(Schedule):
+    """The schedule of two stages, in each of which one network is trained."""
+
+    def stage_at(self, step: int) -> int | None:
+        """Return the stage of a model after a number of updates.
+
+        After the last update of the first stage the model is still in it: the
+        weights are copied when the first update of the second stage begins,
+        so that a checkpoint holds no more than its step.
+        """
+        if step <= self._config.two_stage_steps:
+            return GENERATOR
+        return DISCRIMINATOR
+
+    def build_optimizer(
+        self, networks: Networks, build: BuildOptimizer
+    ) -> "TwoStageOptimizer":
+        """Return one optimizer for each stage."""
+        return TwoStageOptimizer(self._config, networks, build)
+
+    def build_loop(
+        self,
+        networks: Networks,
+        optimizer: "AdamWeightDecay | TwoStageOptimizer",
+        build: BuildLoop,
+    ) -> "TwoStageLoop":
+        """Return one training loop for each stage."""
+        return TwoStageLoop(networks, optimizer, build)
 
 
-def generator_variables(model: Any) -> list[tf.Variable]:
-    """Returns the trained variables that only the generator has.
+class AdversarialSchedule(Schedule):
+    """The schedule of a generator that raises the discriminator's loss."""
 
-    The tables that both networks look tokens up in are not among them, nor is
-    the delta of gradient-disentangled sharing.
+    def generator_loss(self, outputs: Tensors) -> tf.Tensor:
+        """Return the generator's loss and that of the rewards' baseline."""
+        return outputs["policy_loss"] + outputs["baseline_loss"]
+
+    def adversarial_outputs(
+        self,
+        networks: Networks,
+        outputs: Tensors,
+        totals: Tensors,
+        unigram_share: tf.Tensor | None,
+    ) -> AdversarialOutputs | None:
+        """Return the outputs of `adversarial_losses`."""
+        return adversarial_losses(networks, outputs, totals, unigram_share)
+
+
+_SCHEDULES = {
+    "joint": Schedule,
+    "two_stage": TwoStageSchedule,
+    "adversarial": AdversarialSchedule,
+}
+
+
+def schedule_of(config: PretrainingConfig) -> Schedule:
+    """Return the schedule that the hparam `training_schedule` names."""
+    return _SCHEDULES[config.training_schedule](config)
+
+
+def stage_variables(networks: Networks, stage: int) -> list[tf.Variable]:
+    """Return the variables that a stage trains: one network and its head.
+
+    The two networks share no variable.
     """
-    layers = (model.generator, model.masked_lm_head, model.reward_baseline)
-    own = _references(layers) - _references(_discriminator_layers(model))
-    return [v for v in model.trainable_variables if v.ref() in own]
+    layers = (networks.generator, networks.masked_lm_head)
+    if stage == DISCRIMINATOR:
+        layers = _discriminator_layers(networks)
+    trained = _references(layers)
+    return [v for v in networks.trainable_variables if v.ref() in trained]
 
 
-def _discriminator_layers(model: Any) -> tuple[Any, ...]:
-    return (model.discriminator, model.discriminator_head, model.token_head)
+def generator_variables(networks: Networks) -> list[tf.Variable]:
+    """Return the trained variables that only the generator has.
+
+    Tables that both networks share are not among them, nor is the delta of
+    gradient-disentangled sharing.
+    """
+    layers = (
+        networks.generator,
+        networks.masked_lm_head,
+        networks.reward_baseline,
+    )
+    discriminator = _references(_discriminator_layers(networks))
+    exclusive = _references(layers) - discriminator
+    return [v for v in networks.trainable_variables if v.ref() in exclusive]
 
 
-def _references(layers: Iterable[Any]) -> set[Any]:
-    """References to the layers' variables; a layer may be None."""
-    layers = filter(None, layers)
-    return {v.ref() for layer in layers for v in layer.trainable_variables}
+def _discriminator_layers(networks: Networks) -> tuple[ScopedLayer | None, ...]:
+    return (
+        networks.discriminator,
+        networks.discriminator_head,
+        networks.token_head,
+    )
 
 
-def copy_generator(model: Any) -> None:
-    """Gives the discriminator the generator's tables and transformer."""
-    named = {v.name: v for v in model.trainable_variables}
-    for name, variable in named.items():
+def _references(layers: Iterable[ScopedLayer | None]) -> set[object]:
+    """Return references to the trained variables of the layers there are."""
+    return {
+        variable.ref()
+        for layer in layers
+        if layer is not None
+        for variable in layer.trainable_variables
+    }
+
+
+def copy_generator(networks: Networks) -> None:
+    """Assign the generator's tables and transformer to the discriminator."""
+    variables = {v.name: v for v in networks.trainable_variables}
+    for name, variable in variables.items():
         scope, _, rest = name.partition("/")
         if scope == "generator":
-            named[f"electra/{rest}"].assign(variable.numpy())
+            variables[f"electra/{rest}"].assign(variable.numpy())
 
 
 class TwoStageOptimizer:
-    """An optimizer of each stage, with slots and a schedule of its own.
+    """Two optimizers, one a stage, each with its own slots and rates.
 
-    Each has the variables of its stage alone: the generator is not even
-    decayed in the second. `m` and `v` are the slots of both, by name; `build`
-    makes an optimizer of variables for a number of steps.
+    An optimizer has the variables of its stage alone: in the second stage
+    nothing changes the generator, not even weight decay.
+
+    Attributes:
+      switch: the number of updates in the first stage.
+      stages: the optimizer of each stage.
+      kind: of both optimizers; see `AdamWeightDecay`.
+      m, v: the slots of both stages, by variable name.
     """
 
     def __init__(
         self,
-        config: Any,
-        model: Any,
-        build: Callable[[list[tf.Variable], int], Any],
+        config: PretrainingConfig,
+        networks: Networks,
+        build: BuildOptimizer,
     ) -> None:
-        self.switch = config.two_stage_steps
-        steps = (self.switch, config.num_train_steps - self.switch)
+        steps = steps_per_stage(config)
+        self.switch = steps[GENERATOR]
         self.stages = {
-            stage: build(stage_variables(model, stage), number)
-            for stage, number in enumerate(steps, GENERATOR)
+            stage: build(stage_variables(networks, stage), steps[stage])
+            for stage in (GENERATOR, DISCRIMINATOR)
         }
         first, second = self.stages.values()
         self.kind = first.kind
@@ -96,70 +253,70 @@ class TwoStageOptimizer:
 
 
 class TwoStageLoop:
-    """The loop of the stage that a run is in, which its step alone decides.
+    """The training loop of the current stage, which the step alone decides.
 
-    The graph of the first stage holds no discriminator. `make` is a `TrainLoop`
-    without what the stages differ in.
+    The graph of the first stage contains no discriminator.
     """
 
     def __init__(
         self,
-        make: Callable[..., TrainLoop],
-        model: Any,
+        networks: Networks,
         optimizer: TwoStageOptimizer,
+        build: BuildLoop,
     ) -> None:
-        self._model, self._switch = model, optimizer.switch
+        self._networks, self._switch = networks, optimizer.switch
+        first_steps = {GENERATOR: 0, DISCRIMINATOR: self._switch}
         self._loops = {
-            stage: make(
-                compute=functools.partial(model.compute, stage=stage),
-                variables=stage_variables(model, stage),
-                optimizer=own,
-                first_step=self._switch * (stage == DISCRIMINATOR),
+            stage: build(
+                compute=functools.partial(networks.compute, stage=stage),
+                variables=stage_variables(networks, stage),
+                optimizer=stage_optimizer,
+                first_step=first_steps[stage],
             )
-            for stage, own in optimizer.stages.items()
+            for stage, stage_optimizer in optimizer.stages.items()
         }
         self._loop = self._loops[GENERATOR]
 
     def train(self, num_steps: int) -> None:
-        """Runs updates, all of one stage; see `TrainLoop.train`."""
+        """Run updates, all of one stage; see `TrainLoop.train`."""
         done = int(self._loop.step.numpy())
         if done == self._switch:
-            copy_generator(self._model)
+            copy_generator(self._networks)
         stage = DISCRIMINATOR if done >= self._switch else GENERATOR
         self._loop = self._loops[stage]
         self._loop.train(num_steps)
 
     def take_chunk(self) -> Chunk:
+        """Return the scalars of the last updates; see `TrainLoop`."""
         return self._loop.take_chunk()
 
 
 def adversarial_losses(
-    model: Any,
-    outputs: Mapping[str, tf.Tensor],
-    totals: Mapping[str, tf.Tensor],
+    networks: Networks,
+    outputs: Tensors,
+    totals: Tensors,
     unigram_share: tf.Tensor | None = None,
-) -> dict[str, tf.Tensor]:
-    """What makes the generator raise the discriminator's loss, by REINFORCE.
+) -> AdversarialOutputs:
+    """Return the losses of a generator that raises the discriminator's loss.
 
-    Positions are taken as independent: the reward R of a sampled token is the
-    discriminator's loss on it alone. The generator's loss is
-    -(R - b) log p(sampled), p the distribution that was sampled from. The
-    baseline b = -log sigmoid(w h + c), h the generator's vector, learns by the
-    cross-entropy of exp(-b) with exp(-R), the probability that the
-    discriminator gave to the truth; its gradient ends before h.
+    The gradient is that of REINFORCE, with positions taken as independent: the
+    reward R of a sampled token is the discriminator's loss on it alone. The
+    generator's loss is -(R - b) log p(sampled), p the distribution that was
+    sampled from. The baseline b = -log sigmoid(w h + c), h the generator's
+    vector, is trained by the cross-entropy of exp(-b) with exp(-R), the
+    probability that the discriminator gave to the right label; its gradient
+    ends before h.
 
     A position that was drawn twice shows the mean of its two samples' ids
-    (see `masking.scatter_update`): a sample that is not shown has no part.
+    (see `masking.scatter_update`). A sample that is not shown has no loss.
 
     Args:
-      outputs: the model's, of generator and discriminator.
-      totals: `mlm`, the chosen positions of the whole batch; empty: of this.
+      networks: the model's.
+      outputs: of generator and discriminator.
+      totals: `mlm`, the number of chosen positions in the whole batch; empty:
+        the batch is whole.
       unigram_share: float32 scalar; with it p is the mixture with the token
-        counts (see `masking.mixture_logits`).
-
-    Returns:
-      In nats: scalars `policy_loss` and `baseline_loss`, `reward` and
-      `baseline` (means over all chosen positions), and `rewards` [B, N].
+        counts (see `sampling.mixture_logits`).
 
     Source: ELECTRA paper, appendix F. Differs: c, which the paper leaves out.
     """
@@ -175,22 +332,24 @@ def adversarial_losses(
     cross_entropy = tf.nn.sigmoid_cross_entropy_with_logits
     rewards = cross_entropy(tf.cast(labels, tf.float32), logits)
     rewards = tf.stop_gradient(rewards)
-    expected = model.reward_baseline(tf.stop_gradient(vectors))[..., 0]
+    expected = networks.reward_baseline(tf.stop_gradient(vectors))[..., 0]
     baselines = tf.stop_gradient(tf.nn.softplus(-expected))
     sampled, chosen = outputs["sampled_tokids"], outputs["masked_lm_weights"]
-    sampling_logits = model.sampling_logits(
+    sampling_logits = networks.sampling_logits(
         outputs["mlm_logits"], outputs["masked_lm_ids"], unigram_share
     )
     log_p = -losses.softmax_cross_entropy(sampling_logits, sampled)
     total = totals.get("mlm")
-    if total is None:  # Within micro-batches, replicas cannot add up.
+    if total is None:  # Replicas cannot sum within micro-batches.
         total = losses.global_sum(chosen)
-    learned = chosen * tf.cast(shown == sampled, tf.float32)
-    values = {
-        "policy_loss": ((baselines - rewards) * log_p, learned),
-        "baseline_loss": (cross_entropy(tf.exp(-rewards), expected), learned),
-        "reward": (rewards, chosen),
-        "baseline": (baselines, chosen),
+    trained = chosen * tf.cast(shown == sampled, tf.float32)
+    mean = losses.weighted_mean
+    return {
+        "policy_loss": mean((baselines - rewards) * log_p, trained, total),
+        "baseline_loss": mean(
+            cross_entropy(tf.exp(-rewards), expected), trained, total
+        ),
+        "reward": mean(rewards, chosen, total),
+        "baseline": mean(baselines, chosen, total),
+        "rewards": rewards,
     }
-    means = {n: losses.weighted_mean(*v, total) for n, v in values.items()}
-    return {**means, "rewards": rewards}

@@ -11,7 +11,8 @@ import tensorflow as tf
 from scipy.special import log_softmax
 
 from electra_tf.inspection.fill_mask import padded
-from electra_tf.pretraining.loading import export_parts, load_pretrained
+from electra_tf.pretraining.loading import load_pretrained
+from electra_tf.pretraining.saving import export_parts
 
 # Rows of the position table of the models here: 30 tokens fit.
 POSITIONS = 32

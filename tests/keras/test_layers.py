@@ -19,7 +19,7 @@ from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.modeling.encoder import ComputePolicy
 from electra_tf.modeling.layers import SeedStream
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
-from electra_tf.pretraining.loading import export_parts
+from electra_tf.pretraining.saving import export_parts
 from electra_tf.text.tokenization import FullTokenizer
 from tests.keras.conftest import SIZES
 

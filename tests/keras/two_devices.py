@@ -12,7 +12,7 @@ import tf_keras
 from configure.pretraining import PretrainingConfig
 from electra_tf.keras import Encoder
 from electra_tf.pretraining import build
-from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.pretraining.model import PretrainingModel, build_model
 from electra_tf.training.replicas import creation_scope
 from tests.conftest import TINY
 
@@ -73,7 +73,7 @@ def pretraining(strategy, vocab_file):
         model_hparam_overrides=SIZES,
     )
     with creation_scope(strategy):
-        model = build.build_model(config)
+        model = build_model(config)
         optimizer = build.build_optimizer(config, model)
         step = tf.Variable(0, dtype=tf.int64)
     loop = build.build_train_loop(

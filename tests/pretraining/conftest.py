@@ -7,11 +7,8 @@ import pytest
 import tensorflow as tf
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.pretraining.build import (
-    build_model,
-    build_optimizer,
-    build_train_loop,
-)
+from electra_tf.pretraining.build import build_optimizer, build_train_loop
+from electra_tf.pretraining.model import build_model
 from tests.conftest import TINY, read_json
 
 SIZES = TINY["model_hparam_overrides"]

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.optimization.optimizer import uses_weight_decay
-from electra_tf.pretraining.build import build_model, build_optimizer
-from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.pretraining.build import build_optimizer
+from electra_tf.pretraining.model import PretrainingModel, build_model
 from electra_tf.training.checkpointing import Checkpoints
 from tests.conftest import FIXTURES, read_json, restore
 from tests.pretraining.conftest import INPUTS, MASKED, Recording

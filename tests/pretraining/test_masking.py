@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from electra_tf.modeling.layers import SeedStream
-from electra_tf.pretraining import masking
+from electra_tf.pretraining import masking, sampling
 from tests.conftest import read_json
 from tests.pretraining.conftest import Recording
 
@@ -156,9 +156,9 @@ def test_frequencies_agree_with_the_recorded_softmax(case, golden_dir):
     logits = tf.tile(tf.constant([[recorded["logits"]]]), [1, SAMPLES, 1])
     if disallowed is not None:
         disallowed = tf.fill([1, SAMPLES], disallowed)
-    logits = masking.sampling_logits(logits, 1.0, disallowed)
+    logits = sampling.sampling_logits(logits, 1.0, disallowed)
     uniform = tf.random.stateless_uniform([1, SAMPLES, 2], [1, 2 + case])
-    drawn = masking.sample_from_softmax(logits, uniform)
+    drawn = sampling.sample_from_softmax(logits, uniform)
     size = len(recorded["logits"])
     frequency = np.bincount(drawn.numpy().ravel(), minlength=size) / SAMPLES
     expected = np.array(recorded["softmax"])
@@ -175,7 +175,7 @@ def test_sampling_logits_equal_the_recorded_ones(golden_dir):
         disallowed = None
         if hparams.get("disallow_correct"):
             disallowed = tf.constant(arrays["masked_lm_ids"])
-        actual = masking.sampling_logits(
+        actual = sampling.sampling_logits(
             tf.constant(arrays["mlm_logits"]),
             hparams.get("temperature", 1.0),
             disallowed,

@@ -28,7 +28,7 @@ from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.pretraining.runner import export_parts
+from electra_tf.pretraining.saving import export_parts
 from tests.conftest import FIXTURES, ROOT, read_json, refused, save_run
 from tests.pretraining.conftest import batches, masked_at
 

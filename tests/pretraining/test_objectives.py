@@ -13,9 +13,9 @@ from scipy.special import expit, log_softmax
 from electra_tf.data.records import ExampleEncoder, frame_record
 from electra_tf.files.digests import write_digests
 from electra_tf.pretraining import losses
-from electra_tf.pretraining.build import build_model
+from electra_tf.pretraining.logged_values import step_values
 from electra_tf.pretraining.metrics import PretrainingMetrics, metric_inputs
-from electra_tf.pretraining.model import PretrainingModel, step_values
+from electra_tf.pretraining.model import PretrainingModel, build_model
 from electra_tf.pretraining.unigram import TOKEN_COUNTS, read_counts
 from tests.conftest import refused
 from tests.pretraining.conftest import features_of, masked_at

@@ -11,10 +11,11 @@ from scipy.special import log_softmax, softmax
 
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.optimization.optimizer import variable_name
-from electra_tf.pretraining import masking
+from electra_tf.pretraining import sampling
 from electra_tf.pretraining.build import build_optimizer
+from electra_tf.pretraining.logged_values import step_values
 from electra_tf.pretraining.metrics import PretrainingMetrics, metric_inputs
-from electra_tf.pretraining.model import PretrainingModel, step_values
+from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.schedules import generator_variables
 from tests.pretraining.conftest import (
     TWO_STAGE,
@@ -41,7 +42,7 @@ DRAWS = 50_000
 )
 def test_the_share_falls_with_the_step_alone(step, steps, floor, share):
     step = tf.constant(step, tf.int64)
-    assert float(masking.unigram_share(step, steps, floor)) == share
+    assert float(sampling.unigram_share(step, steps, floor)) == share
 
 
 def test_the_mixture_equals_its_formula():
@@ -49,7 +50,7 @@ def test_the_mixture_equals_its_formula():
     logits = random.normal(size=[2, 3, 11]) * 5
     counts = random.randint(0, 4, 11)
     shares = counts / counts.sum()
-    mixed = masking.mixture_logits(
+    mixed = sampling.mixture_logits(
         tf.constant(logits, tf.float32), shares, tf.constant(0.3)
     )
     expected = np.log(0.3 * shares + 0.7 * softmax(logits, -1))

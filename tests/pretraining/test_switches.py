@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from electra_tf.modeling.precision import LossScale
 from electra_tf.plan import machine
-from electra_tf.pretraining import masking
-from electra_tf.pretraining.build import build_model
+from electra_tf.pretraining import sampling
+from electra_tf.pretraining.model import build_model
 from tests.conftest import marked_heavy
 from tests.pretraining.conftest import SIZES, batches, make_loop
 
@@ -68,7 +68,7 @@ def likeliest_samples(monkeypatch):
     def sample(logits, uniform):
         return tf.argmax(logits, -1, output_type=tf.int32)
 
-    monkeypatch.setattr(masking, "sample_from_softmax", sample)
+    monkeypatch.setattr(sampling, "sample_from_softmax", sample)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,337 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Keras's `compile`, `fit`, `evaluate` and `predict` of a pre-training model.
+
+`fit` makes the updates of a run with the same config, to the bit. The
+optimizer, the step and the means are hidden from Keras, so that the model's
+variables are those of a checkpoint.
+"""
+
+import inspect
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+from configure.errors import UserError
+from electra_tf.checkpoints.weights import ModelWeights
+from electra_tf.modeling.layers import inference
+from electra_tf.modeling.precision import LossScale
+from electra_tf.optimization.optimizer import AdamWeightDecay
+from electra_tf.pretraining import build
+from electra_tf.pretraining.logged_values import (
+    REPLACED_TOKENS,
+    UNIGRAM_SHARE,
+    logged_losses,
+    step_values,
+)
+from electra_tf.pretraining.networks import INPUTS, Features, Networks
+from electra_tf.pretraining.saving import write_pretrained
+from electra_tf.pretraining.schedules import REWARDS
+from electra_tf.training.loop import TOKENS, TrainLoop, draws_seed
+from electra_tf.training.replicas import (
+    creation_scope,
+    replica_seed,
+    sum_over_replicas,
+)
+
+_MODEL = "PretrainingModel"
+_COMPILE_ARGUMENTS = ("run_eagerly", "steps_per_execution", "jit_compile")
+# These callbacks assign to `optimizer.lr`.
+_RATE_SETTERS = (
+    tf_keras.callbacks.LearningRateScheduler,
+    tf_keras.callbacks.ReduceLROnPlateau,
+)
+_ARRAYS = (Mapping, np.ndarray, tf.Tensor, tf.RaggedTensor, list, tuple)
+_MEANS = ("loss", "gen_loss", "mlm_loss", "disc_loss", "token_loss")
+# The data of `fit`: a dataset, arrays or a generator.
+Data: TypeAlias = object
+
+
+class KerasModel(Networks):
+    """Base class of a pre-training model: what Keras trains it with."""
+
+    _loop: TrainLoop | None = None  # after `compile`
+    # Keras tracks the values of a dict.
+    _means: Mapping[str, tf_keras.metrics.Mean] = types.MappingProxyType({})
+
+    @tf.__internal__.tracking.no_automatic_dependency_tracking
+    def compile(
+        self, optimizer: AdamWeightDecay | None = None, **settings: object
+    ) -> None:
+        """Prepare `fit` to make the updates of a run with this config.
+
+        Args:
+          optimizer: of the model's variables; None: the config's, with its
+            schedule.
+          **settings: Keras's `run_eagerly`, `steps_per_execution` and
+            `jit_compile`. Losses and metrics are the model's.
+
+        Raises:
+          UserError: for another argument or optimizer, or for the schedule
+            `two_stage`.
+        """
+        if self.config.training_schedule == "two_stage":
+            raise UserError(
+                f"{_MODEL}.compile: training_schedule 'two_stage' trains other"
+                " variables from step two_stage_steps"
+                f" ({self.config.two_stage_steps}) on, which fit cannot. Use"
+                " run_pretraining.py, or another training_schedule."
+            )
+        for name in settings:
+            if name not in _COMPILE_ARGUMENTS:
+                raise UserError(
+                    f"{_MODEL}.compile: unknown argument {name}; expected"
+                    f" optimizer, {', '.join(_COMPILE_ARGUMENTS)}. Leave it"
+                    " out: the model has its own losses and metrics."
+                )
+        if not isinstance(optimizer, AdamWeightDecay | None):
+            raise UserError(
+                f"{_MODEL}.compile: optimizer is {optimizer!r}; expected an"
+                " AdamWeightDecay of the model's variables. Leave it out for"
+                " the config's optimizer."
+            )
+        strategy = self.distribute_strategy
+        build.prepare_model(self.config, self)
+        with creation_scope(strategy):
+            super().compile(**settings)
+            self.optimizer = optimizer or build.build_optimizer(
+                self.config, self
+            )
+            self._step = tf.Variable(0, trainable=False, dtype=tf.int64)
+            self._loop = build.build_train_loop(
+                self.config,
+                self,
+                self.optimizer,
+                iter(()),
+                self._step,
+                strategy,
+                loss_scale=LossScale.of(self.config.mixed_precision),
+            )
+            means = {
+                name: tf_keras.metrics.Mean(name)
+                for name in (*_MEANS, "replaced_share", *REWARDS)
+            }
+            # Keras tracks attributes whose assignment it sees.
+            hidden = types.MappingProxyType(means)
+            object.__setattr__(self, "_means", hidden)
+
+    def fit(self, *arguments: object, **settings: object) -> object:
+        """Train as Keras does.
+
+        Args:
+          *arguments: Keras's. The features are a dict of integers [B, L],
+            without labels.
+          **settings: Keras's. No callback may set a learning rate.
+
+        Returns:
+          Keras's history.
+
+        Raises:
+          UserError: before the first step, for other features or callbacks.
+        """
+        bound = _bind(super().fit, arguments, settings)
+        check_callbacks(bound.get("callbacks"))
+        check_data(bound.get("x"))
+        return super().fit(*arguments, **settings)
+
+    def evaluate(self, *arguments: object, **settings: object) -> object:
+        """Evaluate as Keras does; see `fit` for the features."""
+        check_data(_bind(super().evaluate, arguments, settings).get("x"))
+        return super().evaluate(*arguments, **settings)
+
+    def predict(self, *arguments: object, **settings: object) -> object:
+        """Predict as Keras does; see `fit` for the features."""
+        check_data(_bind(super().predict, arguments, settings).get("x"))
+        return super().predict(*arguments, **settings)
+
+    @property
+    def metrics(self) -> Collection[tf_keras.metrics.Metric]:
+        """The means that Keras resets after an epoch.
+
+        They are no list, which Keras would save.
+        """
+        return self._means.values()
+
+    @property
+    def global_step(self) -> int:
+        """The updates made by `fit`."""
+        return int(self._step)
+
+    @tf.autograph.experimental.do_not_convert
+    def train_step(self, data: Data) -> dict[str, tf.Tensor]:
+        """Make one update.
+
+        Returns:
+          The means of the epoch so far, and the update's rate, gradient norm
+          and share of replacements by token counts.
+        """
+        values = self._loop.update(features_of(data))
+        names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)
+        last = {name: values[name] for name in names if name in values}
+        return self._update_means(values) | last
+
+    @tf.autograph.experimental.do_not_convert
+    def test_step(self, data: Data) -> dict[str, tf.Tensor]:
+        """Evaluate a batch.
+
+        On one device the draws are those of a run's evaluation.
+        """
+        features = features_of(data)
+        seed = draws_seed(self.config.seed, -1 - self._test_counter)
+        seed = replica_seed(seed)
+        with inference():
+            outputs = self.compute(features, seed=seed)
+        values = {
+            "total_loss": outputs["total_loss"],
+            **step_values(features, outputs),
+        }
+        sums = sum_over_replicas(list(values.values()))
+        return self._update_means(dict(zip(values, sums, strict=True)))
+
+    def _update_means(
+        self, values: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """Add a step to the means; return them under the logs' names."""
+        losses = logged_losses(values)
+        names = list(losses)
+        for name, value_name in losses.items():
+            self._means[name].update_state(values[value_name])
+        if REPLACED_TOKENS in values:
+            names.append("replaced_share")
+            self._means["replaced_share"].update_state(
+                values[REPLACED_TOKENS] / values[TOKENS], values[TOKENS]
+            )
+        return {name: self._means[name].result() for name in names}
+
+    def save_pretrained(self, folder: str) -> str:
+        """Write weights, settings and vocabulary, which all commands read.
+
+        Returns:
+          The prefix of the weights' files.
+        """
+        step = self.global_step if self._loop else 0
+        weights = ModelWeights(self.variables, step, folder)
+        return write_pretrained(weights, folder, self.config)
+
+    def save(self, *_: object, **__: object) -> None:
+        """Raise a UserError that names the methods which save."""
+        raise UserError(
+            f"{_MODEL}.save: not supported. Use save_pretrained for a folder"
+            " that electra_tf.keras.Encoder.from_pretrained and all commands"
+            " read, or save_weights for the weights alone."
+        )
+
+
+def _bind(
+    method: Callable[..., object],
+    arguments: Sequence[object],
+    settings: Mapping[str, object],
+) -> dict[str, object]:
+    """Return the arguments of a call by name."""
+    bound = inspect.signature(method).bind(*arguments, **settings)
+    return bound.arguments
+
+
+def features_of(data: Data) -> Features:
+    """Return the features of a batch that Keras passes to a step.
+
+    Args:
+      data: the features alone; see `check_features`.
+
+    Returns:
+      The features; `input_ids`, `input_mask` and `segment_ids` int32 [B, L].
+
+    Raises:
+      UserError: for labels, for weights, or for features of another form.
+    """
+    features, *others = tf_keras.utils.unpack_x_y_sample_weight(data)
+    if any(other is not None for other in others):
+        raise UserError(
+            f"{_MODEL}: the batch has labels or sample_weight; expected the"
+            " features alone, from which the model makes its labels. Drop"
+            " them, for example with dataset.map."
+        )
+    check_features(features)
+    return {**features, **{n: tf.cast(features[n], tf.int32) for n in INPUTS}}
+
+
+def check_features(features: object) -> None:
+    """Raise a UserError unless features have the three inputs.
+
+    Args:
+      features: a mapping with integers [B, L] (or their specifications) under
+        `input_ids`, `input_mask` and `segment_ids`; others are ignored.
+    """
+    expected = f"expected a dict with {', '.join(INPUTS)}, integers [batch, L]"
+    if not isinstance(features, Mapping):
+        shape = getattr(features, "shape", None)
+        of_shape = ""
+        if shape is not None:
+            of_shape = f" of shape {tf.TensorShape(shape)}"
+        raise UserError(
+            f"{_MODEL}: the features are a {type(features).__name__}{of_shape};"
+            f" {expected}. Wrap bare ids:"
+            ' {"input_ids": ids, "input_mask": mask, "segment_ids": segments}'
+        )
+    if missing := [name for name in INPUTS if name not in features]:
+        raise UserError(
+            f"{_MODEL}: features: {', '.join(missing)} missing; {expected}."
+            " Add them to the dict."
+        )
+    for name in INPUTS:
+        _check_feature(name, features[name], expected)
+
+
+def _check_feature(name: str, value: object, expected: str) -> None:
+    """Raise a UserError unless a feature has integers [B, L]."""
+    if not hasattr(value, "dtype"):
+        value = np.asarray(value)
+    dtype = tf.as_dtype(value.dtype)
+    if not (dtype.is_integer or dtype.is_bool):
+        raise UserError(
+            f"{_MODEL}: features: {name} is {dtype.name}; {expected}. Cast it"
+            " to int32."
+        )
+    shape = tf.TensorShape(value.shape)
+    if shape.rank not in (None, 2):
+        raise UserError(
+            f"{_MODEL}: features: {name} has shape {shape}; {expected}. Batch"
+            " the dataset (dataset.batch)."
+        )
+
+
+def check_data(data: Data) -> None:
+    """Check the features of `fit` before anything is traced.
+
+    Args:
+      data: a dataset or arrays. A generator is ignored here: `features_of`
+        checks its batches.
+    """
+    if isinstance(data, tf.data.Dataset):
+        data = data.element_spec
+        # `features_of` reports labels next to the features.
+        data = data[0] if isinstance(data, tuple) and data else data
+        check_features(data)
+    elif data is None or isinstance(data, _ARRAYS):
+        check_features(data)
+
+
+def check_callbacks(callbacks: object) -> None:
+    """Raise a UserError for a callback that sets a learning rate.
+
+    Args:
+      callbacks: a callback, several, a list of Keras, or None.
+    """
+    for callback in tf.nest.flatten(getattr(callbacks, "callbacks", callbacks)):
+        if isinstance(callback, _RATE_SETTERS):
+            raise UserError(
+                f"{_MODEL}.fit: {type(callback).__name__} cannot be used: it"
+                ' sets the "lr" of an optimizer, and here the rate follows the'
+                " config's schedule. Leave it out; set learning_rate,"
+                " num_warmup_steps, num_train_steps and lr_decay_power in the"
+                " config."
+            )

@@ -1,0 +1,74 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of pre-trained weights: a whole model, and the two networks apart."""
+
+import contextlib
+import functools
+import os
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints.weights import ModelWeights, Weights, select_part
+from electra_tf.pretraining.networks import Networks
+
+EXPORT = "export"  # the folder of the two networks
+
+
+def write_pretrained(
+    weights: Weights, folder: str, config: PretrainingConfig
+) -> str:
+    """Write weights, settings and vocabulary to a folder.
+
+    Returns:
+      The prefix of the weights' files.
+    """
+    prefix = os.path.join(folder, "model.ckpt")
+    complete = functools.partial(
+        formats.complete_folder, folder, config.as_dict(), config.vocab_file
+    )
+    weights = formats.strip_training_state(weights)
+    tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
+    return prefix
+
+
+def export_parts(
+    config: PretrainingConfig,
+    networks: Networks,
+    step: int,
+    directory: str,
+    only_missing: bool = False,
+) -> list[str]:
+    """Write `<directory>/export/discriminator` and `.../generator`.
+
+    Each holds a checkpoint in the original's format, `electra_config.json` and
+    `vocab.txt`: all that fine-tuning, or another program, needs.
+
+    Args:
+      config: of the networks.
+      networks: with the weights to write.
+      step: the completed updates.
+      directory: the model directory.
+      only_missing: whether a folder that holds this step's weights is kept.
+
+    Returns:
+      The prefixes of the weights' files that were written.
+    """
+    weights = ModelWeights(networks.variables, step, directory)
+    prefixes = []
+    for name in ("discriminator", "generator"):
+        if not weights.contents.holds(name):
+            continue
+        folder = os.path.join(directory, EXPORT, name)
+        if only_missing and _stored_step(folder) == step:
+            continue
+        part = select_part(weights, name)
+        prefixes.append(write_pretrained(part, folder, config))
+    return prefixes
+
+
+def _stored_step(folder: str) -> int | None:
+    """Return the step of a folder's weights; None: no readable weights."""
+    with contextlib.suppress(UserError):
+        return formats.open_weights(folder).global_step
+    return None
