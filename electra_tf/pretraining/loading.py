@@ -311,7 +311,7 @@ def read_pretrained(
 
     Args:
       path: a run's folder, one of its exports, a checkpoint of any format, a
-        Hugging Face folder, or a name that `formats.resolve_reference` resolves.
+        Hugging Face folder, or a name; see `formats.resolve_reference`.
       vocab_file: the vocabulary; None: the one next to the checkpoint.
       hparams: values that take precedence over those of the checkpoint.
 

@@ -14,11 +14,11 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf import keras
 from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.contents import DELTA_TABLE, SHARED_TABLE, TABLE
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.weights import (
     MemoryWeights,
-    assign,
     select_part,
     variables_by_name,
 )
