@@ -199,7 +199,10 @@ WHOLE = {name: IDS for name in ("input_ids", "input_mask", "segment_ids")}
             "input_mask, segment_ids missing; expected a dict",
         ),
         (WHOLE | {"input_ids": IDS / 2}, "input_ids is float64; expected"),
-        (tf.data.Dataset.from_tensor_slices(WHOLE), r"shape \(4,\); .*Batch the dataset"),
+        (
+            tf.data.Dataset.from_tensor_slices(WHOLE),
+            r"shape \(4,\); .*Batch the data",
+        ),
         (None, "are a NoneType; expected a dict"),
     ],
 )
