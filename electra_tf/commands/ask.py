@@ -1,18 +1,18 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers questions from a folder of texts, and says where they stand.
+"""Answers questions from a folder of texts, with their sources.
 
 The texts are text files, JSON lines (.jsonl: a passage under text) and SQuAD's
-format (.json). They are indexed once, and again when one changes. A model of
-question answering reads the passages that share most with a question; the best
-answer is written as JSON, with its file, line, passage and scores.
+format (.json). They are indexed once, and again when one of them changes. A
+model of question answering reads the passages that share most with a question;
+the best answer is written as JSON, with its file, line, passage and scores.
 """
 
 import argparse
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
@@ -26,48 +26,71 @@ from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_files import read_json
 from electra_tf.prediction import writer
 
+if TYPE_CHECKING:
+    from electra_tf.extras.ask.asker import Asker
+
 DEFAULT_WEIGHT = 0.5
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("ask", __doc__)
-    parser.add_argument("corpus", metavar="FOLDER", help="of texts, or a text")
+    parser.add_argument(
+        "corpus", metavar="FOLDER", help="a folder of texts, or one text"
+    )
     parser.add_argument("question", nargs="?", metavar="QUESTION")
     flags.add_flags(
         parser,
-        "what is asked",
+        "the questions",
         ("questions", None, "FILE", "JSON lines with a question each"),
         (
-            *("fit", None, "FILE"),
-            "questions with answers, in SQuAD's format: fit the weight on them"
-            " (kept in INDEX.fit.json), and say what retrieval finds and loses",
+            "fit",
+            None,
+            "FILE",
+            "questions with answers, in SQuAD's format: fit the weight to them"
+            " (written to INDEX.fit.json), and print what retrieval finds and"
+            " loses",
         ),
-        ("fit_questions", 1000, "N", "of them at most are read"),
-        ("page", False, "", "serve a page to ask on, on this machine"),
-        ("port", 8501, "N", "of the page; 0: any free one"),
+        (
+            "fit_questions",
+            1000,
+            "N",
+            "the most of them for which texts are read",
+        ),
+        ("page", False, "", "serve a page for questions, on this machine"),
+        ("port", 8501, "N", "port of the page; 0: any free port"),
     )
     flags.add_flags(
         parser,
-        "how",
+        "the answers",
         ("model", flags.REQUIRED, "DIR", "a trial's folder (squad_model_1)"),
-        ("task", None, "NAME", "which task, where the model learned several"),
+        (
+            "task",
+            None,
+            "NAME",
+            "the task; needed if the model was trained on several",
+        ),
         ("index", None, "FILE", "default: FOLDER.index"),
         (
             "language",
             "english",
             "NAME",
-            "whose stems words get; of another script, those of its largest"
-            " language; none: no stemming",
+            "language by whose rules words are stemmed; words of another"
+            " script, by the rules of its largest language; none: no stemming",
         ),
-        ("passages", 5, "N", "are read for a question"),
-        ("weight", float, "X", "retrieval's, 0 to 1; default: fitted, or 0.5"),
+        ("passages", 5, "N", "passages read for a question"),
+        (
+            "weight",
+            float,
+            "X",
+            "weight of retrieval, 0 to 1; default: fitted, or 0.5",
+        ),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
     args = parser.parse_args(list(argv[1:]))
-    given = (args.question, args.questions, args.fit, args.page or None)
-    if sum(one is not None for one in given) != 1:
+    sources = (args.question, args.questions, args.fit, args.page or None)
+    if sum(source is not None for source in sources) != 1:
         parser.error("expected one of QUESTION, --questions, --fit, --page")
     for name in ("fit_questions", "passages", "batch_size"):
         if getattr(args, name) < 1:
@@ -75,67 +98,103 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     if args.weight is not None and not 0 <= args.weight <= 1:
         parser.error(f"--weight is {args.weight}; expected 0 to 1")
     if args.fit and args.weight is not None:
-        parser.error("--weight: is what --fit finds; leave one out")
+        parser.error("--fit fits the weight that --weight sets; pass only one")
     args.index = args.index or f"{args.corpus.rstrip('/')}.index"
-    if not args.index.endswith(".index"):  # Whatever is there is replaced.
+    # The ending keeps other files from being replaced by an index.
+    if not args.index.endswith(".index"):
         parser.error(f"--index={args.index}: expected a name in .index")
     return args
 
 
 def main(args: argparse.Namespace) -> int:
-    """Checks what was given, indexes, and only then loads the model."""
+    """Check the questions, index the texts, load the model and answer."""
     inputs = [*filter(None, (args.questions, args.fit)), args.corpus]
     inputs += find_texts(args.corpus).paths.values()
     writer.check_free(args.output, args.overwrite, inputs)
-    from electra_tf.extras.ask import retrieval
-    from electra_tf.prediction.predictor import Predictor
-
     if args.page:
         require_server("ask --page")
-    asked: list[dict[str, Any]] = []
-    if args.question is not None:
-        retrieval.check_question(args.question, "QUESTION")
-        asked = [{"question": args.question}]
-    elif args.questions:
-        for line, own in tables.read_objects(args.questions):
-            place = f"{args.questions}:{line}"
-            question = values.as_text(own.get("question"))
-            if question is None and own.get("question") is not None:
-                raise UserError(
-                    f"{place}: question is {values.described(own['question'])};"
-                    " expected a text"
-                )
-            retrieval.check_question(question, place)
-            asked.append({**own, "question": question})
-    say = shared_flags.report
-    known = retrieval.read_known(args.fit, say) if args.fit else []
-    weight = _weight(args, kept := f"{args.index}.fit.json")
-    index = retrieval.open_index(args.corpus, args.index, args.language, say)
+    from electra_tf.extras.ask.asker import AskedCorpus, Asker
+    from electra_tf.extras.ask.index import open_index
+    from electra_tf.extras.ask.weight import fit, read_questions
+    from electra_tf.prediction.predictor import Predictor
+
+    rows = _read_questions(args)
+    examples = []
+    if args.fit:
+        examples = read_questions(args.fit, shared_flags.report)
+    weight = _choose_weight(args)
+    index = open_index(
+        args.corpus, args.index, args.language, shared_flags.report
+    )
     predictor = Predictor.from_pretrained(
         args.model, args.task, args.batch_size, n_best=1
     )
-    asker = retrieval.Asker(index, predictor, args.passages)
+    asker = Asker(index, predictor, args.passages)
     if args.page:
-        corpus = retrieval.AskedCorpus(asker, weight)
+        corpus = AskedCorpus(asker, weight)
         return serve_model("127.0.0.1", args.port, corpus)
+    if not args.fit:
+        _write_answers(args, asker, rows, weight)
+        return 0
     with shared_flags.open_answers(args) as write:
-        if args.fit:
-            report = retrieval.fit(asker, known, args.fit_questions)
-            text = {"model": _identity(args.model), **report}
-            write_atomically(kept, json.dumps(text, indent=2) + "\n")
-            write(report)
-        has_ids = any("id" in own for own in asked)
-        for start in range(0, len(asked), args.batch_size):
-            part = asked[start : start + args.batch_size]
-            answers = asker.ask([own["question"] for own in part], weight)
-            for own, answer in zip(part, answers, strict=True):
-                place = {"question_id": own.get("id")} if has_ids else {}
-                write({**place, **answer})
+        report = fit(asker, examples, args.fit_questions)
+        fitted = {"model": _weights_digest(args.model), **report}
+        write_atomically(_fit_file(args), json.dumps(fitted, indent=2) + "\n")
+        write(report)
     return 0
 
 
-def _identity(folder: str) -> dict[str, str]:
-    """The file of a model's weights; an index has the tensors' checksums."""
+def _read_questions(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the questions, each with the other values of its line."""
+    from electra_tf.extras.ask.asker import check_question
+
+    if args.question is not None:
+        check_question(args.question, "QUESTION")
+        return [{"question": args.question}]
+    if not args.questions:
+        return []
+    rows = []
+    for line, row in tables.read_objects(args.questions):
+        location = f"{args.questions}:{line}"
+        question = values.as_text(row.get("question"))
+        if question is None and row.get("question") is not None:
+            raise UserError(
+                f"{location}: question is {values.described(row['question'])};"
+                " expected a text"
+            )
+        check_question(question, location)
+        rows.append({**row, "question": question})
+    return rows
+
+
+def _write_answers(
+    args: argparse.Namespace,
+    asker: "Asker",
+    rows: Sequence[dict[str, Any]],
+    weight: float,
+) -> None:
+    """Write the answers to all questions, with their ids if one has an id."""
+    has_ids = any("id" in row for row in rows)
+    with shared_flags.open_answers(args) as write:
+        for start in range(0, len(rows), args.batch_size):
+            batch = rows[start : start + args.batch_size]
+            answers = asker.ask([row["question"] for row in batch], weight)
+            for row, answer in zip(batch, answers, strict=True):
+                columns = {"question_id": row.get("id")} if has_ids else {}
+                write({**columns, **answer})
+
+
+def _fit_file(args: argparse.Namespace) -> str:
+    """Return the path of the file with the fitted weight."""
+    return f"{args.index}.fit.json"
+
+
+def _weights_digest(folder: str) -> dict[str, str]:
+    """Return the SHA-256 of a model's weights, by the path of their file.
+
+    Of a checkpoint of the original it is the digest of the index, which holds
+    the checksums of all tensors.
+    """
     from electra_tf.checkpoints.formats import digest_file
     from electra_tf.prediction.loading import find_run
 
@@ -143,19 +202,20 @@ def _identity(folder: str) -> dict[str, str]:
     return {os.path.abspath(path): file_sha256(path)}
 
 
-def _weight(args: argparse.Namespace, path: str) -> float:
-    """As given, else as fitted for this model, else the default."""
+def _choose_weight(args: argparse.Namespace) -> float:
+    """Return the weight of --weight, else the fitted one, else the default."""
     if args.weight is not None:
         return args.weight
-    kept = read_json(path) if filesystem.exists(path) else {}
-    if kept.get("model") != _identity(args.model):
+    path = _fit_file(args)
+    fitted = read_json(path) if filesystem.exists(path) else {}
+    if fitted.get("model") != _weights_digest(args.model):
         if not args.fit:
             shared_flags.report(
                 f"weight {DEFAULT_WEIGHT}: {path} has none for {args.model};"
                 " --fit fits one"
             )
         return DEFAULT_WEIGHT
-    weight = kept.get("weight")
+    weight = fitted.get("weight")
     if not isinstance(weight, float) or not 0.0 <= weight <= 1.0:
         raise UserError(f"{path}: weight: found {weight!r}; expected 0 to 1")
     return weight

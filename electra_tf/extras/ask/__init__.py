@@ -1,3 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to a folder of texts, answered with their sources."""
+"""Questions to a folder of texts, answered with their sources.
+
+text_folder: the files of a folder.
+passages: the passages of a file.
+index: the passages of a folder and their BM25 scores.
+asker: answers to questions.
+weight: the weight of retrieval, fitted to questions with answers.
+"""

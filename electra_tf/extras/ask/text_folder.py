@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a folder of texts, and what of the folder is left out."""
+"""The files of a folder of texts, and the entries that are skipped."""
 
 import collections
 import os
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from configure.errors import UserError
 from configure.formatting import join_names
 
+# Reasons to skip an entry, as they are reported.
 _HIDDEN = "hidden"
 _LINKED = "links within linked folders"
 _REPEATED = "files and folders reached a second time"
@@ -21,7 +22,7 @@ _EMPTY = "empty files"
 
 
 class TextFolder(NamedTuple):
-    """What a walk of a folder finds."""
+    """The files of a folder, and its other entries."""
 
     paths: dict[str, str]  # name within the folder -> path, sorted
     skipped: dict[str, list[str]]  # reason -> names
@@ -32,27 +33,29 @@ class TextFolder(NamedTuple):
             yield f"Skipped {reason}: {len(names):,} ({join_names(names, 3)})"
 
 
-def find_texts(place: str) -> TextFolder:
+def find_texts(path: str) -> TextFolder:
     """Return the regular files below a folder, or the file itself.
 
     Links to folders are followed once each, and not within a linked folder,
-    so that every walk ends. A pipe or a device would be read without end.
+    so that every walk ends. Pipes and devices are skipped, because reading them
+    might never end.
 
     Raises:
-      UserError: nothing is there, or it is neither a folder nor a file.
+      UserError: the path does not exist, or is neither a folder nor a file.
     """
-    place = place.rstrip("/") or "/"
+    path = path.rstrip("/") or "/"
     try:
-        status = os.stat(place)
+        status = os.stat(path)
     except OSError as error:
-        raise UserError(f"{place}: cannot be read: {error.strerror}") from None
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     if stat.S_ISREG(status.st_mode):
-        return TextFolder({os.path.basename(place): place}, {})
+        return TextFolder({os.path.basename(path): path}, {})
     if not stat.S_ISDIR(status.st_mode):
-        raise UserError(f"{place}: expected a folder or a file of texts")
-    walk = _Walk(place)
+        raise UserError(f"{path}: expected a folder or a file of texts")
+    walk = _Walk(path)
     walk.add("", is_linked=False)
-    # What the folder itself holds keeps its name if a link leads to it, too.
+    # Links wait until all folders are read, so that an entry of the folder
+    # itself has its own name even if a link leads to it as well.
     while walk.folders or walk.links:
         if walk.folders:
             walk.enter(*walk.folders.pop())
@@ -65,25 +68,26 @@ def find_texts(place: str) -> TextFolder:
 
 
 class _Walk:
-    """The state of a walk; names are within the folder that it starts in."""
+    """The state of a walk; names are relative to the folder it starts in."""
 
-    def __init__(self, place: str) -> None:
-        self._place = place
-        self._seen: set[tuple[int, int]] = set()
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._identities: set[tuple[int, int]] = set()  # device and inode
         self.paths: dict[str, str] = {}
         self.skipped: dict[str, list[str]] = collections.defaultdict(list)
-        self.folders: list[tuple[str, bool]] = []  # and if a link led there
+        # Folders to be read, and whether a link led to them.
+        self.folders: list[tuple[str, bool]] = []
         self.links: list[str] = []
 
     def add(self, name: str, is_linked: bool) -> None:
-        """Take a file or folder, or note why not."""
-        path = os.path.join(self._place, name)
+        """Add a file or folder, or the reason why it is skipped."""
+        path = os.path.join(self._root, name)
         try:
             status = os.stat(path)
         except OSError:
             self.skipped[_BROKEN].append(name)
             return
-        if reason := _reason_to_skip(status, self._seen):
+        if reason := _reason_to_skip(status, self._identities):
             self.skipped[reason].append(name)
         elif stat.S_ISDIR(status.st_mode):
             self.folders.append((name, is_linked))
@@ -91,9 +95,9 @@ class _Walk:
             self.paths[name] = path
 
     def enter(self, folder: str, is_linked: bool) -> None:
-        """Take the entries of a folder; its links wait."""
+        """Add the entries of a folder, except its links, which wait."""
         try:
-            names = sorted(os.listdir(os.path.join(self._place, folder)))
+            names = sorted(os.listdir(os.path.join(self._root, folder)))
         except OSError:
             self.skipped[_UNREADABLE].append(folder)
             return
@@ -101,7 +105,7 @@ class _Walk:
             inner = os.path.join(folder, name)
             if name.startswith("."):
                 self.skipped[_HIDDEN].append(inner)
-            elif not os.path.islink(os.path.join(self._place, inner)):
+            elif not os.path.islink(os.path.join(self._root, inner)):
                 self.add(inner, is_linked)
             elif is_linked:
                 self.skipped[_LINKED].append(inner)
@@ -110,16 +114,16 @@ class _Walk:
 
 
 def _reason_to_skip(
-    status: os.stat_result, seen: set[tuple[int, int]]
+    status: os.stat_result, identities: set[tuple[int, int]]
 ) -> str | None:
-    """Return why an entry is skipped; add it to `seen` otherwise."""
+    """Return why an entry is skipped; else add it to the identities."""
     is_file = stat.S_ISREG(status.st_mode)
     if not is_file and not stat.S_ISDIR(status.st_mode):
         return _SPECIAL
     if is_file and not status.st_size:
         return _EMPTY
     identity = status.st_dev, status.st_ino
-    if identity in seen:
+    if identity in identities:
         return _REPEATED
-    seen.add(identity)
+    identities.add(identity)
     return None

@@ -11,7 +11,7 @@ import pytest
 from electra_tf.export import heads
 from electra_tf.export.encoder import EncoderModule
 from electra_tf.export.saved_model import export, make_task_module
-from electra_tf.extras.ask.retrieval import AskedCorpus
+from electra_tf.extras.ask.asker import AskedCorpus
 from electra_tf.extras.serving.served_model import open_model
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 

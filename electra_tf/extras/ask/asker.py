@@ -1,0 +1,166 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Answers from a corpus: BM25 finds passages, and a model reads them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.formatting import shorten
+from electra_tf.extras.ask.index import PassageIndex
+from electra_tf.extras.ask.passages import SourcePassage
+from electra_tf.finetuning.question_answering import QATask
+from electra_tf.prediction.predictor import Predictor
+from electra_tf.text.measured_words import split_into_words
+
+NO_WORD = "no word of the question is in the index"
+# Keys of an answer besides those of its passage. An answer that was not found
+# has them all, because a TSV file has the columns of its first answer.
+_ANSWER_KEYS = (
+    "score",
+    "probability",
+    "start",
+    "end",
+    "reader_score",
+    "retrieval_score",
+)
+
+
+def check_question(question: Any, location: str) -> None:
+    """Raise a UserError unless a question is a text with words.
+
+    Args:
+      question: the question, of any type.
+      location: where the question is, for the message.
+    """
+    if not isinstance(question, str) or not split_into_words(question):
+        raise UserError(
+            f"{location}: found {shorten(repr(question))}; expected a"
+            " question with words"
+        )
+
+
+class Asker:
+    """Answers questions from a corpus; `count` passages are read for each.
+
+    An answer's score is (1 - weight) * reader + weight * retrieval: the score
+    that the model gives the answer's span (minus the odds that there is no
+    answer, if the model predicts them), and the BM25 score of its passage.
+    """
+
+    def __init__(
+        self, index: PassageIndex, predictor: Predictor, count: int
+    ) -> None:
+        if not isinstance(predictor.task, QATask):
+            raise UserError(
+                f"{predictor.loaded.folder}: found the task"
+                f" {predictor.task.name}; expected a model of question"
+                " answering, such as run_finetuning.py trains on squad"
+            )
+        self.index, self.predictor, self.count = index, predictor, count
+
+    def read(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
+        """Return the best answer in each of the passages of each question.
+
+        Returns:
+          A list for each question; answers are plain values for JSON, in the
+          order in which retrieval ranks their passages.
+        """
+        passages = [
+            (number, self.index.passages[index], score)
+            for number, question in enumerate(questions)
+            for index, score in self.index.search(question, self.count)
+        ]
+        predictions = self.predictor(
+            [(questions[n], source.passage) for n, source, _ in passages]
+        )
+        answers: list[list[dict[str, Any]]] = [[] for _ in questions]
+        pairs = zip(passages, predictions, strict=True)
+        for (number, source, retrieval_score), prediction in pairs:
+            # Without best answers the passage has no span for an answer.
+            if not prediction.pop("n_best"):
+                continue
+            odds = prediction.get("null_odds", 0.0)
+            scores = {
+                "answerable": bool(prediction["answer"]),
+                "reader_score": prediction["score"] - odds,
+                "retrieval_score": retrieval_score,
+            }
+            answers[number].append({**prediction, **scores, **source._asdict()})
+        return answers
+
+    def ask(
+        self, questions: Sequence[str], weight: float
+    ) -> list[dict[str, Any]]:
+        """Return the best answer to each question, with its source.
+
+        Args:
+          questions: texts that `check_question` accepts.
+          weight: of retrieval in the scores, from 0 to 1.
+
+        Returns:
+          Plain values for JSON; `others` holds the other passages' answers,
+          `reason` why there is none.
+        """
+        keys = [*_ANSWER_KEYS, *SourcePassage._fields]
+        if self.predictor.task.v2:
+            keys.append("null_odds")
+        nothing = dict.fromkeys(keys) | {"answer": "", "answerable": False}
+        results = []
+        for question, answers in zip(
+            questions, self.read(questions), strict=True
+        ):
+            best, *others = rank_answers(answers, weight) or [nothing]
+            result = {"question": question, **best, "others": others}
+            result["reason"] = None
+            if not answers and not self.index.search(question, 1):
+                result |= {"answerable": None, "reason": NO_WORD}
+            results.append(result)
+        return results
+
+
+def rank_answers(
+    answers: Sequence[Mapping[str, Any]], weight: float
+) -> list[dict[str, Any]]:
+    """Return answers with mixed scores: best first, then the empty ones."""
+    scored = []
+    for answer in answers:
+        reader, retrieval = answer["reader_score"], answer["retrieval_score"]
+        score = (1.0 - weight) * reader + weight * retrieval
+        scored.append({**answer, "score": score})
+    return sorted(scored, key=lambda one: (not one["answer"], -one["score"]))
+
+
+class AskedCorpus:
+    """An asker in the form of a served model and of its one signature."""
+
+    name, version, kind, labels = "ask", 1, "retrieval", ()
+
+    def __init__(self, asker: Asker, weight: float) -> None:
+        self._asker, self._weight = asker, weight
+        self.metadata, self.defaults = {}, {}
+        self.signatures = {"serve_text": self}
+        self.config = {"passages": asker.count, "weight": weight}
+        self.inputs = {"question": tf.TensorSpec([None], tf.string)}
+        self.outputs = ["answer"]
+
+    def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """Return the JSON of `Asker.ask` for each question."""
+        questions = [
+            text.decode("utf-8", "ignore") for text in arrays["question"]
+        ]
+        for question in questions:
+            try:
+                check_question(question, "question")
+            except UserError as error:
+                # The server answers this error with status 400.
+                raise tf.errors.InvalidArgumentError(
+                    None, None, str(error)
+                ) from error
+        answers = self._asker.ask(questions, self._weight)
+        lines = [json.dumps(answer).encode() for answer in answers]
+        return {"answer": np.array(lines, object)}

@@ -1,0 +1,267 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The index of a folder of texts: its passages and their BM25 scores."""
+
+import contextlib
+import functools
+import itertools
+import json
+import logging
+import os
+import tempfile
+import unicodedata
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from configure.errors import UserError, missing_extra
+from electra_tf.extras.ask.passages import SourcePassage, read_passages
+from electra_tf.extras.ask.text_folder import find_texts
+from electra_tf.files.atomic import part_folder
+from electra_tf.files.digests import file_digest
+from electra_tf.text.measured_words import (
+    VERSION,
+    split_into_terms,
+    split_into_words,
+)
+
+# Script -> the language by whose rules its words are stemmed unless --language
+# is written in it.
+_LANGUAGES = {
+    "ARABIC": "arabic",
+    "ARMENIAN": "armenian",
+    "CYRILLIC": "russian",
+    "DEVANAGARI": "hindi",
+    "GREEK": "greek",
+    "TAMIL": "tamil",
+}
+# Other languages of these scripts that have a stemmer.
+_SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
+_FORMAT_VERSION = 3
+# The parts of an index file; those of bm25s have names of their own.
+_ABOUT, _PASSAGES = "about.json", "passages.jsonl"
+# Errors of reading an index file that is damaged or of another format. Without
+# bm25s, making a new index raises the error that names the extra.
+_UNUSABLE = (
+    zipfile.BadZipFile,
+    KeyError,
+    ValueError,
+    EOFError,
+    ImportError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    AttributeError,
+    IndexError,
+)
+
+
+class PassageIndex:
+    """The passages of a corpus, and the BM25 score of each for each term.
+
+    Terms are words, or pairs of letters in scripts without spaces; see
+    `text.measured_words.split_into_terms`.
+    """
+
+    def __init__(
+        self, passages: list[SourcePassage], language: str, searcher: Any = None
+    ) -> None:
+        """Index passages, which takes time, or use a searcher that has them.
+
+        Args:
+          passages: passages with at least one word each.
+          language: whose stemmer words get; "none": words are not stemmed.
+          searcher: the `bm25s.BM25` of an index file; None: it is made.
+
+        Raises:
+          UserError: the language has no stemmer, or the extra is missing.
+        """
+        try:
+            import bm25s
+            import Stemmer
+        except ImportError as error:
+            packages = "ask needs bm25s and PyStemmer, one of which"
+            raise missing_extra(packages, "ask", error) from None
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
+        if language not in (known := ["none", *Stemmer.algorithms()]):
+            raise UserError(
+                f"--language={language}: expected one of {', '.join(known)}"
+            )
+        self.passages = passages
+        self._language = language
+        self._stemmers = {}
+        if language != "none":
+            for name in (language, *_LANGUAGES.values()):
+                self._stemmers[name] = Stemmer.Stemmer(name)
+        self._stem = functools.lru_cache(2**16)(self._stem)
+        self.searcher = searcher or bm25s.BM25()
+        if searcher is None:
+            terms = [self._split(source.passage) for source in passages]
+            self.searcher.index(terms, show_progress=False)
+
+    def search(self, question: str, count: int) -> list[tuple[int, float]]:
+        """Return the passages that share terms with a question, best first.
+
+        Args:
+          question: any text.
+          count: the most passages to return.
+
+        Returns:
+          Indices into `passages`, with scores above 0.
+        """
+        vocabulary = self.searcher.vocab_dict
+        terms = [term for term in self._split(question) if term in vocabulary]
+        if not terms:
+            return []
+        scores = self.searcher.get_scores(terms)
+        best = np.argsort(-scores, kind="stable")[:count]
+        return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
+
+    def _split(self, text: str) -> list[str]:
+        """Return terms; stop words stay, as a question may have no others."""
+        pairs = split_into_terms(text)
+        if not self._stemmers:
+            return [term for term, _ in pairs]
+        return [
+            self._stem(term) if is_word else term for term, is_word in pairs
+        ]
+
+    def _stem(self, word: str) -> str:
+        language = self._language
+        if not word.isascii():
+            language = _stemming_language(word[0], language)
+        return self._stemmers[language].stemWord(word)
+
+
+@functools.lru_cache(2**12)
+def _stemming_language(letter: str, language: str) -> str:
+    """Return the language by whose rules words that begin so are stemmed."""
+    script = unicodedata.name(letter, "").partition(" ")[0]
+    if _SAME_SCRIPT.get(language) == script:
+        return language
+    return _LANGUAGES.get(script, language)
+
+
+def open_index(
+    corpus: str, path: str, language: str, report: Callable[[str], None]
+) -> PassageIndex:
+    """Return the index of a folder: read from a file, or made and written.
+
+    The file is used if the digests of the texts in it are those of the files
+    now, and all its parts are whole.
+
+    Args:
+      corpus: a folder of texts, or one text.
+      path: the index file, which lies outside the folder.
+      language: see `PassageIndex`.
+      report: gets a line for each kind of file that is skipped, and one if the
+        index is made.
+
+    Raises:
+      UserError: the corpus has no passage, or a file cannot be read or written.
+    """
+    folder = find_texts(corpus)
+    for line in folder.report():
+        report(line)
+    texts = folder.paths
+    if os.path.abspath(path).startswith(
+        os.path.join(os.path.abspath(corpus), "")
+    ):
+        raise UserError(f"{path}: lies among the texts; choose another --index")
+    about = {
+        "version": _FORMAT_VERSION,
+        "words": VERSION,
+        "language": language,
+        "files": {name: file_digest(text) for name, text in texts.items()},
+    }
+    if os.path.exists(path) and (index := _load(path, about)):
+        return index
+    passages = [
+        source
+        for source in itertools.chain.from_iterable(
+            itertools.starmap(read_passages, texts.items())
+        )
+        if split_into_words(source.passage)
+    ]
+    if not passages:
+        raise UserError(
+            f"{corpus}: no passage in {len(texts)} files; expected a folder of"
+            " text, JSON lines (.jsonl) or SQuAD's format (.json)"
+        )
+    index = PassageIndex(passages, language)
+    _save(path, about, index)
+    report(
+        f"{path}: indexed {len(passages):,} passages of {len(texts):,} files"
+    )
+    return index
+
+
+def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
+    """Return the index of a file; None if it is of other texts or damaged."""
+    with contextlib.suppress(*_UNUSABLE), zipfile.ZipFile(path) as packed:
+        if json.loads(packed.read(_ABOUT)) != about:
+            return None
+        rows = packed.read(_PASSAGES).splitlines()
+        passages = [SourcePassage(*json.loads(row)) for row in rows]
+        import bm25s
+
+        with tempfile.TemporaryDirectory() as folder:
+            packed.extractall(folder)  # raises for a wrong checksum
+            searcher = bm25s.BM25.load(folder)
+        if all(map(_has_types, passages)) and _fits(searcher, len(passages)):
+            return PassageIndex(passages, about["language"], searcher)
+    return None
+
+
+def _has_types(source: SourcePassage) -> bool:
+    """Return whether the fields of a passage from a file have their types."""
+    return (
+        isinstance(source.passage, str)
+        and isinstance(source.file, str)
+        and isinstance(source.id, str)
+        and (source.line is None or type(source.line) is int)
+    )
+
+
+def _fits(searcher: Any, passages: int) -> bool:
+    """Return whether a searcher's scores are of this count of passages."""
+    scores, offsets = searcher.scores["data"], searcher.scores["indptr"]
+    indices = searcher.scores["indices"]
+    terms = dict(searcher.vocab_dict)
+    terms.pop("", None)  # bm25s adds it, and no text has it
+    return (
+        searcher.scores["num_docs"] == passages
+        and scores.shape == indices.shape
+        and np.isfinite(scores).all()
+        and offsets[0] == 0
+        and offsets[-1] == len(indices)
+        and (np.diff(offsets) >= 0).all()
+        and (indices >= 0).all()
+        and (indices < passages).all()
+        and all(0 <= term < len(offsets) - 1 for term in terms.values())
+    )
+
+
+def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
+    """Write an index file, which appears under its name once complete."""
+    rows = "".join(f"{json.dumps(passage)}\n" for passage in index.passages)
+    try:
+        with part_folder(
+            path, os.path.dirname(os.path.abspath(path))
+        ) as folder:
+            parts = os.path.join(folder, "parts")
+            whole = os.path.join(folder, "whole")
+            index.searcher.save(parts)
+            with zipfile.ZipFile(whole, "w") as packed:
+                packed.writestr(_ABOUT, json.dumps(about))
+                packed.writestr(_PASSAGES, rows)
+                for name in sorted(os.listdir(parts)):
+                    packed.write(os.path.join(parts, name), name)
+            os.replace(whole, path)
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be written: {error.strerror}. Pass another"
+            " --index."
+        ) from error

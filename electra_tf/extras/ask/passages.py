@@ -1,0 +1,123 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Passages of files: text, JSON lines, and SQuAD's format."""
+
+import itertools
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from configure.errors import UserError
+from configure.formatting import join_names, shorten
+from electra_tf.data import tables, values
+from electra_tf.files.lines import LineReader
+from electra_tf.finetuning import questions
+from electra_tf.text.measured_words import SPACELESS_LETTERS
+
+PASSAGE_WORDS = 200  # the most words of a passage of a text file
+# In scripts without spaces each letter counts as a word of a passage, together
+# with its marks and the punctuation behind it.
+_LETTER = rf"(?!\d)(?=[{SPACELESS_LETTERS}])[^\W_]"
+_WORD = re.compile(rf"\S(?:(?!{_LETTER})\S)*\s*")
+_WORDS_OF_A_PASSAGE = re.compile(rf"(?:{_WORD.pattern}){{1,{PASSAGE_WORDS}}}")
+# Keys under which a line of JSON may hold its text, the preferred one first.
+_TEXT_KEYS = ("text", "context", "passage")
+
+
+class SourcePassage(NamedTuple):
+    """A passage that may contain an answer, and its source."""
+
+    file: str  # the file's name within the folder
+    line: int | None  # the passage's first line, from 1; None in SQuAD's format
+    id: str  # the id in the file; in SQuAD's format title/number
+    passage: str
+
+
+def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
+    """Yield the passages of a file; a file not named as JSON is plain text.
+
+    Args:
+      name: the file's name within its folder, by whose ending it is read.
+      path: where the file is.
+
+    Raises:
+      UserError: the file is not of the format that its name promises.
+    """
+    kind = os.path.splitext(re.sub(r"\.(gz|xz)$", "", name))[1].lower()
+    if kind == ".json":
+        yield from _read_squad(name, path)
+    elif kind in (".jsonl", ".ndjson"):
+        yield from _read_json_lines(name, path)
+    else:
+        yield from _cut_text(name, path)
+
+
+def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
+    """Yield a passage for each line of JSON."""
+    for line, row in tables.read_objects(path):
+        texts = [
+            row[key] for key in _TEXT_KEYS if isinstance(row.get(key), str)
+        ]
+        if not texts:
+            raise UserError(
+                f"{path}:{line}: found {_describe_row(row)}; expected a text"
+                f" under {' or '.join(_TEXT_KEYS)}"
+            )
+        row_id = "" if row.get("id") is None else row["id"]
+        yield SourcePassage(
+            name, line, values.as_id(row_id) or str(row_id), texts[0]
+        )
+
+
+def _describe_row(row: dict[str, Any]) -> str:
+    """Return a row's keys, or its value under a key that should hold text."""
+    for key in reversed(_TEXT_KEYS):
+        if row.get(key) is not None:
+            return f"{key} is {values.described(row[key])}"
+    return f"the keys {join_names(row)}"
+
+
+def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
+    """Yield the paragraphs of a file in SQuAD's format."""
+    if not name.lower().endswith(".json"):
+        raise UserError(
+            f"{path}: compressed; files in SQuAD's format are read"
+            " uncompressed only. Unpack it with gunzip or unxz."
+        )
+    for number, article in enumerate(questions.read_articles(path)[1]):
+        try:
+            title = article.get("title", number)
+            # The empty string refuses contexts that are not text.
+            contexts = [p["context"] + "" for p in article["paragraphs"]]
+        except (AttributeError, KeyError, TypeError):
+            raise UserError(
+                f"{path}: data[{number}]: found {shorten(article)};"
+                " expected an article with paragraphs, each with a context"
+            ) from None
+        for index, context in enumerate(contexts):
+            yield SourcePassage(name, None, f"{title}/{index}", context)
+
+
+def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
+    """Yield passages of a text, cut at blank lines and at PASSAGE_WORDS."""
+    pieces: list[str] = []  # those of the passage that is being collected
+    first_line = passage_words = 0
+    lines = itertools.chain(LineReader(path).texts(), [""])
+    for number, line in enumerate(lines, 1):
+        if "\0" in line:
+            raise UserError(
+                f"{path}:{number}: found a byte 0, as in binary files; expected"
+                " text"
+            )
+        for piece in _WORDS_OF_A_PASSAGE.findall(line) or [""]:
+            count = len(_WORD.findall(piece))
+            is_full = passage_words + count > PASSAGE_WORDS
+            if pieces and (not count or is_full):
+                yield SourcePassage(name, first_line, "", "\n".join(pieces))
+                pieces, passage_words = [], 0
+            if count:
+                if not pieces:
+                    first_line = number
+                pieces.append(piece)
+                passage_words += count
