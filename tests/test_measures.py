@@ -207,7 +207,7 @@ def test_a_measure_is_within_its_bound(measure):
 
 
 SPLATS = """
-f(*("a", "b"), **{"c": 1}, *names, **options)
+f(*("a", "b"), *names, **{"c": 1}, **options)
 d = {**{"e": 2}, **options}
 """
 
