@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every hyperparameter as data: defaults, bounds, presets, flags.
 
-No TensorFlow; a `--hparams` file and the packaged presets are the only contact
-with the disk.
+TensorFlow is not imported. The only files that are read are those of
+`--hparams` and `--task_config`, and the packaged presets.
 """

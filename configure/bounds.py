@@ -18,7 +18,7 @@ class Bound(NamedTuple):
     """A condition on a value, as metadata of `Annotated`."""
 
     holds: Callable[[Any], bool]
-    words: str  # follow "must be" in messages
+    requirement: str  # follows "must be" in messages
 
 
 def at_least(low: float) -> Bound:
@@ -55,7 +55,9 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
         return
     for bound in list_bounds(declared):
         if not bound.holds(value):
-            raise UserError(f"{name}: must be {bound.words}, got {value!r}")
+            raise UserError(
+                f"{name}: must be {bound.requirement}, got {value!r}"
+            )
 
 
 def plain_types(declared: Any) -> tuple[Any, ...]:

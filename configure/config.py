@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What both configs do: they are made from layers, checked, and saved as JSON.
+"""The hparams of both programs, and how a config is made, checked and saved.
 
-A field's type says what it may hold, its comment is its help.
+The type of a field is its declaration, with bounds; its comment is its help.
 """
 
 import copy
@@ -28,24 +28,16 @@ from configure.bounds import (
     check_bounds,
     one_of,
 )
-from configure.errors import UserError
+from configure.problems import Level, Problem, raise_errors
 from configure.validation import check_names
 from configure.values import coerce
-
-
-def default_of(field: dataclasses.Field) -> Any:
-    """A field's default; `dataclasses.MISSING` if it has none."""
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
-
 
 MODEL_SIZES = ("small", "base", "large")
 _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
 _Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]
-# Float32 holds nothing smaller to its full precision.
+# Below it, float32 loses precision.
 _Epsilon = Annotated[float, at_least(1e-37)]
-# TensorFlow allocates a shuffle buffer's places at once, 24 bytes each.
+# TensorFlow allocates a whole shuffle buffer at once, 24 bytes an example.
 _Buffer = Annotated[Natural, at_most(2**26)]
 _Threads = Annotated[Natural, at_most(2**12)]
 _OnNonFinite = Annotated[str, one_of("stop", "rewind")]
@@ -61,7 +53,7 @@ _Precision = Annotated[
     ),
 ]
 
-# The original's transformer settings, for model_hparam_overrides.
+# The keys of model_hparam_overrides: the original's transformer settings.
 _OVERRIDES: dict[str, Any] = {
     "vocab_size": Size,
     "hidden_size": Width,
@@ -78,111 +70,124 @@ _OVERRIDES: dict[str, Any] = {
 }
 
 NAMES = ("model_name", "data_dir")
-# What fine-tuning takes from a pre-trained model.
-SIZE_HPARAMS = tuple(
-    "model_size embedding_size vocab_size model_hparam_overrides".split()
+# Fine-tuning adopts these from a pre-trained model.
+SIZE_HPARAMS = (
+    "model_size",
+    "embedding_size",
+    "vocab_size",
+    "model_hparam_overrides",
 )
 TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
-# Origins that a value has without anybody asking for it.
-_SETTLED_ORIGINS = frozenset({"default", "preset", "derived"})
-# Origins of values that a file of the model states, and will state again.
+# Values of these origins follow from other values; no user chose them.
+_IMPLICIT_ORIGINS = frozenset({"default", "preset", "derived"})
+# Values of these origins come from files of the model, which are read again.
 _INFERRED_ORIGINS = frozenset({"checkpoint", "vocabulary"})
+# Hparams of one start of a program, which a later start does not inherit.
+_START_HPARAMS = frozenset({"do_eval", "do_train", "overwrite"})
+# Hparams of the machine, which a run on another machine does not inherit.
+_MACHINE_HPARAMS = frozenset(
+    {"distribution_strategy", "require_gpu", "threads", "use_tpu"}
+)
 
 Config = TypeVar("Config", bound="TrainingConfig")
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """Base of the configs: the hparams that both have, and how one is made."""
+    """Base class of the configs, with the hparams of both programs."""
 
     purpose: ClassVar[str]  # what the program does, for `--help`
 
     _: dataclasses.KW_ONLY
-    # Where each value came from.
+    # Origin of each value, such as "flag", "preset" or "derived".
     origins: Mapping[str, str] = dataclasses.field(
         default_factory=dict, compare=False, repr=False
     )
 
     # ---- Model ----
-    model_size: _ModelSize = "small"  # the paper's sizes
+    model_size: _ModelSize = "small"  # a size of the paper
     # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
     embedding_size: Width | None = None  # small: 128; none: the hidden size
-    vocab_size: Size = 30522  # tokens in the vocabulary
-    do_lower_case: bool = True  # is the text lower-cased?
+    vocab_size: Size = 30522  # number of tokens in the vocabulary
+    do_lower_case: bool = True  # lower-case the text
 
     # ---- TPU settings ----
     use_tpu: bool = False  # the same as distribution_strategy=tpu
-    num_tpu_cores: Positive = 1  # kept for the original's command lines
-    tpu_job_name: str | None = None  # worker job, where there are several
-    tpu_name: str | None = None  # the Cloud TPU to use
-    tpu_zone: str | None = None  # the zone it is in
-    gcp_project: str | None = None  # the project it belongs to
+    num_tpu_cores: Positive = 1  # no effect; the original's command lines work
+    tpu_job_name: str | None = None  # worker job of a TPU with several jobs
+    tpu_name: str | None = None  # name of the Cloud TPU
+    tpu_zone: str | None = None  # zone of the Cloud TPU
+    gcp_project: str | None = None  # project of the Cloud TPU
 
     # ---- Extensions of both programs ----
-    seed: Seed = 0  # of every random draw in a run
-    strip_accents: bool = True  # were accents stripped when lower-casing?
-    # Update k uses rate k ("after_increment", what the original does when
-    # run) or rate k-1 ("before_increment").
+    seed: Seed = 0  # seed of every random draw in a run
+    strip_accents: bool = True  # strip accents when lower-casing
+    # Learning rate of update k: rate k ("after_increment", the original's
+    # behavior) or rate k-1 ("before_increment").
     lr_read_order: _ReadOrder = "after_increment"
-    # original (Adam with decoupled decay), adamw (tf_keras's) or lamb (that of
-    # tf-models-official). A run's slots are of one only. Loshchilov and Hutter
-    # add epsilon after the bias correction, this adamw before it: after six
-    # updates at 1e-2, weights differ by 0.0001 to 0.0003.
+    # original (Adam with decoupled weight decay), adamw (of tf_keras) or lamb
+    # (of tf-models-official). A run cannot change its optimizer. adamw adds
+    # epsilon before the bias correction, Loshchilov and Hutter add it after:
+    # after six updates at 1e-2, weights differ by 0.0001 to 0.0003.
     optimizer: _Optimizer = "original"
-    adam_beta_1: BelowOne = 0.9  # decay of the first moment
-    adam_beta_2: BelowOne = 0.999  # ... of the second
-    adam_epsilon: _Epsilon = 1e-6  # added to the second's square root
-    adam_bias_correction: bool = False  # textbook Adam, as adamw and lamb are
-    shuffle_buffer_size: _Buffer = 100  # examples shuffled among each other
-    gradient_accumulation_steps: Positive = 1  # micro-batches of a batch
-    eval_every_n_steps: Natural = 0  # evaluate while training; 0: never
-    # Metric whose best evaluation's model is kept (pre-training: in
-    # <model_dir>/best; fine-tuning: and scored); of a loss or mse the lowest.
+    adam_beta_1: BelowOne = 0.9  # decay rate of the first moment
+    adam_beta_2: BelowOne = 0.999  # decay rate of the second moment
+    # Added to the square root of the second moment.
+    adam_epsilon: _Epsilon = 1e-6
+    # Correct the bias of the moments, as adamw and lamb do.
+    adam_bias_correction: bool = False
+    # Number of examples in the buffer from which training draws.
+    shuffle_buffer_size: _Buffer = 100
+    gradient_accumulation_steps: Positive = 1  # micro-batches per batch
+    eval_every_n_steps: Natural = 0  # training steps per evaluation; 0: none
+    # Metric that selects the best model, which is kept (pre-training: in
+    # <model_dir>/best; fine-tuning: it is also scored). The highest value is
+    # the best, of a loss or mse the lowest.
     keep_best: str | None = None
-    # Regular expression: variables that init_checkpoint may lack (fine-tuning:
-    # besides the heads).
+    # Regular expression of variables that may be missing in init_checkpoint
+    # (when fine-tuning, heads always may).
     allow_missing: str | None = None
-    overwrite: bool = False  # allow replacing existing models and results
-    # Stop at what is else only warned of: text or records that do not suit the
-    # model's casing, labels that no training example has, bad rows.
+    overwrite: bool = False  # replace existing models and results
+    # Treat warnings about the data as errors: text or records that do not match
+    # the model's casing, labels without a training example, bad rows.
     strict: bool = False
-    log_every_n_steps: Positive = 10  # steps between lines on the console
-    # A loss or gradient that is not finite: stop, or rewind to the last
-    # checkpoint and go on with other batches.
+    log_every_n_steps: Positive = 10  # steps per line on the console
+    # On a loss or gradient that is not finite: stop, or rewind to the latest
+    # checkpoint and continue with other batches.
     on_nonfinite: _OnNonFinite = "stop"
-    # After SIGTERM a run saves and leaves; wherever it is then, it has left
-    # after so many seconds. 0: as many as it takes.
+    # After SIGTERM a run saves a checkpoint and exits. It exits within this
+    # many seconds, even without a checkpoint. 0: no limit.
     preemption_seconds: NonNegative = 25.0
-    distribution_strategy: _Strategy = "auto"  # which devices share the work
+    distribution_strategy: _Strategy = "auto"  # devices that share a batch
     require_gpu: bool = False  # refuse to run without a GPU
-    # XLA makes one program of a step: other draws, and slower on CPUs.
+    # Compile steps with XLA. Random draws change; CPUs become slower.
     jit_compile: bool = False
-    # CPU threads of an operation. 0: TensorFlow's choice; programs that train
-    # take one where the machine has two to four cores and no GPU, and each core
-    # computes rows of a batch of its own.
+    # CPU threads per operation. 0: TensorFlow's default, except for training on
+    # two to four cores without a GPU: one thread per operation, and each core
+    # computes a part of the batch.
     threads: _Threads = 0
-    # bf16 or fp16: transformer blocks compute in half precision; weights,
-    # norms, softmaxes and losses stay float32. Empty: all in float32.
+    # bf16 or fp16: compute transformer blocks in half precision; weights,
+    # norms, softmaxes and losses stay float32. Empty: everything in float32.
     mixed_precision: _Precision = ""
-    # Training keeps only the inputs of transformer blocks and computes the
-    # rest again: less memory, more time, the same results but for the last
-    # digits. Null: where it would take too much of the machine's memory
-    # otherwise (never on accelerators).
+    # Activation checkpointing: keep only the inputs of transformer blocks and
+    # compute the rest again in the backward pass. Less memory, more time, equal
+    # results except for the last digits. Null: if memory would otherwise be
+    # short (never on accelerators).
     recompute_grad: bool | None = None
 
     def __post_init__(self):
         for name, declared in self.field_types().items():
             check_bounds(f"hparam {name}", getattr(self, name), declared)
-        for problem in self._problems():
-            raise UserError(f"hparam {problem}")
+        raise_errors(self._errors())
 
     @classmethod
     def create(
         cls: type[Config], model_name: str, data_dir: str, **hparams: Any
     ) -> Config:
+        """Return the config of some hparams, with what derives from them."""
         return cls.from_layers(model_name, data_dir, [("argument", hparams)])
 
     @classmethod
@@ -193,11 +198,12 @@ class TrainingConfig:
         layers: Iterable[tuple[str, Mapping[str, Any]]],
         names_origin: str = "argument",
     ) -> Config:
-        """Builds a config from (origin, hparams) pairs, later ones winning.
+        """Build a config from (origin, hparams) pairs; later pairs win.
 
-        The order is the original's: defaults (a preset counts as defaults, each
-        of its model_hparam_overrides, too), the given values, what is derived
-        from them, and the given values again, so that they always win.
+        The order is the original's: defaults, explicit values, values derived
+        from them, and the explicit values again, so that they win over derived
+        ones. A preset replaces defaults, including each key of its
+        model_hparam_overrides.
         """
         layers = [(origin, cls.clean_hparams(new)) for origin, new in layers]
         values: dict[str, Any] = {}
@@ -210,135 +216,152 @@ class TrainingConfig:
         put(cls.default_hparams(), "default")
         for name, value in zip(NAMES, (model_name, data_dir), strict=True):
             put({name: coerce(name, value, str)}, names_origin)
-        given = {k: v for _, new in layers for k, v in new.items()}
-        preset = cls.clean_hparams(cls._preset(given))
+        explicit: dict[str, Any] = {}
+        for _, new in layers:
+            explicit |= new
+        preset = cls.clean_hparams(cls._preset(explicit))
         put(preset, "preset")
+        overrides = "model_hparam_overrides"
         for origin, new in layers:
-            if (name := "model_hparam_overrides") in preset and name in new:
-                new[name] = preset[name] | new[name]
+            if overrides in preset and overrides in new:
+                new[overrides] = preset[overrides] | new[overrides]
             put(new, origin)
         put(cls._derived(values, origins), "derived")
         for origin, new in layers:
             put(new, origin)
         return cls(**values, origins=origins)
 
-    def is_stated(self, name: str) -> bool:
-        return self.origins.get(name, "argument") not in _SETTLED_ORIGINS
+    def is_explicit(self, name: str) -> bool:
+        """Return whether an hparam's value was chosen, not implied."""
+        return self.origins.get(name, "argument") not in _IMPLICIT_ORIGINS
 
     def with_values(
         self: Config, origin: str, values: Mapping[str, Any]
     ) -> Config:
-        """The config made anew of what was stated, and of these values."""
+        """Return a config of the explicit values and `values`.
+
+        Everything else is derived again.
+        """
         layers = [
             (self.origins.get(name, "argument"), {name: value})
             for name, value in self.as_dict().items()
-            if self.is_stated(name) and name not in NAMES
+            if self.is_explicit(name) and name not in NAMES
         ]
         return type(self).from_layers(
-            *(getattr(self, name) for name in NAMES),
+            self.model_name,
+            self.data_dir,
             [*layers, (origin, values)],
             self.origins.get("model_name", "argument"),
         )
 
-    def with_settings_of(
+    def with_run_settings(
         self: Config, run: Mapping[str, Any], skip: Collection[str] = ()
     ) -> Config:
-        """The config with what `run`'s JSON has, where nothing is stated."""
-        known = (*self.field_types(), "_origins")
-        given = {name: run[name] for name in known if name in run}
-        asked = self.explicit_hparams(given) if "_origins" in given else {}
-        skip = {*skip, *NAMES, "do_eval", "do_train", "overwrite"}
-        # Of the machine that trained it.
-        skip |= {"distribution_strategy", "require_gpu", "threads", "use_tpu"}
+        """Return the config with a run's explicit hparams below its own.
+
+        Values that the run inferred from the checkpoint are inferred again.
+
+        Args:
+          run: the contents of the run's config.json.
+          skip: hparams that are not inherited.
+        """
+        names = (*self.field_types(), "_origins")
+        settings = {name: run[name] for name in names if name in run}
+        run_origins = settings.get("_origins")
+        if run_origins is None:
+            return self
+        skip = {*skip, *NAMES} | _START_HPARAMS | _MACHINE_HPARAMS
         values = {
             name: value
-            for name, value in asked.items()
-            if not (name in skip or self.is_stated(name))
-            # Values inferred from files of the model are inferred again.
-            and given["_origins"].get(name) not in _INFERRED_ORIGINS
+            for name, value in self.explicit_hparams(settings).items()
+            if not (name in skip or self.is_explicit(name))
+            and run_origins.get(name) not in _INFERRED_ORIGINS
         }
         return self.with_values("run", values) if values else self
 
     @classmethod
     def command_line_layers(
-        cls, given: Mapping[str, Any]
+        cls, hparams: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Layers that hparams of a command line bring, below their own."""
+        """Return layers that a command line's hparams imply, below them."""
         return []
 
     @classmethod
-    def _preset(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Hparams that count as defaults, by what is given."""
+    def _preset(cls, hparams: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the values that replace defaults, by the explicit hparams."""
         return {}
 
     @classmethod
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> Mapping[str, Any]:
-        """What follows from the values so far."""
+        """Return the values that follow from other values."""
         return {}
 
     def check_mode(self) -> None:
-        """Raises unless there is something to do."""
+        """Raise a UserError if the config requests no work."""
 
     def warnings(self) -> list[str]:
-        """What will run but is probably not meant, one text each."""
-        return list(self._doubts())
+        """Return messages about settings that run, but are likely mistakes."""
+        return list(self._warnings())
 
-    def _doubts(self) -> Iterator[str]:
+    def _warnings(self) -> Iterator[str]:
         if self.do_train and self.learning_rate == 0:
-            yield "learning_rate is 0: no weight will change"
+            yield "learning_rate is 0: training changes no weight"
         if self.use_tpu and self.distribution_strategy not in ("auto", "tpu"):
             yield (
-                "use_tpu is set but distribution_strategy is"
-                f" {self.distribution_strategy}, which is used"
+                "use_tpu is true, but distribution_strategy"
+                f" {self.distribution_strategy} takes precedence"
             )
 
-    def _problems(self) -> Iterator[str]:
-        """Settings that cannot work together: the hparam and the remedy."""
+    def _errors(self) -> Iterator[Problem]:
+        """Yield combinations of values that cannot work."""
         rows = self.model_hparam_overrides.get("max_position_embeddings", 512)
         if self.max_seq_length > rows:
-            yield (
-                f"max_seq_length: {self.max_seq_length} is longer than the"
-                f" position table, max_position_embeddings = {rows}."
-                " Shorten the examples, or use a model of more positions (when"
-                " pre-training, set model_hparam_overrides to"
-                f' {{"max_position_embeddings": {self.max_seq_length}}})'
+            yield hparam_error(
+                "max_seq_length",
+                f"{self.max_seq_length} is longer than the position table,"
+                f" max_position_embeddings = {rows}. Shorten the examples, or"
+                " use a model with more positions (when pre-training, set"
+                " model_hparam_overrides to"
+                f' {{"max_position_embeddings": {self.max_seq_length}}})',
             )
         if set("[*?") & set(self.model_dir):
-            yield (
-                f"model_dir: {self.model_dir!r} has [, * or ?, which TensorFlow"
-                " takes for a pattern when it reads a checkpoint; choose"
-                " another"
+            yield hparam_error(
+                "model_dir",
+                f"{self.model_dir!r} contains [, * or ?, which TensorFlow"
+                " interprets as a pattern when it reads a checkpoint; choose a"
+                " different folder",
             )
         if "," in self.data_dir:
-            yield (
-                f"data_dir: {self.data_dir!r} has a comma, which stands between"
-                " patterns of files; choose another"
+            yield hparam_error(
+                "data_dir",
+                f"{self.data_dir!r} contains a comma, which separates patterns"
+                " of files; choose a different folder",
             )
         if self.train_batch_size % self.gradient_accumulation_steps:
-            yield (
-                "gradient_accumulation_steps:"
-                f" {self.gradient_accumulation_steps} does not divide"
-                f" train_batch_size {self.train_batch_size}"
+            yield hparam_error(
+                "gradient_accumulation_steps",
+                f"{self.gradient_accumulation_steps} does not divide"
+                f" train_batch_size {self.train_batch_size}; choose a divisor",
             )
         if self.keep_best and not self.eval_every_n_steps:
-            yield (
-                "keep_best: needs evaluations while training; set"
-                " eval_every_n_steps"
+            yield hparam_error(
+                "keep_best",
+                "needs evaluations during training; set eval_every_n_steps",
             )
         try:
             re.compile(self.allow_missing or "")
         except re.error as error:
-            yield (
-                f"allow_missing: {self.allow_missing!r} is not a regular"
-                f" expression ({error})"
+            yield hparam_error(
+                "allow_missing",
+                f"{self.allow_missing!r} is not a regular expression ({error})",
             )
 
     @classmethod
     @functools.cache
     def field_types(cls) -> dict[str, Any]:
-        """The declared type of every hparam, those that all have last."""
+        """Return each hparam's declared type, those of both programs last."""
         hints = typing.get_type_hints(cls, include_extras=True)
         shared = [field.name for field in dataclasses.fields(TrainingConfig)]
         names = [
@@ -348,21 +371,24 @@ class TrainingConfig:
 
     @classmethod
     def default_hparams(cls) -> dict[str, Any]:
-        values = {f.name: default_of(f) for f in dataclasses.fields(cls)}
-        del values["origins"]
-        missing = dataclasses.MISSING
-        return {name: v for name, v in values.items() if v is not missing}
+        """Return the defaults of the hparams that have one."""
+        defaults = {}
+        for field in dataclasses.fields(cls):
+            default = default_of(field)
+            if field.name != "origins" and default is not dataclasses.MISSING:
+                defaults[field.name] = default
+        return defaults
 
     @classmethod
-    def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Checks names and converts values to their declared types.
+    def clean_hparams(cls, hparams: Mapping[str, Any]) -> dict[str, Any]:
+        """Return hparams as their declared types, or raise a UserError.
 
-        Differs: the original keeps unknown names in `model_hparam_overrides`
-        without a word.
+        Differs: the original ignores unknown names in `model_hparam_overrides`
+        silently.
         """
-        known = cls.field_types()
-        check_names(given, [n for n in known if n not in NAMES])
-        clean = {n: coerce(n, value, known[n]) for n, value in given.items()}
+        types = cls.field_types()
+        check_names(hparams, [name for name in types if name not in NAMES])
+        clean = {n: coerce(n, value, types[n]) for n, value in hparams.items()}
         if overrides := clean.get("model_hparam_overrides"):
             kind = "model_hparam_overrides"
             check_names(overrides, _OVERRIDES, f"{kind} key")
@@ -373,39 +399,52 @@ class TrainingConfig:
         return clean
 
     @classmethod
-    def explicit_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Undoes `to_json`: keeps only what somebody asked for.
+    def explicit_hparams(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the explicit hparams of a config that `to_json` wrote.
 
-        A value that a default, a preset or a derivation would give again is
-        dropped, so that it follows a new model name, task or length; one
-        that differs (the file was edited) is kept.
+        Defaults, presets and derived values are left out, so that they follow
+        a different model name, task or length. A value that differs from the
+        derived one was edited in the file, and counts as explicit.
         """
-        values = {k: v for k, v in given.items() if not k.startswith("_")}
-        origins = given.get("_origins")
+        values = {k: v for k, v in saved.items() if not k.startswith("_")}
+        origins = saved.get("_origins")
         if not isinstance(origins, Mapping):
             return values
-        if origins.get("overwrite") not in _SETTLED_ORIGINS:
-            values.pop("overwrite", None)  # It was of that one start.
-        asked = {
+        if origins.get("overwrite") not in _IMPLICIT_ORIGINS:
+            values.pop("overwrite", None)  # It was meant for that start alone.
+        explicit = {
             name: value
             for name, value in values.items()
-            if name in NAMES or origins.get(name) not in _SETTLED_ORIGINS
+            if name in NAMES or origins.get(name) not in _IMPLICIT_ORIGINS
         }
-        settled = cls.create(
-            *(asked.get(name, "") for name in NAMES),
-            **{name: v for name, v in asked.items() if name not in NAMES},
+        derived = cls.create(
+            *(explicit.get(name, "") for name in NAMES),
+            **{n: v for n, v in explicit.items() if n not in NAMES},
         ).as_dict()
         return {
             name: value
             for name, value in values.items()
-            if name in asked or name not in settled or settled[name] != value
+            if name in explicit or name not in derived or derived[name] != value
         }
 
     def to_json(self) -> str:
-        """All values and their origins as JSON, which `--hparams` takes."""
+        """Return all values and their origins as JSON for `--hparams`."""
         values = {**self.as_dict(), "_origins": dict(self.origins)}
         return json.dumps(values, indent=2) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
+        """Return a copy of all values by name."""
         names = self.field_types()
         return {name: copy.deepcopy(getattr(self, name)) for name in names}
+
+
+def hparam_error(name: str, message: str) -> Problem:
+    """Return the error of an hparam's value."""
+    return Problem(Level.ERROR, message, field=f"hparam {name}")
+
+
+def default_of(field: dataclasses.Field) -> Any:
+    """Return a field's default; `dataclasses.MISSING` if it has none."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default

@@ -5,24 +5,26 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
-TRY_AGAIN = 75  # exit status where the same command goes on; EX_TEMPFAIL
+# Exit status if the same command would continue (EX_TEMPFAIL).
+TRY_AGAIN = 75
 
 
 class UserError(ValueError):
-    """A mistake in what was asked for, not in the program.
+    """A mistake of the user, not of the program.
 
-    The message names the file, line, field and value where there is one, what
-    was expected, and the remedy. Entry points print it as `error: ...` and exit
-    without a traceback; every other exception is a bug and keeps its traceback.
+    The message names the file, line, field and value (as far as they exist),
+    the expectation, and a remedy. Entry points print it as `error: ...` and
+    exit without a traceback; any other exception is a bug and keeps its
+    traceback.
     """
 
-    exit_status: int | None = None  # None: that of any mistake
+    exit_status: int | None = None  # None: the status of any mistake
 
 
-def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
-    """Words for a package of an extra that cannot be imported."""
+def missing_extra(package: str, extra: str, error: ImportError) -> UserError:
+    """Return the error for a package of an extra that cannot be imported."""
     return UserError(
-        f"{what} cannot be imported ({error}); install the extra, in the"
+        f"{package} cannot be imported ({error}); install the extra, in the"
         " project's checkout: pip install -c constraints.txt"
         f' ".[{extra}]"'
     )
@@ -30,12 +32,12 @@ def missing_extra(what: str, extra: str, error: ImportError) -> UserError:
 
 @contextlib.contextmanager
 def append_to_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Add lines to whatever error is raised inside.
+    """Add lines to any error that is raised inside.
 
-    What was collected until then (bad rows, bytes that are not UTF-8) is often
-    the reason of the error, and nothing prints it after one. A UserError's
-    message gets the lines that it lacks; other exceptions get a note, which
-    tracebacks show.
+    Warnings collected so far (bad rows, bytes that are not UTF-8) are often the
+    cause of the error, after which nothing else would print them. Lines that
+    the message of a UserError lacks are appended to it; other exceptions get a
+    note, which tracebacks show.
     """
     try:
         yield

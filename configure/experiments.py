@@ -1,25 +1,30 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' experiments as hparams, beside the original's switches."""
+"""The papers' experiments as hparams that set the original's switches."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from configure.config import hparam_error
+from configure.generator import GeneratorKind
 from configure.objectives import OBJECTIVES
+from configure.problems import Problem
 
-# The original's switches, as several experiments have them.
-_NEITHER = {"two_tower_generator": False, "uniform_generator": False}
+_DETECTING = ("electra", "electra_15")
+_ONE_NETWORK = {"two_tower_generator": False, "uniform_generator": False}
 _SHARED = {"untied_generator_embeddings": False, "untied_generator": True}
-# The papers' experiments, and what each value says of the original's switches.
-# Unset, the first value that the switches agree with.
+# The original's switches that each value sets. An experiment that is not set
+# gets the first value whose switches are equal to those of the config.
 EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
-    "objective": {name: dict(o.switches) for name, o in OBJECTIVES.items()},
+    "objective": {
+        name: dict(objective.switches) for name, objective in OBJECTIVES.items()
+    },
     "generator": {
-        "two_tower": {**_NEITHER, "two_tower_generator": True},
-        "uniform": {**_NEITHER, "uniform_generator": True},
-        "sized": _NEITHER,
-        "unigram": _NEITHER,
+        "two_tower": {**_ONE_NETWORK, "two_tower_generator": True},
+        "uniform": {**_ONE_NETWORK, "uniform_generator": True},
+        "sized": _ONE_NETWORK,
+        "unigram": _ONE_NETWORK,
     },
     "embedding_sharing": {
         "none": {"untied_generator_embeddings": True},
@@ -31,122 +36,147 @@ EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
 }
 
 
-def settle(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settles the experiments and the original's switches by each other."""
-    found: dict[str, Any] = {}
+def settle_experiments(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the experiments and the switches that they set.
+
+    Args:
+      values: all hparams; experiments that are None follow from the switches.
+    """
+    settled: dict[str, Any] = {}
     if values["training_schedule"] == "two_stage":
-        # A frozen generator cannot share what the discriminator changes.
+        # A frozen generator cannot share tables that the discriminator changes.
         sharing = values["embedding_sharing"] or "none"
         values = {**values, "embedding_sharing": sharing}
     for name, choices in EXPERIMENTS.items():
-        agreeing = (
-            value
-            for value, switches in choices.items()
-            if all(values[n] == on for n, on in switches.items())
-        )
-        value = values[name] or next(agreeing, None)
-        found |= {name: value, **choices.get(value, {})}
-        if value == "electric":  # it has a tower generator
+        value = values[name] or _value_of_switches(values, choices)
+        settled |= {name: value, **choices.get(value, {})}
+        if value == "electric":  # Its generator is a two-tower model.
             values = {**values, "two_tower_generator": True}
-    return found
+    return settled
 
 
-def replacement_problems(config: Any, kind: str) -> Iterator[str]:
-    """Yields hparams of easy starts and separate networks that cannot work.
-
-    Args:
-      kind: the generator's, a value of `GeneratorKind`.
-    """
-    if kind in ("uniform", "unigram"):
-        network = f"generator {kind!r}, which has no variables"
-    elif config.objective == "mlm":
-        network = "objective 'mlm', which has one network"
-    elif kind == "full":
-        network = "untied_generator false, one network for both parts"
-    elif config.training_schedule == "two_stage":
-        network = "training_schedule 'two_stage', one network at a time"
-    else:
-        network = ""
-    is_two_stage = network.startswith("training_schedule")
-    rate = config.generator_learning_rate
-    given = {
-        "unigram_steps": config.unigram_steps or None,
-        "unigram_floor": config.unigram_floor or None,
-        "clip_networks_apart": config.clip_networks_apart or None,
-        "generator_learning_rate": None if is_two_stage else rate,
-    }
-    for name, value in given.items():
-        if network and value is not None:
-            yield (
-                f"{name}: {json.dumps(value)} needs a generator network of its"
-                " own that is trained with the discriminator, got"
-                f" {network}; leave {name} out, or set generator to 'sized'"
-                " with untied_generator true and training_schedule 'joint'"
-            )
-    if rate and not config.learning_rate:
-        yield (
-            f"generator_learning_rate: {rate:g} is set as a multiple of"
-            f" learning_rate, got {config.learning_rate:g}; set both above 0"
-        )
-    detects = ("electra", "electra_15")
-    if config.correction_weight and config.objective not in detects:
-        yield (
-            f"correction_weight: {config.correction_weight:g} needs a"
-            f" discriminator (objective {' or '.join(detects)}), got objective"
-            f" {config.objective!r}; leave correction_weight out, or change"
-            " objective"
-        )
+def _value_of_switches(
+    values: Mapping[str, Any], choices: Mapping[str, Mapping[str, bool]]
+) -> str | None:
+    """Return the first value of an experiment that agrees with switches."""
+    for value, switches in choices.items():
+        if all(values[name] == is_on for name, is_on in switches.items()):
+            return value
+    return None
 
 
-def problems(config: Any) -> Iterator[str]:
-    """What a config's experiments cannot be combined with."""
+def experiment_errors(config: Any) -> Iterator[Problem]:
+    """Yield values of a config that contradict its experiments."""
     for name, choices in EXPERIMENTS.items():
         value = getattr(config, name)
         switches = dict(choices.get(value, {}))
         untied = "untied_generator_embeddings"
-        if value == "none" and not config.is_stated(untied):
-            # The switch itself has no effect on one network.
+        if value == "none" and not config.is_explicit(untied):
+            # On one network, the switch itself has no effect.
             switches["untied_generator"] = True
-        for switch, wanted in switches.items():
-            if (got := getattr(config, switch)) != wanted:
-                yield (
-                    f"{name}: {value!r} contradicts {switch} ="
-                    f" {json.dumps(got)}; leave one of the two out"
+        for switch, expected in switches.items():
+            actual = getattr(config, switch)
+            if actual != expected:
+                yield hparam_error(
+                    name,
+                    f"{value!r} contradicts {switch} = {json.dumps(actual)};"
+                    " leave one of the two out",
                 )
+    yield from _schedule_errors(config)
+
+
+def _schedule_errors(config: Any) -> Iterator[Problem]:
+    """Yield values of a config that contradict its training schedule."""
     schedule, steps = config.training_schedule, config.two_stage_steps
     is_two_stage = schedule == "two_stage"
     if steps is not None and not is_two_stage:
-        yield (
-            f"two_stage_steps: {steps} is of training_schedule two_stage,"
-            f" got {schedule}; leave two_stage_steps out"
+        yield hparam_error(
+            "two_stage_steps",
+            f"{steps} needs training_schedule two_stage, got {schedule}; leave"
+            " two_stage_steps out",
         )
     if schedule == "joint":
         return
-    needed = {
-        "objective": ("electra", "electra_15"),
+    required: dict[str, tuple[Any, ...]] = {
+        "objective": _DETECTING,
         "generator": ("sized",),
         "untied_generator": (True,),
     }
     if is_two_stage:
-        needed |= {
+        required |= {
             "embedding_sharing": ("none",),
-            # Equal sizes: the generator's weights become those of the
-            # discriminator. The debug model's heads are not equal.
+            # The generator's weights become the discriminator's, so that their
+            # sizes must be equal. The heads of the debug model are not.
             "generator_hidden_size": (1.0,),
             "generator_layers": (1.0,),
             "debug": (False,),
         }
-    for name, values in needed.items():
-        if (got := getattr(config, name)) not in values:
-            words = " or ".join(map(json.dumps, values))
-            yield (
-                f"training_schedule: {schedule!r} needs {name} {words}, got"
-                f" {json.dumps(got)}; set {name}, or leave"
-                " training_schedule out"
+    for name, values in required.items():
+        actual = getattr(config, name)
+        if actual not in values:
+            expected = " or ".join(map(json.dumps, values))
+            yield hparam_error(
+                "training_schedule",
+                f"{schedule!r} needs {name} {expected}, got"
+                f" {json.dumps(actual)}; set {name}, or leave"
+                " training_schedule out",
             )
     if is_two_stage and not 0 < steps < config.num_train_steps:
-        yield (
-            f"two_stage_steps: {steps} of num_train_steps"
-            f" {config.num_train_steps} leave a stage without steps; give at"
-            " least 1, below num_train_steps"
+        yield hparam_error(
+            "two_stage_steps",
+            f"{steps} of num_train_steps {config.num_train_steps} leave a stage"
+            " without steps; set at least 1, and less than num_train_steps",
         )
+
+
+def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
+    """Yield hparams of easy starts and separate networks that cannot work.
+
+    Args:
+      kind: the generator's kind.
+    """
+    obstacle = _obstacle_to_separate_networks(config, kind)
+    requested = [
+        name
+        for name in ("unigram_steps", "unigram_floor", "clip_networks_apart")
+        if getattr(config, name)
+    ]
+    rate = config.generator_learning_rate
+    # Both stages have a rate of their own network.
+    if rate is not None and config.training_schedule != "two_stage":
+        requested.append("generator_learning_rate")
+    if obstacle:
+        for name in requested:
+            yield hparam_error(
+                name,
+                f"{json.dumps(getattr(config, name))} needs a separate"
+                " generator network that is trained with the discriminator, got"
+                f" {obstacle}; leave {name} out, or set generator to 'sized'"
+                " with untied_generator true and training_schedule 'joint'",
+            )
+    if rate and not config.learning_rate:
+        yield hparam_error(
+            "generator_learning_rate",
+            f"{rate:g} is applied as a multiple of learning_rate, got"
+            f" {config.learning_rate:g}; set both above 0",
+        )
+    if config.correction_weight and config.objective not in _DETECTING:
+        yield hparam_error(
+            "correction_weight",
+            f"{config.correction_weight:g} needs a discriminator (objective"
+            f" {' or '.join(_DETECTING)}), got objective {config.objective!r};"
+            " leave correction_weight out, or change objective",
+        )
+
+
+def _obstacle_to_separate_networks(config: Any, kind: GeneratorKind) -> str:
+    """Return why no separate generator trains with the discriminator, or ""."""
+    if kind.is_fixed:
+        return f"generator {kind.value!r}, which has no variables"
+    if config.objective == "mlm":
+        return "objective 'mlm', which has one network"
+    if kind is GeneratorKind.FULL:
+        return "untied_generator false, one network that does both"
+    if config.training_schedule == "two_stage":
+        return "training_schedule 'two_stage', one network at a time"
+    return ""

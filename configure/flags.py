@@ -31,8 +31,7 @@ from configure.json_text import read_hparams
 from configure.validation import check_names
 from configure.values import coerce
 
-# A config class's comments, so that `--help` says what the code says.
-
+# The help of a field is the comment in its class's source.
 _SECTION = re.compile(r"    # -{4} (.+) -{4}")
 _COMMENT = re.compile(r"    # (.*)")
 _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
@@ -40,14 +39,14 @@ _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
 
 @functools.cache
 def read_sections(config_class: type[Any]) -> dict[str, dict[str, str]]:
-    """The comments of fields, by section; those of base classes come last."""
+    """Return the comments of fields by section; base classes come last."""
     sections: dict[str, dict[str, str]] = {}
     for part in filter(dataclasses.is_dataclass, config_class.__mro__):
         try:
             lines = inspect.getsource(part).splitlines()
         except (OSError, TypeError):  # A frozen application has no source.
             return {}
-        notes: dict[str, str] = {}  # what stands above the first section
+        notes: dict[str, str] = {}  # fields above the first section
         pending: list[str] = []
         for line in lines:
             if heading := _SECTION.fullmatch(line):
@@ -67,8 +66,8 @@ Parsed = TypeVar("Parsed")
 class FlagParser(argparse_flags.ArgumentParser):
     """An absl-aware argument parser with readable help and errors.
 
-    Leftover words are errors, and so are abbreviations, but for those of the
-    original's own flags (`originals`), which meant one flag only there.
+    Unknown arguments are errors. So are abbreviations, except for the flags of
+    the original (`originals`), where existing command lines may use them.
     """
 
     def __init__(
@@ -78,37 +77,45 @@ class FlagParser(argparse_flags.ArgumentParser):
         originals: Sequence[str] = (),
         **kwargs: Any,
     ):
-        """Of a command of `python -m electra_tf`, or of another program."""
+        """Make the parser of a command of `python -m electra_tf`.
+
+        Args:
+          command: the command's name; "": `kwargs` has the `prog` of another
+            program.
+          originals: flags of the original, with dashes: "--data_dir".
+        """
         self._originals = originals
         if command:
             kwargs["prog"] = f"python -m electra_tf {command}"
         super().__init__(
             description=description,
             allow_abbrev=False,
-            # absl modules may have flags of the same names; ours win.
+            # absl modules may have flags of the same names; these win.
             conflict_handler="resolve",
             formatter_class=_HelpFormatter,
             **kwargs,
         )
 
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN201
-        """Parses all of `args`; see `argparse.ArgumentParser.parse_args`."""
+        """Parse all of `args`; see `argparse.ArgumentParser.parse_args`."""
         args = sys.argv[1:] if args is None else args
-        args = [re.sub("^--[^=]+", self._in_full, word) for word in args]
-        # argparse would take the dashes out, and give a list of nothing.
-        if bare := [word for word in args if re.fullmatch("--[^=]+=--", word)]:
-            self.error(f"{bare[0]}: expected a value after the =")
+        args = [re.sub("^--[^=]+", self._full_name, word) for word in args]
+        # argparse would remove the dashes and return an empty list.
+        for word in args:
+            if re.fullmatch("--[^=]+=--", word):
+                self.error(f"{word}: expected a value after the =")
         namespace, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self._explain_extra(extra))
         return namespace
 
-    def _in_full(self, found: re.Match) -> str:
-        """A flag's name with underscores, and whole."""
-        flag = "--" + found[0][2:].replace("-", "_")
-        meant = [name for name in self._originals if name.startswith(flag)]
-        known = flag in self._option_string_actions
-        return meant[0] if len(meant) == 1 and not known else flag
+    def _full_name(self, match: re.Match) -> str:
+        """Return a flag's unabbreviated name with underscores."""
+        flag = "--" + match[0][2:].replace("-", "_")
+        if flag in self._option_string_actions:
+            return flag
+        names = [name for name in self._originals if name.startswith(flag)]
+        return names[0] if len(names) == 1 else flag
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"error: {message}\nTry: {self.prog} --help\n")
@@ -120,15 +127,15 @@ class FlagParser(argparse_flags.ArgumentParser):
             check_names(names, known, "flag")
         except UserError as error:
             return str(error)
+        noun = "argument" if len(extra) == 1 else "arguments"
         return (
-            f"unexpected argument{'s' * (len(extra) > 1)}: {' '.join(extra)}."
-            " Every value belongs to a flag, and a value with spaces needs"
-            " quotes"
+            f"unexpected {noun}: {' '.join(extra)}. Put a flag in front of"
+            " every value, and quotes around a value with spaces"
         )
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """80 columns, one spelling per flag; usage names what must be given."""
+    """Help in 80 columns: one spelling per flag, required flags in usage."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)
@@ -153,7 +160,7 @@ class _HelpFormatter(argparse.HelpFormatter):
         return shown
 
 
-# In the place of a default: the flag has to be given.
+# In place of a default: the flag is required.
 REQUIRED = object()
 
 
@@ -162,35 +169,39 @@ def add_flags(
     title: str,
     *rows: tuple[str, Any, str | Sequence[str], str],
 ) -> argparse._ArgumentGroup:
-    """Adds a group of flags, one for each (name, default, shown, help).
+    """Add a group of flags, one for each (name, default, value, help).
 
-    The flag's type is its default's. `int`, `float` or `bool` in its place: one
-    that may be left out; None: a text that may be; `REQUIRED`: one that may
-    not. `shown` stands for the value in the help; a sequence lists the only
-    choices. Defaults are told at the end of the help.
+    Args:
+      default: the flag has its type. `int`, `float` or `bool` itself: the flag
+        has this type and may be left out; None: a text that may be left out;
+        `REQUIRED`: a text that may not.
+      value: the placeholder of the flag's value in the help; a sequence: the
+        choices. Defaults and choices are appended to the help.
     """
     group = parser.add_argument_group(title)
-    for name, default, shown, text in rows:
+    for name, default, value, text in rows:
         if default is bool or isinstance(default, bool):
             default = None if default is bool else default
             boolean_argument(group, name, default, text)
             continue
-        words: dict[str, Any] = {"metavar": shown}
+        settings: dict[str, Any] = {"metavar": value}
         notes = []
-        if not isinstance(shown, str):
-            words = {"metavar": "NAME", "choices": tuple(shown)}
-            notes.append(", ".join(shown))
+        if not isinstance(value, str):
+            settings = {"metavar": "NAME", "choices": tuple(value)}
+            notes.append(", ".join(value))
         if default is REQUIRED:
-            words["required"] = True
+            settings["required"] = True
         elif isinstance(default, type):
-            words["type"] = default
+            settings["type"] = default
         elif default is not None:
-            words |= {"type": type(default), "default": default}
-            told = f"{default:g}" if isinstance(default, float) else default
-            notes.append(f"default: {told}")
+            settings |= {"type": type(default), "default": default}
+            is_float = isinstance(default, float)
+            notes.append(
+                f"default: {default:g}" if is_float else f"default: {default}"
+            )
         if notes:
             text = f"{text} ({'; '.join(notes)})"
-        group.add_argument(f"--{name}", help=text, **words)
+        group.add_argument(f"--{name}", help=text, **settings)
     return group
 
 
@@ -201,7 +212,7 @@ def boolean_argument(
     help: str | None = None,
     declared: Any = bool,
 ) -> None:
-    """Adds a boolean flag in all its forms; `do_this` is `--this`, too."""
+    """Add a boolean flag in all its forms; `do_this` is also `--this`."""
     names = dict.fromkeys([name, name.removeprefix("do_")])
     parser.add_argument(
         *(f"--{n}" for n in names),
@@ -224,7 +235,7 @@ def boolean_argument(
 
 
 def _read_boolean(declared: Any, text: str) -> bool | None:
-    """Reads a boolean (or none) as people write it; no text is false."""
+    """Return the boolean (or None) of a text; empty text is false."""
     try:
         return coerce("flag", text.strip() or "false", declared)
     except UserError:
@@ -234,33 +245,39 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 
 
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
-    """The parser of a program that trains, with every hparam as a flag."""
-    names = config_class.field_types()
-    more = "--preset" if "preset" in names else "those of --task_config"
+    """Return the parser of a training program, with a flag for each hparam."""
+    has_presets = "preset" in config_class.field_types()
+    more = "those of --preset" if has_presets else "those of --task_config"
     parser = FlagParser(
         originals=("--data_dir", "--model_name", "--hparams"),
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",
-        description=f"{config_class.purpose} Running the same command again"
-        " continues where it stopped. Later sources win: defaults (also"
-        f" {more}), --hparams, flags. Dashes and underscores are the same in"
-        " flag names. Booleans take --flag, --noflag and --flag=false.",
+        description=f"{config_class.purpose} If the program stopped, run the"
+        " same command again to continue. Values come from, with increasing"
+        f" precedence: defaults, {more}, --hparams, flags. Dashes and"
+        " underscores in flag names are equivalent. Booleans take --flag,"
+        " --noflag and --flag=false.",
     )
     add_flags(
         parser,
         "Program",
         (
-            *("hparams", None, "JSON"),
-            "hyperparameters as JSON or a .json file (the one beside a model"
-            " will do; with a trial's, state --seed and --model_dir again)",
+            "hparams",
+            None,
+            "JSON",
+            "hyperparameters as JSON or as the path of a .json file, such as a"
+            " model's config.json (for the config.json of a trial, pass --seed"
+            " and --model_dir, too)",
         ),
         (
-            *("print_config", False, ""),
-            "print every value and where it came from, and stop",
+            "print_config",
+            False,
+            "",
+            "print every value and its origin, then exit",
         ),
     )
-    add_field_flags(parser, config_class, {"origins"}, given_only=True)
+    add_field_flags(parser, config_class, {"origins"}, is_override=True)
     return parser
 
 
@@ -270,21 +287,24 @@ def parse_config(
     parser: FlagParser | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[Config, argparse.Namespace]:
-    """Turns a command line, above `defaults`, into a config that can be run."""
+    """Return the config of a command line, and all its parsed arguments.
+
+    Args:
+      defaults: hparams of the program, below those of the command line.
+    """
     parser = parser or config_parser(config_class, os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
-    in_file: dict[str, Any] = {}
+    saved: dict[str, Any] = {}
     if args.hparams is not None:
-        read = read_hparams(args.hparams)
-        in_file = config_class.explicit_hparams(read)
+        saved = config_class.explicit_hparams(read_hparams(args.hparams))
     is_file = (args.hparams or "").strip().endswith(".json")
-    stored = {name: in_file.pop(name, None) for name in NAMES}
+    saved_names = {name: saved.pop(name, None) for name in NAMES}
     flags = {
         name: getattr(args, name)
         for name in config_class.field_types()
         if hasattr(args, name)
     }
-    names = {name: flags.pop(name, None) or stored[name] for name in NAMES}
+    names = {n: flags.pop(n, None) or saved_names[n] for n in NAMES}
     missing = [f"--{n.replace('_', '-')}" for n in NAMES[::-1] if not names[n]]
     if missing and not args.print_config:
         parser.error(f"missing {' and '.join(missing)}")
@@ -292,8 +312,8 @@ def parse_config(
         *(names[name] or name.upper() for name in NAMES),
         [
             ("program", defaults or {}),
-            *config_class.command_line_layers({**in_file, **flags}),
-            ("file" if is_file else "json", in_file),
+            *config_class.command_line_layers({**saved, **flags}),
+            ("file" if is_file else "json", saved),
             ("flag", flags),
         ],
         names_origin="flag",
@@ -307,14 +327,14 @@ def parse_config(
     return config, args
 
 
-def format_config(config: Any) -> str:
-    """A table of every hparam: name, value, origin."""
+def format_config(config: TrainingConfig) -> str:
+    """Return a table of every hparam: name, value, origin."""
     rows = [("hparam", "value", "origin")]
     for name, value in config.as_dict().items():
-        shown = value if isinstance(value, str) else json.dumps(value)
-        rows.append((name, shown, config.origins.get(name, "argument")))
+        text = value if isinstance(value, str) else json.dumps(value)
+        rows.append((name, text, config.origins.get(name, "argument")))
     name_width = max(len(name) for name, _, _ in rows)
-    # One long path should not push every origin off the screen.
+    # A long path must not push the origins of all rows off the screen.
     value_width = min(60, max(len(value) for _, value, _ in rows))
     return "\n".join(
         f"{name:<{name_width}}  {value:<{value_width}}  {origin}"
@@ -322,7 +342,7 @@ def format_config(config: Any) -> str:
     )
 
 
-# Of NVIDIA's driver: on Linux, under Windows, on Jetson.
+# NVIDIA's driver has one of these: on Linux, in WSL, on Jetson.
 _GPU_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 
 
@@ -331,15 +351,17 @@ def run_program(
     parser: Callable[[Sequence[str]], Parsed] | argparse.ArgumentParser,
     is_log: bool = True,
 ) -> NoReturn:
-    """Runs a program whose users' mistakes are messages, not tracebacks.
+    """Run a program, and print users' mistakes without a traceback.
 
-    `main` gets what `parser` returned, and returns an exit status or None.
-    `is_log`: the program goes on when nobody reads its standard output, which
-    merely reports what it does; else it ends, with status 1.
+    The exit status is 0 after success, 1 after a mistake found while running,
+    2 after a mistake on the command line, and 130 after an interrupt. Any error
+    except `UserError` is a bug and keeps its traceback.
 
-    Exit status: 0 well, 1 a mistake found while running, 2 a mistake on the
-    command line, 130 interrupted. Anything but a `UserError` is a bug and
-    keeps its traceback.
+    Args:
+      main: takes what `parser` returns, and returns an exit status or None.
+      is_log: whether standard output only reports progress, so that the program
+        continues if nobody can read it. Otherwise the program then ends with
+        status 1.
     """
 
     def parse(argv: Sequence[str]) -> Parsed:
@@ -349,16 +371,16 @@ def run_program(
             return parser(argv)
 
     def guarded(parsed: Parsed) -> int | None:
-        # The libraries' own chatter; ours goes to standard output.
+        # Libraries log through absl; this project prints to standard output.
         logging.set_verbosity(logging.WARNING)
-        # Level 3 keeps back errors, too: without a GPU TensorFlow complains of
-        # CUDA at every start. What goes wrong comes as an exception as well.
+        # Level 3 hides errors, too: without a GPU, TensorFlow logs an error
+        # about CUDA at every start. Real errors are also raised as exceptions.
         os.environ.setdefault(
             "TF_CPP_MIN_LOG_LEVEL",
             "2" if any(map(os.path.exists, _GPU_FILES)) else "3",
         )
-        # There is one Keras here. Left to itself TensorFlow imports the other,
-        # and with it scikit-learn and scipy.stats: a second of every start.
+        # By default TensorFlow imports Keras 3, which no code here uses, and
+        # with it scikit-learn and scipy.stats: a second of every start.
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
         with _mistakes_are_messages(1):
             return main(parsed)
@@ -367,7 +389,7 @@ def run_program(
         app.run(guarded, flags_parser=parse)
 
 
-# What the machine refuses, rather than what the program gets wrong.
+# The system refuses an operation; other errors are bugs of the program.
 _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 
 
@@ -377,7 +399,7 @@ def _fail(message: str, status: int) -> NoReturn:
     with contextlib.suppress(OSError):
         print(f"error: {message}", file=sys.stderr, flush=True)
     if status == TRY_AGAIN:
-        os._exit(status)  # TensorFlow would wait for the worker that is lost.
+        os._exit(status)  # TensorFlow would wait for the lost worker.
     raise SystemExit(status)
 
 
@@ -390,13 +412,13 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:
-        # The reader of our output went away (`... | head`); Python flushes
-        # standard output once more on its way out.
+        # The reader of the output has ended (`... | head`), and Python would
+        # fail again when it flushes standard output at its end.
         output.discard(sys.stdout)
         raise SystemExit(1) from None
     except OSError as e:
         if e.errno == errno.ENOSPC and e.filename is None:
-            output.discard(sys.stdout)  # Python would try again at its end.
+            output.discard(sys.stdout)  # Python would fail again at its end.
             _fail("standard output cannot be written: the disk is full", status)
         if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
             raise
@@ -405,52 +427,59 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
 
 
 def type_name(declared: Any) -> str:
-    """A declared type in words for help pages: `str or none`."""
-    words = [
+    """Return a declared type in words for help pages: `str or none`."""
+    names = [
         "none" if option is type(None) else option.__name__
         for option in plain_types(declared)
     ]
-    return " or ".join("json" if word == "dict" else word for word in words)
+    return " or ".join("json" if name == "dict" else name for name in names)
 
 
 def add_field_flags(
     parser: FlagParser,
     fields_class: type[Any],
     skip: Collection[str] = (),
-    given_only: bool = False,
+    is_override: bool = False,
 ) -> None:
-    """Adds a dataclass's fields as flags, under its section headings.
+    """Add the fields of a dataclass as flags, under its section headings.
 
-    `given_only`: there are no defaults, and values stay text.
+    Args:
+      skip: fields without a flag.
+      is_override: whether flags override values of other sources: they have no
+        defaults, and their values stay text.
     """
     hints = typing.get_type_hints(fields_class, include_extras=True)
-    left = {f.name: f for f in dataclasses.fields(fields_class)}
+    fields = {f.name: f for f in dataclasses.fields(fields_class)}
     for name in skip:
-        left.pop(name, None)
-    sections = {**read_sections(fields_class), "Other": dict.fromkeys(left, "")}
+        fields.pop(name, None)
+    sections = dict(read_sections(fields_class))
+    sections["Other"] = dict.fromkeys(fields, "")
     for title, notes in sections.items():
         group = parser.add_argument_group(title)
-        for name in [name for name in notes if name in left]:
-            field, declared = left.pop(name), hints[name]
-            facts = [type_name(declared)]
-            facts += [bound.words for bound in list_bounds(declared)]
-            shown = default_of(field)
-            # A derived default is told by the note itself.
-            if (
-                shown is not dataclasses.MISSING
-                and "efault: " not in notes[name]
-            ):
-                shown = shown if isinstance(shown, str) else json.dumps(shown)
-                facts.append(f"default {shown or 'empty'}")
-            text = f"{notes[name]} ({'; '.join(facts)})".replace("%", "%%")
-            default = argparse.SUPPRESS if given_only else field.default
+        for name in [name for name in notes if name in fields]:
+            field, declared = fields.pop(name), hints[name]
+            text = _field_help(field, declared, notes[name])
+            default = argparse.SUPPRESS if is_override else field.default
             if declared in (bool, bool | None):
                 boolean_argument(group, name, default, text, declared)
                 continue
             group.add_argument(
                 f"--{name}",
                 metavar=type_name(declared).split()[0].upper(),
-                type=str if given_only else plain_types(declared)[0],
+                type=str if is_override else plain_types(declared)[0],
                 default=default,
                 help=text,
             )
+
+
+def _field_help(field: dataclasses.Field, declared: Any, note: str) -> str:
+    """Return the help of a field: its comment, type, bounds and default."""
+    facts = [type_name(declared)]
+    facts += [bound.requirement for bound in list_bounds(declared)]
+    default = default_of(field)
+    # The comment describes a derived default itself.
+    if default is not dataclasses.MISSING and "efault: " not in note:
+        if not isinstance(default, str):
+            default = json.dumps(default)
+        facts.append(f"default {default or 'empty'}")
+    return f"{note} ({'; '.join(facts)})".replace("%", "%%")

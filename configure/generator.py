@@ -17,7 +17,7 @@ class GeneratorKind(enum.Enum):
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the generator has no variables."""
+        """Return whether the generator has no variables."""
         return self in (GeneratorKind.UNIFORM, GeneratorKind.UNIGRAM)
 
 

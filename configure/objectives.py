@@ -34,7 +34,7 @@ class Objective:
 
     @property
     def has_discriminator_head(self) -> bool:
-        """Whether a head classifies tokens as replaced or original.
+        """Return whether a head classifies tokens as replaced or original.
 
         All-Tokens MLM has the head without a loss: it copies a token with the
         probability that the token is original.

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output and standard error that may go away under a program.
+"""Programs that survive the loss of standard output and standard error.
 
-In `run ... 2>&1 | tee log` a Ctrl-C ends `tee` first, a terminal closes, a disk
-fills up: none of that may cost the work of a run, whose logs and checkpoints
-are files of their own.
+In `run ... 2>&1 | tee log`, Ctrl-C ends `tee` first; a terminal may close, or
+a disk fill up. None of this may end a run: its logs and checkpoints are
+separate files.
 """
 
 import contextlib
@@ -16,19 +16,19 @@ from typing import Any, NoReturn
 
 from configure.errors import UserError
 
-_STANDARD = (0, 1, 2)  # descriptors of input, output and error
+_STANDARD_DESCRIPTORS = (0, 1, 2)  # input, output and error
 
 
 class LastingStream:
     """A text stream whose writes do not fail when nobody can read them.
 
-    After the first failure everything is discarded, at the level of the
-    descriptor, too, so that neither libraries nor the interpreter's own flush
-    at its end meet the error again.
+    After the first failure everything is discarded. The descriptor is
+    redirected, too, so that libraries and the interpreter's last flush do not
+    fail either.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
-        """Wrap `stream`, called `name` in the notice of its loss."""
+        """Wrap `stream`; the warning about its loss calls it `name`."""
         self._stream, self._name, self._is_lost = stream, name, False
 
     def __getattr__(self, attribute: str) -> Any:
@@ -54,10 +54,10 @@ class LastingStream:
         try:
             yield
         except BlockingIOError:
-            pass  # The reader is slow: this text alone is lost.
+            pass  # The reader is slow: only this text is lost.
         except OSError as error:
             self._lose(error.strerror or str(error))
-        except ValueError:  # of a closed stream, or about the text
+        except ValueError:  # The stream is closed, or the text is invalid.
             if not self._stream.closed:
                 raise
             self._lose("closed")
@@ -68,18 +68,18 @@ class LastingStream:
         if self is not sys.stderr and sys.stderr is not None:
             print(
                 f"warning: {self._name} cannot be written ({reason}); the"
-                " program goes on without it",
+                " program continues without it",
                 file=sys.stderr,
                 flush=True,
             )
 
 
 class _ClosedOutput:
-    """Standard output that was closed before a program with answers began."""
+    """Standard output that was closed before a program with results began."""
 
     def write(self, text: str) -> NoReturn:
         raise UserError(
-            "standard output is closed, so that the answers would be lost;"
+            "standard output is closed, so that the results would be lost;"
             " redirect it to a file"
         )
 
@@ -96,11 +96,11 @@ class _ClosedOutput:
 
 @contextlib.contextmanager
 def guarded_output(is_log: bool) -> Iterator[None]:
-    """Let a program outlive its standard error, and its output if a log.
+    """Let a program survive the loss of standard error, and of its log.
 
     Args:
-      is_log: whether standard output reports what the program does. Otherwise
-        it is the product, and a write that fails raises as usual.
+      is_log: whether standard output only reports progress. Otherwise it is the
+        result, and a failing write raises as usual.
     """
     _open_standard_descriptors()
     streams = sys.stdout, sys.stderr
@@ -116,7 +116,7 @@ def guarded_output(is_log: bool) -> Iterator[None]:
 
 
 def outlive_output(is_log: bool = True) -> None:
-    """Make this process go on without readers; see `guarded_output`."""
+    """Let this process continue without readers; see `guarded_output`."""
     if not isinstance(sys.stderr, LastingStream):
         sys.stderr = LastingStream(sys.stderr or _null(), "standard error")
     if is_log and not isinstance(sys.stdout, LastingStream):
@@ -126,7 +126,7 @@ def outlive_output(is_log: bool = True) -> None:
 
 
 def discard(stream: Any) -> None:
-    """Send what a stream still buffers, and all that follows, nowhere."""
+    """Discard a stream's buffered text, and everything written later."""
     # A stream in memory has no descriptor.
     with contextlib.suppress(OSError, ValueError, AttributeError):
         number = stream.fileno()
@@ -136,18 +136,18 @@ def discard(stream: Any) -> None:
 
 
 def _open_standard_descriptors() -> None:
-    """Open what is closed of the descriptors 0, 1 and 2.
+    """Open those of the descriptors 0, 1 and 2 that are closed.
 
-    The next file that is opened would get the number of a closed one, and
-    libraries write their messages to number 2 whatever it is.
+    The next opened file would otherwise get the number of a closed one, and
+    libraries write their messages to number 2, whatever file that is.
     """
-    for number in _STANDARD:
+    for number in _STANDARD_DESCRIPTORS:
         try:
             os.fstat(number)
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.open(os.devnull, os.O_RDWR)  # It gets the lowest free number.
 
 
 def _null() -> Any:

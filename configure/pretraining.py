@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every pre-training hyperparameter, its default, and the order of overrides.
+"""Pre-training hparams: defaults, derived values, and errors.
 
-The field comments are the documentation: `--help` prints them.
+The comment of a field is its documentation, which `--help` prints.
 """
 
 import dataclasses
@@ -23,18 +23,19 @@ from configure.bounds import (
     at_most,
     one_of,
 )
-from configure.config import TrainingConfig
+from configure.config import TrainingConfig, hparam_error
 from configure.errors import UserError
 from configure.experiments import (
     EXPERIMENTS,
-    problems,
-    replacement_problems,
-    settle,
+    experiment_errors,
+    replacement_errors,
+    settle_experiments,
 )
 from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import OBJECTIVES, Objective, Positions
+from configure.problems import Problem
 
-# What `debug` sets unless told otherwise.
+# Values that `debug` sets unless they are explicit.
 _DEBUG_SETTINGS = {
     "train_batch_size": 8,
     "num_train_steps": 20,
@@ -43,17 +44,31 @@ _DEBUG_SETTINGS = {
     "num_eval_steps": 2,
 }
 
-# Metrics of an evaluation that can choose the best checkpoint.
-_BEST_METRICS = tuple(
-    """
-    loss masked_lm_loss masked_lm_accuracy masked_lm_accuracy_at_mask
-    sampled_masked_lm_accuracy disc_loss disc_auc disc_auc_real_tokens
-    disc_accuracy disc_precision disc_recall token_loss token_accuracy
-    """.split()
+# Metrics of an evaluation that keep_best accepts.
+_BEST_METRICS = (
+    "loss",
+    "masked_lm_loss",
+    "masked_lm_accuracy",
+    "masked_lm_accuracy_at_mask",
+    "sampled_masked_lm_accuracy",
+    "disc_loss",
+    "disc_auc",
+    "disc_auc_real_tokens",
+    "disc_accuracy",
+    "disc_precision",
+    "disc_recall",
+    "token_loss",
+    "token_accuracy",
+)
+# None of these hparams requests the derived value.
+_NONE_IS_DERIVED = (
+    "eval_tfrecords",
+    "max_predictions_per_seq",
+    "two_stage_steps",
 )
 
-_BETWEEN = "a fraction above 0 and below 1 (0.15 for 15%)"
-_MaskShare = Annotated[float, Bound(lambda value: 0 < value < 1, _BETWEEN)]
+_FRACTION = "a fraction above 0 and below 1 (0.15 for 15%)"
+_MaskShare = Annotated[float, Bound(lambda value: 0 < value < 1, _FRACTION)]
 _Times = Annotated[Ratio, at_most(100)]
 _Preset = Annotated[str, one_of(*presets.preset_names())]
 
@@ -66,148 +81,153 @@ def _experiment(name: str) -> Any:
 class PretrainingConfig(TrainingConfig):
     """Pre-training hyperparameters; names and defaults are the original's.
 
-    Make one with `create`, which also derives what depends on other values.
-    Nothing here touches the disk, so paths need not exist.
+    Make one with `create`, which also derives values from other values. No
+    file is read except presets, so that paths need not exist.
 
     Source: google-research/electra, configure_pretraining.py.
     Differs: values are converted to their declared types,
-      `max_predictions_per_seq` can be given, there are presets, and settings
-      that could only crash later are refused here.
+      `max_predictions_per_seq` can be set, there are presets, and values that
+      would fail later are refused.
     """
 
     purpose = (
-        "Pre-trains ELECTRA, Electric or a masked language model, or evaluates"
+        "Pre-train ELECTRA, Electric or a masked language model, or evaluate"
         " one."
     )
 
     # ---- General ----
-    model_name: str  # the model's name; it is kept in DATA_DIR/models/NAME
-    # Where data and models live: records in DIR/pretrain_tfrecords, the
+    model_name: str  # name of the model, which is saved in DATA_DIR/models/NAME
+    # Folder of data and models: records in DIR/pretrain_tfrecords, the
     # vocabulary in DIR/vocab.txt.
     data_dir: str
-    debug: bool = False  # a tiny model for a few steps: does everything run?
+    debug: bool = False  # train a tiny model for a few steps, as a test
     do_train: bool = True  # pre-train
-    do_eval: bool = False  # evaluate the generator and discriminator instead
+    do_eval: bool = False  # evaluate generator and discriminator instead
 
     # ---- Loss functions ----
-    # Replaced token detection. With this and electric_objective false, a
-    # masked LM like BERT's.
+    # Replaced token detection. If this and electric_objective are false, the
+    # model is a masked LM like BERT.
     electra_objective: bool = True
     electric_objective: bool = False  # noise-contrastive cloze model
     gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
-    # Weight of the discriminator loss. Default: 50; 1 for replace_mlm and
+    # Weight of the discriminator's loss. Default: 50; 1 for replace_mlm and
     # all_tokens_mlm, whose second network has a masked LM's loss.
     disc_weight: NonNegative = 50.0
-    mask_prob: _MaskShare = 0.15  # fraction of tokens masked out and replaced
+    mask_prob: _MaskShare = 0.15  # fraction of tokens masked and replaced
 
     # ---- Optimization ----
-    learning_rate: NonNegative = 5e-4  # peak rate (base and large want 2e-4)
-    lr_decay_power: NonNegative = 1.0  # 1 is linear decay to zero
-    # Decoupled; not on LayerNorm and biases.
+    learning_rate: NonNegative = 5e-4  # peak rate; base and large: 2e-4
+    lr_decay_power: NonNegative = 1.0  # 1: linear decay to zero
+    # Decoupled weight decay; LayerNorm and biases are exempt.
     weight_decay_rate: NonNegative = 0.01
-    num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0 means none
+    num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0: none
 
     # ---- Training settings ----
-    iterations_per_loop: Positive = 200  # steps between looks, at most 100
-    save_checkpoints_steps: Positive = 1000  # steps between checkpoints
-    num_train_steps: Natural = 1000000  # optimizer updates in all
-    num_eval_steps: Positive = 100  # batches in one evaluation
-    keep_checkpoint_max: Natural | None = 5  # newest checkpoints kept; 0: all
+    iterations_per_loop: Positive = 200  # steps per graph call, at most 100
+    save_checkpoints_steps: Positive = 1000  # steps per checkpoint
+    num_train_steps: Natural = 1000000  # total number of updates
+    num_eval_steps: Positive = 100  # batches per evaluation
+    # Number of latest checkpoints that are kept; 0: all.
+    keep_checkpoint_max: Natural | None = 5
 
     # ---- Generator settings ----
-    uniform_generator: bool = False  # replacements drawn uniformly at random
-    two_tower_generator: bool = False  # a two-tower cloze model generates
-    untied_generator_embeddings: bool = False  # generator has its own tables
-    untied_generator: bool = True  # false: one network plays both parts
+    uniform_generator: bool = False  # draw replacements uniformly at random
+    two_tower_generator: bool = False  # two-tower cloze model as generator
+    untied_generator_embeddings: bool = False  # separate embedding tables
+    untied_generator: bool = True  # false: one network is both
     generator_layers: _Times = 1.0  # fraction of the discriminator's layers
-    generator_hidden_size: _Times = 0.25  # fraction of its hidden size
+    # Fraction of the discriminator's hidden size.
+    generator_hidden_size: _Times = 0.25
     disallow_correct: bool = False  # never sample the original token
-    temperature: Ratio = 1.0  # of sampling from the generator
+    temperature: Ratio = 1.0  # temperature of sampling from the generator
 
     # ---- Batch sizes ----
-    max_seq_length: Size = 128  # wordpieces per example, as in the records
+    max_seq_length: Size = 128  # tokens per example, as in the records
     train_batch_size: Size = 128  # examples per update, over all devices
     eval_batch_size: Size = 128  # examples per evaluation batch
-    # Most tokens masked in one example.
+    # Maximum number of tokens masked in one example.
     # Default: int((mask_prob + 0.005) * max_seq_length).
     max_predictions_per_seq: int | None = None
 
     # ---- Locations ----
-    # Patterns of the training records, separated by commas. Default:
+    # Comma-separated patterns of the training records. Default:
     # <data_dir>/pretrain_tfrecords/pretrain_data.tfrecord*
     pretrain_tfrecords: str = ""
-    # Default: <data_dir>/vocab.txt. A .json is byte-level BPE's tokenizer.json.
+    # Default: <data_dir>/vocab.txt. A .json file is the tokenizer.json of a
+    # byte-level BPE.
     vocab_file: str = ""
     model_dir: str = ""  # default: <data_dir>/models/<model_name>
-    # Results go beside the default model_dir, even when model_dir is given.
+    # Results go into the default model_dir, even if model_dir is set.
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
 
-    # ---- The papers' experiments (unset: as the switches above say) ----
-    # electra, mlm, electric, electra_15 (loss at masked positions alone),
+    # ---- The papers' experiments (unset: by the switches above) ----
+    # electra, mlm, electric, electra_15 (loss at masked positions only),
     # replace_mlm or all_tokens_mlm.
     objective: _experiment("objective") = None
-    # Where replacements come from: sized (a network of
-    # generator_hidden_size), uniform, unigram (token counts) or two_tower.
+    # Source of replacements: sized (a network of generator_hidden_size),
+    # uniform, unigram (token counts) or two_tower.
     generator: _experiment("generator") = None
-    # What generator and discriminator share: embeddings (all tables and their
-    # norm), token (the token table), none, or gradient_disentangled (the
+    # Tables that generator and discriminator share: embeddings (all tables and
+    # their norm), token (the token table), none, or gradient_disentangled (the
     # token table, without the discriminator's gradient).
     embedding_sharing: _experiment("embedding_sharing") = None
-    # joint; two_stage (the generator first, then the discriminator from its
-    # weights); or adversarial (the generator raises the discriminator's loss).
+    # joint; two_stage (first the generator, then the discriminator, which
+    # starts from its weights); or adversarial (the generator maximizes the
+    # discriminator's loss).
     training_schedule: _experiment("training_schedule") = None
     # Steps of the first stage of two_stage. Default: half of num_train_steps.
     two_stage_steps: Positive | None = None
 
-    # ---- Replacements that begin easy, networks that learn apart ----
-    # Steps over which the share of replacements that are drawn by token
-    # counts falls from 1 to 0 (or unigram_floor); 0: by the generator alone.
-    # An easy start, after Fast-ELECTRA (ICLR 2024).
+    # ---- Easy starts and separate training of the networks ----
+    # Steps over which the share of replacements drawn by token counts falls
+    # from 1 to 0 (or unigram_floor); 0: all come from the generator. An easy
+    # start, after Fast-ELECTRA (ICLR 2024).
     unigram_steps: Natural = 0
-    unigram_floor: BelowOne = 0.0  # the share does not fall below it
-    # Peak rate of the variables that only the generator has; tables that both
-    # networks share keep learning_rate. Default: learning_rate. After Dong et
-    # al., ICML 2023.
+    unigram_floor: BelowOne = 0.0  # minimum of that share
+    # Peak rate of the variables that only the generator has; shared tables
+    # keep learning_rate. Default: learning_rate. After Dong et al., ICML 2023.
     generator_learning_rate: NonNegative | None = None
-    # Clip the generator's own gradients by their own norm, and those of the
-    # discriminator and the shared tables by theirs, as DeBERTa's decoupled
-    # training does. False: all by one norm.
+    # Clip the gradients of the generator's own variables by their norm, and
+    # those of the discriminator and shared tables by theirs, as DeBERTa's
+    # decoupled training does. False: clip all by one norm.
     clip_networks_apart: bool = False
-    # Weight of a second discriminator loss: the original tokens at the chosen
-    # positions, predicted from the corrupted text; 0: no such head. After
+    # Weight of a second discriminator loss: predicting the original tokens at
+    # the chosen positions from the corrupted text; 0: no such head. After
     # COCO-LM (2021).
     correction_weight: NonNegative = 0.0
 
-    # ---- Extensions (every default keeps what the original does) ----
+    # ---- Extensions (every default keeps the original's behavior) ----
     preset: _Preset | None = None  # published settings as new defaults
     mask_without_replacement: bool = False  # draw distinct positions
-    whole_word_mask: bool = False  # mask all the wordpieces of a word
-    mask_replace_prob: Share = 0.85  # of the chosen, shown as [MASK]
-    # Held-out records. Default: eval_data.tfrecord* beside pretrain_tfrecords;
-    # where nothing matches, evaluation reads these, as the original does.
+    whole_word_mask: bool = False  # mask all wordpieces of a word
+    # Fraction of the chosen tokens that are shown as [MASK].
+    mask_replace_prob: Share = 0.85
+    # Patterns of held-out records. Default: eval_data.tfrecord* in the folders
+    # of pretrain_tfrecords. If no file matches, evaluation reads the training
+    # records, as in the original.
     eval_tfrecords: str | None = None
-    # Raw text to train on instead of records: patterns of files, separated by
-    # commas, a sentence a line, a blank line between documents. Every epoch
-    # cuts and pairs it anew.
+    # Raw text to train on instead of records: comma-separated patterns of
+    # files with a sentence per line and a blank line between documents. Every
+    # epoch cuts and pairs the text differently.
     pretrain_text: str = ""
     eval_text: str = ""  # held-out text to evaluate on instead of records
-    # A file of draw_exam: evaluations also score the discriminator on its
+    # File written by draw_exam: evaluations also score the discriminator on its
     # replacements, which are the same for every run.
     exam: str = ""
     deterministic_input: bool = True  # same seed, same order of examples
-    # Weights to start from: a checkpoint of the original, of BERT or of ours,
+    # Initial weights: a checkpoint of the original, of BERT or of this project,
     # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.
     init_checkpoint: str | None = None
-    # Checkpoints at its multiples are kept beyond keep_checkpoint_max; 0: none.
+    # Checkpoints at multiples of this many steps are kept in addition to
+    # keep_checkpoint_max; 0: none.
     keep_every_n_steps: Natural = 0
-    # At the end, write discriminator and generator apart, without slots.
+    # At the end, export discriminator and generator separately, without slots.
     export_at_end: bool = True
-    # Evaluations in a row that predict one class before it is reported.
+    # Consecutive evaluations that predict one class before a warning.
     collapse_patience: Natural = 3
-    # Steps after the warm-up in which the discriminator's loss is no better
-    # than guessing before it is reported; 0: never. Healthy starts may take
-    # 4,000 steps.
+    # Steps after the warm-up in which the discriminator's loss does not beat
+    # guessing before a warning; 0: never. Healthy runs may take 4,000 steps.
     collapse_window: Natural = 5000
     results_json: str = ""  # default: .../results/unsup_results.json
 
@@ -217,17 +237,17 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def objective_facts(self) -> Objective:
-        """The facts of `objective`: its positions and heads."""
+        """Positions and heads of `objective`."""
         return OBJECTIVES[self.objective]
 
     @property
     def has_two_networks(self) -> bool:
-        """Whether a second network learns from the replacements."""
+        """Return whether a second network learns from the replacements."""
         return self.objective_facts.has_two_networks
 
     @property
     def predicts_tokens(self) -> bool:
-        """Whether the second network is a masked LM of its own."""
+        """Return whether the second network is a masked LM of its own."""
         return self.objective_facts.predicts is not Positions.NONE
 
     @property
@@ -239,267 +259,323 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def detects_replacements(self) -> bool:
-        """Whether a discriminator learns replaced token detection."""
+        """Return whether a discriminator learns replaced token detection."""
         return self.has_discriminator and not self.electric_objective
 
     @property
     def corrects(self) -> bool:
-        """Whether the discriminator also predicts the original tokens."""
+        """Return whether the discriminator predicts the original tokens."""
         return self.correction_weight > 0
 
     @property
     def mixes_token_counts(self) -> bool:
-        """Whether some training replacements are drawn by token counts."""
+        """Return whether token counts contribute training replacements."""
         return self.unigram_steps > 0 or self.unigram_floor > 0
 
     @property
     def has_discriminator_head(self) -> bool:
-        """Whether a head classifies tokens as replaced or original."""
+        """Return whether a head classifies tokens as replaced or original."""
         return self.objective_facts.has_discriminator_head
 
     @property
     def has_delta(self) -> bool:
-        """Whether the discriminator adds a token table to the generator's."""
-        wanted = self.embedding_sharing == "gradient_disentangled"
+        """Return whether the discriminator adds to the generator's tokens."""
+        if self.embedding_sharing != "gradient_disentangled":
+            return False
         kinds = (GeneratorKind.SMALL, GeneratorKind.TWO_TOWER)
-        return wanted and generator_kind(self) in kinds
+        return generator_kind(self) in kinds
 
     @classmethod
-    def _preset(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        name = given.get("preset")
+    def _preset(cls, hparams: Mapping[str, Any]) -> Mapping[str, Any]:
+        name = hparams.get("preset")
         return {} if name is None else presets.load_preset(name)["hparams"]
 
     @classmethod
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """In the original's order.
+        """Return experiments, paths, and values by size and objective.
 
         Source: google-research/electra, configure_pretraining.py: the results
           directory is that of the default model_dir, whatever model_dir is.
         """
-        experiments = settle(values)
+        experiments = settle_experiments(values)
         values = {**values, **experiments}
-        data_dir = values["data_dir"]
-        records = os.path.join(data_dir, "pretrain_tfrecords")
-        given = values["pretrain_tfrecords"] or os.path.join(records, "")
-        patterns = filter(None, map(str.strip, given.split(",")))
-        folders = dict.fromkeys(map(os.path.dirname, patterns))
-        model_dir = os.path.join(data_dir, "models", values["model_name"])
-        results = os.path.join(model_dir, "results", "unsup_results")
-        derived = {
-            **experiments,
-            "pretrain_tfrecords": os.path.join(
-                records, "pretrain_data.tfrecord*"
-            ),
-            "eval_tfrecords": ",".join(
-                os.path.join(folder, "eval_data.tfrecord*")
-                for folder in folders
-            ),
-            "vocab_file": os.path.join(data_dir, "vocab.txt"),
-            "model_dir": model_dir,
-            **{
-                f"results_{e}": f"{results}.{e}" for e in ("txt", "pkl", "json")
-            },
-        }
+        derived = experiments | _derived_paths(values)
         if values["objective"] in ("replace_mlm", "all_tokens_mlm"):
-            derived["disc_weight"] = 1.0  # 50 is for detecting replacements.
+            # 50 is for detecting replacements.
+            derived["disc_weight"] = 1.0
         if values["max_predictions_per_seq"] is None:
             derived["max_predictions_per_seq"] = int(
                 (values["mask_prob"] + 0.005) * values["max_seq_length"]
             )
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)
-        # A preset that names these two means them.
-        preset = [
-            name for name, origin in origins.items() if origin == "preset"
-        ]
-        if values["model_size"] == "small" and "embedding_size" not in preset:
+        # A preset may set these two against the rules below.
+        preset_names = {
+            n for n, origin in origins.items() if origin == "preset"
+        }
+        if (
+            values["model_size"] == "small"
+            and "embedding_size" not in preset_names
+        ):
             derived["embedding_size"] = 128
-        if values["training_schedule"] == "two_stage":  # Equal sizes.
-            derived |= {"generator_hidden_size": 1.0, "embedding_size": None}
+        if values["training_schedule"] == "two_stage":
+            # The second stage starts from the first's weights: equal sizes.
+            derived["generator_hidden_size"] = 1.0
+            derived["embedding_size"] = None
             derived["two_stage_steps"] = values["num_train_steps"] // 2
-        if values["electric_objective"] and "two_tower_generator" not in preset:
+        if (
+            values["electric_objective"]
+            and "two_tower_generator" not in preset_names
+        ):
             derived["two_tower_generator"] = True
         return derived
 
     @classmethod
-    def clean_hparams(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Leaves out a None that asks for the derived value."""
-        derived = "eval_tfrecords max_predictions_per_seq two_stage_steps"
+    def clean_hparams(cls, hparams: Mapping[str, Any]) -> dict[str, Any]:
+        """Convert hparams; leave out a None that requests a derived value."""
+        # First, because "none" is a value of embedding_sharing, too.
+        hparams = _without_none(hparams, EXPERIMENTS)
+        return _without_none(super().clean_hparams(hparams), _NONE_IS_DERIVED)
 
-        def without_none(names: Collection[str], of: Mapping) -> dict[str, Any]:
-            return {
-                n: v for n, v in of.items() if not (n in names and v is None)
-            }
-
-        # First: "none" is a text where embedding_sharing is asked for.
-        clean = super().clean_hparams(without_none(EXPERIMENTS, given))
-        return without_none(derived.split(), clean)
-
-    def _problems(self) -> Iterator[str]:
-        """Adds the combinations that crash in the original."""
-        most = self.max_predictions_per_seq
-        if most is not None and most < 1:
-            yield (
-                f"max_predictions_per_seq: {most} means that no token is ever"
-                f" masked (mask_prob {self.mask_prob}, max_seq_length"
-                f" {self.max_seq_length}); give at least 1"
+    def _errors(self) -> Iterator[Problem]:
+        predictions = self.max_predictions_per_seq
+        if predictions is not None and predictions < 1:
+            yield hparam_error(
+                "max_predictions_per_seq",
+                f"{predictions} means that no token is ever masked (mask_prob"
+                f" {self.mask_prob}, max_seq_length {self.max_seq_length}); set"
+                " at least 1",
             )
-        needs = {
+        metrics = self._available_metrics()
+        if self.keep_best is not None and self.keep_best not in metrics:
+            yield hparam_error(
+                "keep_best",
+                f"must be one of {', '.join(metrics)}, got {self.keep_best!r}",
+            )
+        if self.keep_every_n_steps % self.save_checkpoints_steps:
+            yield hparam_error(
+                "keep_every_n_steps",
+                "must be a multiple of save_checkpoints_steps"
+                f" ({self.save_checkpoints_steps}), got"
+                f" {self.keep_every_n_steps}: only saved checkpoints can be"
+                " kept",
+            )
+        yield from self._generator_errors()
+        for text_name in ("pretrain_text", "eval_text"):
+            records_name = text_name.replace("text", "tfrecords")
+            text, records = (
+                getattr(self, text_name),
+                getattr(self, records_name),
+            )
+            if text and records and self.is_explicit(records_name):
+                yield hparam_error(
+                    text_name,
+                    f"{text!r} and {records_name} = {records!r} exclude each"
+                    " other; leave one of the two out",
+                )
+        yield from experiment_errors(self)
+        yield from replacement_errors(self, generator_kind(self))
+        yield from super()._errors()
+
+    def _available_metrics(self) -> list[str]:
+        """Return the metrics that evaluations of this objective compute."""
+        has_head = {
             "disc": self.has_discriminator and self.disc_weight > 0,
             "sampled": self.has_two_networks,
             "token": self.token_positions is not Positions.NONE,
         }
-        metrics = [n for n in _BEST_METRICS if needs.get(n.split("_")[0], True)]
-        if self.keep_best is not None and self.keep_best not in metrics:
-            yield (
-                f"keep_best: must be one of {', '.join(metrics)}, got"
-                f" {self.keep_best!r}"
-            )
-        if self.keep_every_n_steps % self.save_checkpoints_steps:
-            yield (
-                "keep_every_n_steps: must be a multiple of"
-                f" save_checkpoints_steps ({self.save_checkpoints_steps}), got"
-                f" {self.keep_every_n_steps}: only what is saved can be kept"
-            )
+        return [
+            name
+            for name in _BEST_METRICS
+            if has_head.get(name.split("_")[0], True)
+        ]
+
+    def _generator_errors(self) -> Iterator[Problem]:
+        """Yield generator settings that crash in the original."""
         if generator_kind(self).is_fixed and not self.has_two_networks:
-            unigram = self.generator == "unigram"
-            name = "generator: 'unigram'" if unigram else "uniform_generator:"
-            yield (
-                f"{name} needs electra_objective, since without a"
-                " discriminator there is nothing to train; choose one"
+            message = (
+                "needs electra_objective, since without a discriminator there"
+                " is nothing to train; choose one"
             )
+            if self.generator == "unigram":
+                yield hparam_error("generator", f"'unigram' {message}")
+            else:
+                yield hparam_error("uniform_generator", message)
         if self.electric_objective and not self.two_tower_generator:
-            yield (
-                "two_tower_generator: electric_objective needs the two-tower"
-                " generator; leave two_tower_generator out"
+            yield hparam_error(
+                "two_tower_generator",
+                "electric_objective needs the two-tower generator; leave"
+                " two_tower_generator out",
             )
-        if self.two_tower_generator:
-            why = " (asked for by electric_objective)" * self.electric_objective
-            if not self.untied_generator:
-                yield (
-                    f"untied_generator: the two-tower generator{why} cannot"
-                    " share the discriminator's weights; leave"
-                    " untied_generator out"
-                )
-            if self.uniform_generator:
-                yield (
-                    "uniform_generator: cannot be combined with the two-tower"
-                    f" generator{why}; choose one"
-                )
-            if not self.has_discriminator:
-                yield (
-                    "two_tower_generator: needs electra_objective or"
-                    " electric_objective; a masked LM has no separate generator"
-                )
-        for text in ("pretrain_text", "eval_text"):
-            records = text.replace("text", "tfrecords")
-            given = getattr(self, text), getattr(self, records)
-            if all(given) and self.is_stated(records):
-                yield (
-                    f"{text}: {given[0]!r} and {records} = {given[1]!r} are"
-                    " both given; leave one of the two out"
-                )
-        yield from problems(self)
-        yield from replacement_problems(self, generator_kind(self).value)
-        yield from super()._problems()
+        if not self.two_tower_generator:
+            return
+        reason = " (electric_objective)" if self.electric_objective else ""
+        if not self.untied_generator:
+            yield hparam_error(
+                "untied_generator",
+                f"the two-tower generator{reason} cannot share the"
+                " discriminator's weights; leave untied_generator out",
+            )
+        if self.uniform_generator:
+            yield hparam_error(
+                "uniform_generator",
+                "cannot be combined with the two-tower generator"
+                f"{reason}; choose one",
+            )
+        if not self.has_discriminator:
+            yield hparam_error(
+                "two_tower_generator",
+                "needs electra_objective or electric_objective, since a masked"
+                " LM has no separate generator; leave two_tower_generator out",
+            )
 
     def check_mode(self) -> None:
-        """Raises unless exactly one of training and evaluation is asked for.
+        """Raise a UserError unless one of training and evaluation is on.
 
         Source: google-research/electra, run_pretraining.py, train_or_eval.
         """
         if self.do_train == self.do_eval:
             raise UserError(
                 "Exactly one of `do_train` or `do_eval` must be True."
-                f" Both are {self.do_train}: to evaluate, give"
+                f" Both are {self.do_train}: to evaluate, pass"
                 " --do_train=false --do_eval=true"
             )
 
-    def _doubts(self) -> Iterator[str]:
-        hidden_size = self.model_hparam_overrides.get("hidden_size", 768)
-        if self.model_size != "small" and hidden_size >= 512 and not self.debug:
-            # Somebody who asked for a value has said what they want.
-            wanted = presets.load_preset(self.model_size)["hparams"]
-            left = [
-                f"{name} {getattr(self, name):g}"
-                for name in wanted.keys() - {"num_train_steps"}
-                if self.origins.get(name, "default") == "default"
-                and getattr(self, name) not in (None, wanted[name])
-            ]
-            if left:
-                yield (
-                    f"model_size is {self.model_size} but these are the small"
-                    f" model's settings: {', '.join(sorted(left))}. The"
-                    f" paper's are one flag away: --preset={self.model_size}."
-                    " At learning_rate 0.0005 larger discriminators collapsed"
-                )
-        steps, what = self.num_train_steps, "num_train_steps"
-        if first := self.two_stage_steps:
-            steps, what = min(first, steps - first), "the steps of a stage,"
-        if 0 < steps <= self.num_warmup_steps and self.do_train:
-            yield (
-                f"num_warmup_steps {self.num_warmup_steps} is not below"
-                f" {what} {steps}: the learning rate"
-                f" never reaches {self.learning_rate:g}. Lower num_warmup_steps"
-                f" (a tenth of the run is usual: {max(1, steps // 10)})"
-            )
-        if self.unigram_steps > steps > 0 and self.do_train:
-            yield (
-                f"unigram_steps {self.unigram_steps} is beyond num_train_steps"
-                f" {steps}: the run never reaches the generator alone. Lower"
-                f" unigram_steps (a quarter of the run: {max(1, steps // 4)})"
-            )
-        if self.max_predictions_per_seq > self.max_seq_length and self.do_train:
-            yield (
-                f"max_predictions_per_seq {self.max_predictions_per_seq} is"
-                f" more than max_seq_length {self.max_seq_length}: the rest is"
-                " padding"
-            )
+    def _warnings(self) -> Iterator[str]:
+        yield from self._size_warnings()
+        if self.do_train:
+            yield from self._length_warnings()
         if self.exam and not self.detects_replacements:
             yield (
                 f"exam: no effect with objective {self.objective}, which"
                 " detects no replaced tokens"
             )
-        # As in the original, something else makes these void.
+        # As in the original, other values make these ineffective.
         overrides = self.model_hparam_overrides
         if overrides.get("vocab_size", self.vocab_size) != self.vocab_size:
             yield (
-                f"vocab_size {self.vocab_size} gives way to"
+                f"vocab_size {self.vocab_size} is replaced by"
                 f" {overrides['vocab_size']} in model_hparam_overrides"
             )
         if self.debug and overrides:
             yield "debug replaces sizes of model_hparam_overrides by tiny ones"
-        ours = "generator_layers generator_hidden_size"
-        ours += " untied_generator_embeddings embedding_sharing"
-        given = [n for n in ours.split() if self.origins and self.is_stated(n)]
-        kind = generator_kind(self)
-        if given and (kind.is_fixed or kind is GeneratorKind.FULL):
-            yield (
-                f"{', '.join(given)}: no effect, since there is no separate"
-                " generator network with these settings"
+        ineffective = [
+            name
+            for name in (
+                "generator_layers",
+                "generator_hidden_size",
+                "untied_generator_embeddings",
+                "embedding_sharing",
             )
-        yield from super()._doubts()
+            if self.origins and self.is_explicit(name)
+        ]
+        kind = generator_kind(self)
+        if ineffective and (kind.is_fixed or kind is GeneratorKind.FULL):
+            yield (
+                f"{', '.join(ineffective)}: no effect without a separate"
+                " generator network"
+            )
+        yield from super()._warnings()
+
+    def _size_warnings(self) -> Iterator[str]:
+        """Yield defaults of the small model that remain for a larger one."""
+        hidden_size = self.model_hparam_overrides.get("hidden_size", 768)
+        if self.model_size == "small" or hidden_size < 512 or self.debug:
+            return
+        published = presets.load_preset(self.model_size)["hparams"]
+        small = [
+            f"{name} {getattr(self, name):g}"
+            for name in published.keys() - {"num_train_steps"}
+            if self.origins.get(name, "default") == "default"
+            and getattr(self, name) not in (None, published[name])
+        ]
+        if small:
+            yield (
+                f"model_size is {self.model_size}, but these are the small"
+                f" model's settings: {', '.join(sorted(small))}. Pass"
+                f" --preset={self.model_size} for the paper's. At learning_rate"
+                " 0.0005 larger discriminators collapsed"
+            )
+
+    def _length_warnings(self) -> Iterator[str]:
+        """Yield phases of training that are longer than the training."""
+        steps, steps_name = self.num_train_steps, "num_train_steps"
+        if first := self.two_stage_steps:
+            steps, steps_name = min(first, steps - first), "the stage's steps,"
+        if 0 < steps <= self.num_warmup_steps:
+            yield (
+                f"num_warmup_steps {self.num_warmup_steps} is not below"
+                f" {steps_name} {steps}: the learning rate never reaches"
+                f" {self.learning_rate:g}. Lower num_warmup_steps (a tenth of"
+                f" the run is usual: {max(1, steps // 10)})"
+            )
+        if self.unigram_steps > steps > 0:
+            yield (
+                f"unigram_steps {self.unigram_steps} is beyond num_train_steps"
+                f" {steps}: token counts contribute replacements to the end."
+                " Lower unigram_steps (a quarter of the run:"
+                f" {max(1, steps // 4)})"
+            )
+        if self.max_predictions_per_seq > self.max_seq_length:
+            yield (
+                f"max_predictions_per_seq {self.max_predictions_per_seq} is"
+                f" above max_seq_length {self.max_seq_length}: the rest is"
+                " padding"
+            )
 
 
-def beyond_switches(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Leaves out the experiments that the other hparams tell by themselves.
-
-    What is left stays right when a switch is changed afterwards.
-    """
-    silent = dict.fromkeys(EXPERIMENTS)
-    values = {**PretrainingConfig.default_hparams(), **hparams, **silent}
-    told = settle(values)
+def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the default paths below data_dir."""
+    data_dir = values["data_dir"]
+    records = os.path.join(data_dir, "pretrain_tfrecords")
+    patterns = values["pretrain_tfrecords"] or os.path.join(records, "")
+    stripped = [pattern.strip() for pattern in patterns.split(",")]
+    folders = dict.fromkeys(os.path.dirname(p) for p in stripped if p)
+    model_dir = os.path.join(data_dir, "models", values["model_name"])
+    results = os.path.join(model_dir, "results", "unsup_results")
     return {
-        name: value
-        for name, value in hparams.items()
-        if name not in EXPERIMENTS or value not in (None, told[name])
+        "pretrain_tfrecords": os.path.join(records, "pretrain_data.tfrecord*"),
+        "eval_tfrecords": ",".join(
+            os.path.join(folder, "eval_data.tfrecord*") for folder in folders
+        ),
+        "vocab_file": os.path.join(data_dir, "vocab.txt"),
+        "model_dir": model_dir,
+        "results_txt": f"{results}.txt",
+        "results_pkl": f"{results}.pkl",
+        "results_json": f"{results}.json",
     }
 
 
-def settled_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """The four experiments of a run that may be older than these hparams."""
+def _without_none(
+    values: Mapping[str, Any], names: Collection[str]
+) -> dict[str, Any]:
+    """Return the values without those of `names` that are None."""
+    return {
+        name: value
+        for name, value in values.items()
+        if value is not None or name not in names
+    }
+
+
+def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """Return hparams without the experiments that the others imply.
+
+    They remain valid if a switch is changed afterwards.
+    """
+    unset = dict.fromkeys(EXPERIMENTS)
+    defaults = PretrainingConfig.default_hparams()
+    implied = settle_experiments({**defaults, **hparams, **unset})
+    return {
+        name: value
+        for name, value in hparams.items()
+        if name not in EXPERIMENTS or value not in (None, implied[name])
+    }
+
+
+def derive_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the experiments of a run, which may predate these hparams."""
     values = {**PretrainingConfig.default_hparams(), **hparams}
-    found = settle(values)
-    return {name: found[name] for name in EXPERIMENTS}
+    settled = settle_experiments(values)
+    return {name: settled[name] for name in EXPERIMENTS}

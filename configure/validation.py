@@ -77,11 +77,12 @@ def check_value(value: Any, declared: Any, name: str) -> None:
         return
     options = plain_types(declared)
     if not any(_has_type(value, option) for option in options):
-        words = [_TYPE_WORDS[o] for o in options if o is not type(None)]
+        expected = [_TYPE_WORDS[o] for o in options if o in _TYPE_WORDS]
         if type(None) in options:
-            words.append("null")
+            expected.append("null")
         raise UserError(
-            f"{name}: expected {' or '.join(words)}, got {shorten(repr(value))}"
+            f"{name}: expected {' or '.join(expected)}, got"
+            f" {shorten(repr(value))}"
         )
     check_bounds(name, value, declared)
     item_type = _item_type(declared)

@@ -3,7 +3,7 @@
 """Presets as data: one JSON file per published setting.
 
 Each file has a `header` (description, source, hardware, expected, command) and
-`hparams`, which act as new defaults: whatever a user gives still wins.
+`hparams`, which replace defaults: explicit values still take precedence.
 """
 
 import functools
@@ -18,12 +18,12 @@ _DIRECTORY = pathlib.Path(__file__).resolve().parent
 
 @functools.cache
 def preset_names() -> tuple[str, ...]:
-    """Returns the names of all presets, sorted."""
+    """Return the names of all presets, sorted."""
     return tuple(sorted(path.stem for path in _DIRECTORY.glob("*.json")))
 
 
 def load_preset(name: str) -> dict[str, Any]:
-    """Reads one preset."""
+    """Return the header and hparams of a preset."""
     check_names([name], preset_names(), "preset")
     text = (_DIRECTORY / f"{name}.json").read_text(encoding="utf-8")
     return json.loads(text)

@@ -20,7 +20,7 @@ from configure.errors import UserError
 from configure.pretraining import (
     EXPERIMENTS,
     PretrainingConfig,
-    beyond_switches,
+    without_derived,
 )
 from electra_tf.checkpoints import hub
 from electra_tf.checkpoints.contents import (
@@ -270,7 +270,7 @@ def format_config(
 ) -> str:
     """Returns the file's contents; `assumed` names hparams that are guesses."""
     config, sizes = complete_hparams(hparams), encoder_config(hparams)
-    told = EXPERIMENTS.keys() - beyond_switches(config.as_dict()).keys()
+    told = EXPERIMENTS.keys() - without_derived(config.as_dict()).keys()
     kept = {
         n: hparams.get(n, getattr(config, n)) for n in _KEPT if n not in told
     }
@@ -355,7 +355,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
             if "model_size" in given:  # a run's own file
                 known = (*_KEPT, *SCHEDULE_HPARAMS)
                 given = {n: v for n, v in given.items() if n in known}
-                given = beyond_switches(given)
+                given = without_derived(given)
             else:
                 given = _hparams_of_keys(given)
             return PretrainingConfig.clean_hparams(given)

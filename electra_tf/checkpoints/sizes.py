@@ -10,7 +10,7 @@ from typing import Any
 from configure.config import MODEL_SIZES, TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
-from configure.pretraining import PretrainingConfig, settled_experiments
+from configure.pretraining import PretrainingConfig, derive_experiments
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # Generators of their own, by the scope of their (first) transformer.
@@ -298,7 +298,7 @@ def check_same_model(
 ) -> None:
     """Raises UserError naming the model hparams that changed."""
     if before:
-        before = {**before, **settled_experiments(before)}
+        before = {**before, **derive_experiments(before)}
     differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
     # The head is there or not; its weight may change like disc_weight. Earlier
     # versions had no such hparam.

@@ -68,7 +68,7 @@ def run(
             " Set a positive number, or use run_finetuning.py for one task."
         )
     for name in _TASK_PATHS:
-        if config.is_stated(name) and getattr(config, name):
+        if config.is_explicit(name) and getattr(config, name):
             raise UserError(
                 f"hparam {name}: every GLUE task has its own. Remove it, or use"
                 " run_finetuning.py for the task."

@@ -41,7 +41,7 @@ def inherited_hparams(
     length = weights.max_length
     if length is not None and length < config.max_seq_length:
         hparams["max_seq_length"] = length
-    return {n: v for n, v in hparams.items() if not config.is_stated(n)}
+    return {n: v for n, v in hparams.items() if not config.is_explicit(n)}
 
 
 def _heads(weights: Weights) -> dict[str, TaskHead]:

@@ -58,7 +58,7 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             config, weights
         )
         warnings = _list_warnings(config, weights)
-    if not config.is_stated("vocab_file"):
+    if not config.is_explicit("vocab_file"):
         vocab_file = None if weights is None else weights.vocab_file
         if not vocab_file:
             vocab_file = formats.find_vocab(config.pretrained_model_dir)
@@ -68,7 +68,7 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
     values |= _read_casing(config, weights, vocab_file)
     # The original's splitting of words for tagging ignores added tokens.
     has_added_tokens = bool(read_settings(vocab_file).distinctive)
-    if has_added_tokens and not config.is_stated("fix_tagging_casing"):
+    if has_added_tokens and not config.is_explicit("fix_tagging_casing"):
         values["fix_tagging_casing"] = True
     current = config.as_dict()
     values = {n: v for n, v in values.items() if current[n] != v}
@@ -95,7 +95,7 @@ def _list_warnings(config: FinetuningConfig, weights: Weights) -> list[str]:
                 f"max_seq_length {config.max_seq_length}: the model was"
                 f" pre-trained at {length}; positions beyond are random"
             )
-    for name in filter(config.is_stated, TOKENIZER_HPARAMS):
+    for name in filter(config.is_explicit, TOKENIZER_HPARAMS):
         value = getattr(config, name)
         trained_value = weights.hparams.get(name, value)
         if trained_value != value:
@@ -118,7 +118,7 @@ def _read_casing(
     """Return the casing hparams that the model or its vocabulary fills in."""
     stated = {
         name: getattr(config, name)
-        for name in filter(config.is_stated, TOKENIZER_HPARAMS)
+        for name in filter(config.is_explicit, TOKENIZER_HPARAMS)
     }
     if weights is None:
         casing = resolve_casing(vocab_file, stated)
@@ -136,7 +136,7 @@ def _read_sizes(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
     stated = {
         name: getattr(config, name)
         for name in (*SIZE_HPARAMS, "debug")
-        if config.is_stated(name)
+        if config.is_explicit(name)
     }
     origin = "the given"
     if config.debug:

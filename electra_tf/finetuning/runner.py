@@ -424,11 +424,11 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Evaluation only: the trials' models and settings, unless given."""
     # Of the trial, or not of evaluation.
     skip = "init_checkpoint model_dir num_trials seed write_test_outputs"
-    if config.init_checkpoint and config.is_stated("init_checkpoint"):
+    if config.init_checkpoint and config.is_explicit("init_checkpoint"):
         run = read_config(find_model_folder(config.init_checkpoint)) or {}
         skip += " results_json results_pkl results_txt run_name"
         run = run if "task_names" in run else {}
-        config = config.with_settings_of(run, skip.split())
+        config = config.with_run_settings(run, skip.split())
         own = f"{config.model_dir}_1"
         if config.write_test_outputs and find_best_or_latest(own):
             raise UserError(
@@ -436,11 +436,11 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
                 f" of {own}; give this evaluation another --run_name"
             )
         return dataclasses.replace(config, num_trials=1)
-    config = config.with_settings_of(
+    config = config.with_run_settings(
         read_config(_run_to_evaluate(config)) or {}, skip.split()
     )
     trials = config.num_trials
-    if trials < 0 or not config.is_stated("num_trials"):
+    if trials < 0 or not config.is_explicit("num_trials"):
         numbered = (f"{config.model_dir}_{k}" for k in itertools.count(1))
         trials = len([*itertools.takewhile(find_best_or_latest, numbered)])
     found = dict.fromkeys(("init_checkpoint", "num_trials"), _FOUND)
@@ -455,7 +455,7 @@ def _with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
 def _run_to_evaluate(config: FinetuningConfig) -> str:
     """Folder of its first trial; without task_names, of the only run."""
     own = f"{config.model_dir}_1"
-    if config.is_stated("task_names") or find_best_or_latest(own):
+    if config.is_explicit("task_names") or find_best_or_latest(own):
         return own
     ends = f"_{config.run_name}_model_1" if config.run_name else "_model_1"
     folder = os.path.dirname(config.model_dir)

@@ -11,7 +11,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.generator import GeneratorKind
-from configure.pretraining import PretrainingConfig, beyond_switches
+from configure.pretraining import PretrainingConfig, without_derived
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import Contents
 from electra_tf.checkpoints.sizes import MODEL_HPARAMS, merge_hparams
@@ -64,7 +64,7 @@ def model_hparams(weights: Weights) -> dict[str, object]:
 def _model_settings(hparams: Hparams) -> dict[str, object]:
     """Return the hparams that sizes and outputs depend on."""
     names = (*MODEL_HPARAMS, *SETTINGS)
-    return beyond_switches({n: v for n, v in hparams.items() if n in names})
+    return without_derived({n: v for n, v in hparams.items() if n in names})
 
 
 def model_config(

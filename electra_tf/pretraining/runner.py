@@ -96,8 +96,8 @@ def run(
         skip = {"model_dir"}
         for text in ("pretrain_text", "eval_text"):
             pair = {text, text.replace("text", "tfrecords")}
-            skip |= pair if any(map(config.is_stated, pair)) else set()
-        config = config.with_settings_of(before, skip)
+            skip |= pair if any(map(config.is_explicit, pair)) else set()
+        config = config.with_run_settings(before, skip)
     config = with_vocab_casing(config)
     set_threads(config)  # Before TensorFlow starts.
     console = console or Console()

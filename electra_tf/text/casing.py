@@ -152,7 +152,7 @@ def with_vocab_casing(config: Config) -> Config:
     requested = {
         name: getattr(config, name)
         for name in TOKENIZER_HPARAMS
-        if config.is_stated(name)
+        if config.is_explicit(name)
     }
     casing = resolve_casing(config.vocab_file, requested)
     changed = {

@@ -69,7 +69,7 @@ def check_vocab_size(config: Any, count: int) -> None:
     rows = overrides.get("vocab_size", config.vocab_size)
     origin = config.origins.get("vocab_size", "argument")
     is_requested = "vocab_size" in overrides or (
-        config.is_stated("vocab_size") and origin != "checkpoint"
+        config.is_explicit("vocab_size") and origin != "checkpoint"
     )
     if count < rows and not is_requested:
         raise UserError(

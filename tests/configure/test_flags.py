@@ -1,88 +1,17 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Hyperparameters read and converted; command lines of every spelling."""
+"""Command lines: spellings, precedence, help, mistakes."""
 
 import functools
-import pathlib
 import re
 import sys
 
 import pytest
 
-from configure import flags, json_text, values
+from configure import flags
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
-
-
-@pytest.mark.parametrize(
-    ("declared", "given", "expected"),
-    [
-        (bool, "False", False),
-        (int, 4.0, 4),
-        (int, "1e6", 1000000),
-        (int, "1,000,000", 1000000),
-        (float, "1e-4", 1e-4),
-        (float, 1, 1.0),
-        (int | None, "none", None),
-        (str, pathlib.PurePosixPath("a/b"), "a/b"),
-        (str, "none", "none"),
-        (str | None, "null", None),
-        (dict, '{"hidden_size": 3}', {"hidden_size": 3}),
-        (list[str], "rte", ["rte"]),
-        (list[str], "rte, sts", ["rte", "sts"]),
-        (list[str], '["rte", "sts"]', ["rte", "sts"]),
-    ],
-)
-def test_what_plainly_means_the_type_is_converted(declared, given, expected):
-    value = values.coerce("x", given, declared)
-    assert value == expected and type(value) is type(expected)
-
-
-@pytest.mark.parametrize(
-    ("declared", "others"),
-    [
-        (bool, ["maybe"]),
-        (int, [4.5, True, None, "inf", "1,5"]),
-        (float, [True, float("nan"), {}]),
-        (str, [3]),
-        (list[str], [[1]]),
-    ],
-)
-def test_other_values_name_the_hparam_and_what_was_expected(declared, others):
-    for given in others:
-        with pytest.raises(UserError, match="hparam the_name: .*expected"):
-            values.coerce("the_name", given, declared)
-
-
-def test_text_and_file_are_read_alike(tmp_path):
-    path = tmp_path / "hparams.json"
-    assert json_text.read_hparams('{"seed": 4}') == {"seed": 4}
-    for mark in ("", "\ufeff"):
-        path.write_text(mark + '{"seed": 4}', encoding="utf-8")
-        assert json_text.read_hparams(str(path)) == {"seed": 4}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("{'a': 1}", "double quotes"),
-        ("config/my.jsn", "ends in .json"),
-        ("[" * 90 + "]" * 90, "expected a JSON object"),
-        ('{"a": ' + "[" * 100_000, "nested more than 100 levels"),
-        (f'{{"a": {"9" * 10_000}}}', "--hparams: cannot be read as JSON.*4300"),
-        ('{"a": 1, "a": 2}', "a given more than once"),
-        ("python.json", "python.json: .* line 2, column 14 .*true, false and"),
-        ("binary.json", r"not UTF-8 text \(byte 0\)"),
-    ],
-)
-def test_bad_text_says_what_to_do(tmp_path, monkeypatch, text, expected):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "binary.json").write_bytes(b"\xff\xfe")
-    (tmp_path / "python.json").write_text('{"seed": 4,\n "do_train": False}')
-    with pytest.raises(UserError, match=expected):
-        json_text.read_hparams(text)
-
 
 NAMES = ["prog", "--data-dir", "D", "--model-name", "M"]
 
@@ -91,16 +20,19 @@ def parse(*arguments):
     return flags.parse_config(PretrainingConfig, [*NAMES, *arguments])[0]
 
 
-def test_every_way_to_say_false():
-    for form in (
+@pytest.mark.parametrize(
+    "spelling",
+    [
         "--do_lower_case=false",
         "--do-lower-case False",
         "--nodo_lower_case",
         "--no-lower-case",
         "--no_do_lower_case",
-    ):
-        config = parse("--debug", *form.split())
-        assert (config.debug, config.do_lower_case) == (True, False), form
+    ],
+)
+def test_false_has_several_spellings(spelling):
+    config = parse("--debug", *spelling.split())
+    assert (config.debug, config.do_lower_case) == (True, False)
 
 
 def test_flags_win_over_hparams_and_both_over_presets():
@@ -110,18 +42,25 @@ def test_flags_win_over_hparams_and_both_over_presets():
     assert config.learning_rate == 2e-4 and config.origins["seed"] == "flag"
     assert config.origins["mask_prob"] == "json"
     assert config.origins["model_name"] == "flag"
-    sizes = parse("--preset=demo").model_hparam_overrides | {"hidden_size": 8}
-    more = '--model_hparam_overrides={"hidden_size":8}'
-    assert parse("--preset=demo", more).model_hparam_overrides == sizes
 
 
-def test_the_default_given_as_a_flag_changes_nothing():
-    plain = parse()
-    for name, value in plain.as_dict().items():
-        if name in ("preset", "model_dir", "model_name", "data_dir"):
-            continue
-        value = "{}" if isinstance(value, dict) else value
-        assert parse(f"--{name}={value}") == plain, name
+def test_single_sizes_are_overridden_within_a_preset():
+    preset = parse("--preset=demo").model_hparam_overrides
+    flag = '--model_hparam_overrides={"hidden_size":8}'
+    overrides = parse("--preset=demo", flag).model_hparam_overrides
+    assert overrides == preset | {"hidden_size": 8}
+
+
+DEFAULTS = parse().as_dict()
+for name in ("preset", "model_dir", "model_name", "data_dir"):
+    del DEFAULTS[name]
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_default_as_a_flag_changes_nothing(name):
+    value = DEFAULTS[name]
+    text = "{}" if isinstance(value, dict) else value
+    assert parse(f"--{name}={text}") == parse()
 
 
 def test_a_resolved_config_file_is_accepted_back(tmp_path):
@@ -149,24 +88,24 @@ def test_print_config_lists_every_value_and_its_origin(capsys):
 
 
 @pytest.mark.parametrize("config", [PretrainingConfig, FinetuningConfig])
-def test_every_field_has_a_reason_in_the_help(config):
-    sections = flags.read_sections(config)
-    notes = {k: v for section in sections.values() for k, v in section.items()}
+def test_every_field_has_a_comment_in_the_help(config):
+    notes = {}
+    for section in flags.read_sections(config).values():
+        notes |= section
     assert list(notes) == list(config.field_types())
-    assert all(notes.values()), [k for k, v in notes.items() if not v]
+    assert not [name for name, note in notes.items() if not note]
     text = flags.config_parser(config, "run").format_help()
     assert max(map(len, text.splitlines())) <= 80
     assert "General:" in text and "Extensions of both programs:" in text
     assert "one of small, base, large; default small" in text
-    for name in notes:
-        assert f"--{name} " in text
+    assert not [name for name in notes if f"--{name} " not in text]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "expected"),
+    ("arguments", "status", "message"),
     [
         ([], 0, ""),
-        (["--seed=1"], 1, "error: data is not there\n"),
+        (["--seed=1"], 1, "error: no data\n"),
         (["--seed=3"], 1, "error: /some/file: Permission denied\n"),
         (["--seed=x"], 2, "error: hparam seed: expected a whole number"),
         (["--hparams={"], 2, "error: --hparams: not valid JSON at line 1"),
@@ -177,10 +116,10 @@ def test_every_field_has_a_reason_in_the_help(config):
     ],
 )
 def test_mistakes_are_messages_and_bugs_keep_their_traceback(
-    monkeypatch, capsys, arguments, status, expected
+    monkeypatch, capsys, arguments, status, message
 ):
     errors = {
-        1: UserError("data is not there"),
+        1: UserError("no data"),
         2: RuntimeError("a bug"),
         3: PermissionError(13, "Permission denied", "/some/file"),
     }
@@ -189,52 +128,78 @@ def test_mistakes_are_messages_and_bugs_keep_their_traceback(
         if parsed[0].seed:
             raise errors[parsed[0].seed]
 
-    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "1")  # and taken back
+    # run_program sets it; monkeypatch restores it.
+    monkeypatch.setenv("TF_USE_LEGACY_KERAS", "1")
     monkeypatch.setattr(sys, "argv", [*NAMES, *arguments])
     parser = functools.partial(flags.parse_config, PretrainingConfig)
     with pytest.raises(RuntimeError if status is None else SystemExit) as end:
         flags.run_program(main, parser)
     if status is not None:
         assert (end.value.code or 0) == status
-        assert re.match(expected, capsys.readouterr().err)
+        assert re.match(message, capsys.readouterr().err)
 
 
-def test_abbreviations_are_those_of_the_originals_flags():
+def test_only_flags_of_the_original_can_be_abbreviated():
     parser = flags.FlagParser(prog="program", originals=("--num_jobs",))
     flags.add_flags(
         parser,
         "a group",
         ("num_jobs", 1, "N", "the original's"),
-        ("num_jobs_at_once", 1, "N", "of ours"),
-        ("strict", False, "", "of ours"),
+        ("num_jobs_at_once", 1, "N", "this project's"),
+        ("strict", False, "", "this project's"),
     )
     assert parser.parse_args(["--num-j", "2"]).num_jobs == 2
     with pytest.raises(SystemExit):
         parser.parse_args(["--stri"])
 
 
-def test_rows_become_flags_of_their_defaults_types():
+@pytest.fixture
+def row_parser():
     parser = flags.FlagParser(prog="program")
     flags.add_flags(
         parser,
         "a group",
-        ("path", flags.REQUIRED, "FILE", "what is read"),
-        ("note", None, "TEXT", "anything"),
-        ("size", 3, "N", "how many"),
-        ("rate", 1e-5, "X", "how fast"),
-        ("most", int, "N", "at most"),
-        ("kind", "a", ("a", "b"), "which"),
-        ("quiet", False, "", "say nothing"),
-        ("header", bool, "", "whether there is one"),
+        ("path", flags.REQUIRED, "FILE", "input file"),
+        ("note", None, "TEXT", "any text"),
+        ("size", 3, "N", "number of rows"),
+        ("rate", 1e-5, "X", "learning rate"),
+        ("most", int, "N", "maximum"),
+        ("kind", "a", ("a", "b"), "kind of file"),
+        ("quiet", False, "", "print nothing"),
+        ("header", bool, "", "the file has a header"),
     )
-    args = vars(parser.parse_args(["--path=x", "--most", "7", "--noheader"]))
-    assert args == {
-        **{"path": "x", "note": None, "size": 3, "rate": 1e-5, "most": 7},
-        **{"kind": "a", "quiet": False, "header": False},
+    return parser
+
+
+def test_rows_become_flags_of_their_defaults_types(row_parser):
+    arguments = ["--path=x", "--most", "7", "--noheader"]
+    assert vars(row_parser.parse_args(arguments)) == {
+        "path": "x",
+        "note": None,
+        "size": 3,
+        "rate": 1e-5,
+        "most": 7,
+        "kind": "a",
+        "quiet": False,
+        "header": False,
     }
-    text = " ".join(parser.format_help().split())
-    assert "how many (default: 3)" in text and "(default: 1e-05)" in text
-    assert "which (a, b; default: a)" in text
-    for wrong in (["--note=x"], ["--path=x", "--kind=c"], ["--size=x"]):
-        with pytest.raises(SystemExit):
-            parser.parse_args(wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "number of rows (default: 3)",
+        "learning rate (default: 1e-05)",
+        "kind of file (a, b; default: a)",
+    ],
+)
+def test_the_help_of_a_row_has_default_and_choices(row_parser, text):
+    assert text in " ".join(row_parser.format_help().split())
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--note=x"], ["--path=x", "--kind=c"], ["--size=x"]]
+)
+def test_rows_refuse_missing_and_invalid_values(row_parser, arguments):
+    with pytest.raises(SystemExit):
+        row_parser.parse_args(arguments)

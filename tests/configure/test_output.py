@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose output goes away while they run."""
+"""Programs whose standard output or error is lost while they run."""
 
 import io
 import os
@@ -19,7 +19,7 @@ def main(parsed):
     for number in range(3):
         print("line", number, flush={flush})
         print("note", number, file=sys.stderr)
-    with open(os.environ["PLACE"], "w") as file:
+    with open(os.environ["END"], "w") as file:
         file.write(str(file.fileno()))
     return 7
 flags.run_program(main, flags.FlagParser(), is_log={is_log})
@@ -28,7 +28,7 @@ flags.run_program(main, flags.FlagParser(), is_log={is_log})
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a program whose output is lost; its status and what it did."""
+    """Run a program whose output is lost; return status, errors, file."""
 
     def call(lost, is_log, flush=True):
         reader, writer = os.pipe()
@@ -43,11 +43,11 @@ def run(tmp_path):
         }
         settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         settings |= streams.get(lost, {})
-        place = tmp_path / "end"
+        end = tmp_path / "end"
         code = PROGRAM.format(flush=flush, is_log=is_log)
         done = subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PLACE": str(place), "PYTHONUNBUFFERED": ""},
+            env={**os.environ, "END": str(end), "PYTHONUNBUFFERED": ""},
             cwd=ROOT,
             preexec_fn=lambda: [os.close(n) for n in closed.get(lost, ())],
             **settings,
@@ -57,7 +57,7 @@ def run(tmp_path):
         errors = (done.stderr or b"").decode()
         assert "Traceback" not in errors
         assert "Exception ignored" not in errors
-        reached = place.read_text() if place.exists() else None
+        reached = end.read_text() if end.exists() else None
         return done.returncode, errors, reached
 
     return call
@@ -69,10 +69,10 @@ BOTH = ["both_readers_left", "full_both", "closed_both", "closed_error"]
 
 @pytest.mark.parametrize("flush", [True, False])
 @pytest.mark.parametrize("lost", LOST + BOTH)
-def test_a_program_that_logs_goes_on_to_its_own_status(run, lost, flush):
+def test_a_program_that_logs_continues_to_its_own_status(run, lost, flush):
     status, errors, reached = run(lost, is_log=True, flush=flush)
     assert status == 7 and reached
-    # No file of the program gets the number of a standard stream.
+    # A file of the program must not get the number of a standard stream.
     assert int(reached) > 2
     if lost in ("reader_left", "full"):
         assert "standard output cannot be written" in errors
@@ -87,14 +87,14 @@ def test_a_program_that_logs_goes_on_to_its_own_status(run, lost, flush):
         ("closed", "error: standard output is closed"),
     ],
 )
-def test_a_program_with_answers_ends_with_a_message(run, lost, message):
+def test_a_program_with_results_ends_with_a_message(run, lost, message):
     status, errors, reached = run(lost, is_log=False)
     assert status == 1 and reached is None
     assert message in errors
 
 
 @pytest.mark.parametrize("lost", ["reader_left", "full"])
-def test_answers_that_are_lost_at_the_end_are_no_success(run, lost):
+def test_results_that_are_lost_at_the_end_are_a_failure(run, lost):
     status, _, reached = run(lost, is_log=False, flush=False)
     assert status == 1 and reached
 
@@ -107,7 +107,7 @@ def test_what_was_buffered_is_discarded_after_a_failure():
     for _ in range(3):
         assert stream.write("text") == 4
         stream.flush()
-    raw.close()  # which flushes
+    raw.close()  # It flushes.
 
 
 def test_a_text_that_cannot_be_encoded_is_still_an_error():
@@ -116,10 +116,10 @@ def test_a_text_that_cannot_be_encoded_is_still_an_error():
     with pytest.raises(UnicodeEncodeError):
         stream.write("é")
     raw.close()
-    stream.write("closed")  # is not
+    stream.write("closed")  # It does not raise.
 
 
-def test_a_slow_reader_loses_a_text_alone():
+def test_a_slow_reader_loses_only_one_text():
     texts = []
 
     class Slow(io.StringIO):

@@ -1,7 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Easy starts, separate networks, correction: what is refused or warned of."""
+"""Hparams of easy starts, separate networks and correction: their limits."""
 
+import json
 import re
 
 import pytest
@@ -14,7 +15,7 @@ def create(**hparams):
     return PretrainingConfig.create("m", "data", **hparams)
 
 
-ALONE = {
+OBSTACLES = {
     "fixed": ({"uniform_generator": True}, "generator 'uniform'"),
     "unigram": ({"generator": "unigram"}, "generator 'unigram'"),
     "tied": ({"untied_generator": False}, "untied_generator false"),
@@ -32,57 +33,61 @@ NEEDS_GENERATOR = {
 }
 
 
-@pytest.mark.parametrize("kind", ALONE)
+@pytest.mark.parametrize("kind", OBSTACLES)
 @pytest.mark.parametrize("name", NEEDS_GENERATOR)
-def test_hparams_of_a_generator_need_a_trained_one_of_its_own(name, kind):
-    hparams, got = ALONE[kind]
+def test_hparams_of_a_separate_generator_need_one(name, kind):
+    hparams, actual = OBSTACLES[kind]
     value = NEEDS_GENERATOR[name]
-    shown = "true" if value is True else value
-    words = rf"hparam {name}: {shown} needs a generator .* got {got}"
+    hparams = {name: value, **hparams}
     if (name, kind) == ("generator_learning_rate", "two_stage"):
-        assert create(**{name: value}, **hparams).generator_learning_rate
+        assert create(**hparams).generator_learning_rate == value
         return
-    refused(words, create, **{name: value}, **hparams)
+    message = f"hparam {name}: {json.dumps(value)} needs a sep.* got {actual}"
+    refused(message, create, **hparams)
 
 
 @pytest.mark.parametrize("floor", [-0.1, 1.0, 1.5])
 def test_a_floor_outside_0_to_1_is_refused(floor):
-    words = f"unigram_floor: must be at least 0 and below 1, got {floor}"
-    refused(re.escape(words), create, unigram_floor=floor)
+    message = f"unigram_floor: must be at least 0 and below 1, got {floor}"
+    refused(re.escape(message), create, unigram_floor=floor)
 
 
 @pytest.mark.parametrize(
     "objective", ["mlm", "electric", "replace_mlm", "all_tokens_mlm"]
 )
 def test_correction_needs_a_discriminator(objective):
-    words = f"correction_weight: 5 needs .* got objective '{objective}'"
-    refused(words, create, correction_weight=5, objective=objective)
+    message = f"correction_weight: 5 needs .* got objective '{objective}'"
+    refused(message, create, correction_weight=5, objective=objective)
 
 
 def test_a_generator_rate_is_a_multiple_of_a_rate_above_0():
-    words = "generator_learning_rate: 0.0001 .* got 0; set both above 0"
-    refused(words, create, generator_learning_rate=1e-4, learning_rate=0)
+    message = "generator_learning_rate: 0.0001 .* got 0; set both above 0"
+    refused(message, create, generator_learning_rate=1e-4, learning_rate=0)
 
 
 @pytest.mark.parametrize(
-    ("steps", "warned"), [(0, False), (100, False), (101, True)]
+    ("steps", "is_warned"), [(0, False), (100, False), (101, True)]
 )
-def test_unigram_steps_beyond_the_run_are_warned_of(steps, warned):
+def test_unigram_steps_beyond_the_run_are_warned_of(steps, is_warned):
     config = create(
         unigram_steps=steps, num_train_steps=100, num_warmup_steps=10
     )
-    words = f"unigram_steps {steps} is beyond num_train_steps 100"
-    assert any(words in text for text in config.warnings()) == warned
+    message = f"unigram_steps {steps} is beyond num_train_steps 100"
+    assert any(message in text for text in config.warnings()) == is_warned
 
 
-def test_by_default_nothing_is_mixed_corrected_or_apart():
+def test_by_default_the_networks_train_as_in_the_original():
     config = create()
     assert not (config.mixes_token_counts or config.corrects)
     assert config.generator_learning_rate is None
     assert not config.clip_networks_apart
+
+
+def test_a_floor_alone_mixes_token_counts():
     assert create(unigram_floor=0.1).mixes_token_counts
-    assert create(keep_best="token_loss", eval_every_n_steps=1, **CORRECTS)
-    refused("keep_best", create, keep_best="token_loss", eval_every_n_steps=1)
 
 
-CORRECTS = {"correction_weight": 1.0}
+def test_metrics_of_the_correction_need_it():
+    hparams = {"keep_best": "token_loss", "eval_every_n_steps": 1}
+    assert create(correction_weight=1.0, **hparams).keep_best == "token_loss"
+    refused("keep_best", create, **hparams)

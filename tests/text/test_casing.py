@@ -155,8 +155,8 @@ def test_an_evaluation_infers_the_casing_of_its_run_again(tmp_path):
     path = write_vocab(tmp_path, **CASED)
     config = PretrainingConfig.create("m", str(tmp_path), vocab_file=path)
     run = json.loads(casing.with_vocab_casing(config).to_json())
-    later = config.with_settings_of(run)
-    assert not later.is_stated("do_lower_case")
+    later = config.with_run_settings(run)
+    assert not later.is_explicit("do_lower_case")
 
 
 def test_a_tokenizer_takes_the_casing_of_its_vocabulary(tmp_path):

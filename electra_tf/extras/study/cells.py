@@ -352,14 +352,14 @@ def _cost(config: PretrainingConfig, budget: Mapping[str, float]) -> Hparams:
     flops = pretraining_step_flops(config, parameters=parameters)
     a_step = {"steps": 1, "tokens": flops.tokens, "flops": flops.total}
     steps = config.num_train_steps
-    if len(budget) > 1 or (budget and config.is_stated("num_train_steps")):
+    if len(budget) > 1 or (budget and config.is_explicit("num_train_steps")):
         raise UserError(
             "budget: one of steps, tokens, flops and num_train_steps says how"
             f" long; got {json.dumps(budget)}, num_train_steps {steps}"
         )
     for name, amount in budget.items():
         steps = round(amount / a_step[name])
-        if name == "flops" and config.is_stated("two_stage_steps"):
+        if name == "flops" and config.is_explicit("two_stage_steps"):
             first = config.two_stage_steps
             own = (config, parameters)
             one, two = (pretraining_step_flops(*own, n).total for n in (1, 2))
