@@ -45,15 +45,15 @@ def basic_tokenize(text, do_lower_case=True, strip_accents=True):
     spaced = ""
     for char in clean(text):
         spaced += " " + char + " " if char in CJK else char
-    words = []
+    parts = []
     for word in spaced.split():
         if do_lower_case:
             word = word.lower()
         if do_lower_case and strip_accents:
             word = without_accents(word)
-        words.extend(at_punctuation(word))
-    # Should a case or a decomposition ever bring in white space.
-    return " ".join(words).split()
+        parts.extend(at_punctuation(word))
+    # Lower-casing or decomposition may yield white space.
+    return " ".join(parts).split()
 
 
 def clean(text):
@@ -105,19 +105,23 @@ def wordpieces(word, vocab):
 
 
 def read_characters(raw):
-    """(character, first byte, byte after it) of what is UTF-8 in `raw`."""
-    place, found = 0, []
-    while place < len(raw):
+    """Return the characters of UTF-8 bytes with first and next byte.
+
+    Bytes that are not UTF-8 are left out.
+    """
+    position, result = 0, []
+    while position < len(raw):
         for size in (1, 2, 3, 4):
             try:
-                char = raw[place : place + size].decode()
+                char = raw[position : position + size].decode()
             except UnicodeDecodeError:
                 continue
             if char:
-                found.append((char, place, place + size))
-                place += size
+                result.append((char, position, position + size))
+                position += size
                 break
         else:
-            place += 1
-    assert "".join(c for c, _, _ in found) == raw.decode("utf-8", "ignore")
-    return found
+            position += 1
+    text = "".join(char for char, _, _ in result)
+    assert text == raw.decode("utf-8", "ignore")
+    return result

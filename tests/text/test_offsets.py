@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (look-alike letters are the point here)
-"""Each wordpiece has its characters, in Python as in the graph."""
+"""Positions of wordpieces, in Python and in the graph."""
 
 import hypothesis
 import pytest
@@ -24,10 +24,10 @@ TEXTS = st.one_of(
 
 @pytest.fixture(scope="module")
 def tokenizers(tmp_path_factory):
-    """In Python with offsets, in Python, and in a graph; by setting."""
+    """Return three tokenizers of each setting: offsets, Python, graph."""
     path = tmp_path_factory.mktemp("vocab") / "vocab.txt"
-    tokens = [*make_vocabulary(), *"abce가", "##b", "##c", "\u1100", "##\u1161"]
-    tokens = [*dict.fromkeys(tokens)]
+    letters = ["a", "b", "c", "e", "가", "##b", "##c", "\u1100", "##\u1161"]
+    tokens = list(dict.fromkeys([*make_vocabulary(), *letters]))
     path.write_text("\n".join(tokens) + "\n", encoding="utf-8")
     made = {}
     for setting in SETTINGS:
@@ -39,18 +39,23 @@ def tokenizers(tmp_path_factory):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @hypothesis.given(texts=st.lists(TEXTS, min_size=1, max_size=6))
-def test_wordpieces_and_places_are_those_of_the_graph(
+def test_wordpieces_and_positions_equal_those_of_the_graph(
     setting, texts, tokenizers
 ):
     offsets, plain, graph = tokenizers[setting]
     raws = [text.encode() for text in texts]
     _, starts, ends = (p.to_list() for p in graph.encode_with_offsets(raws))
-    for i, text in enumerate(texts):
-        pieces = offsets.tokenize(text)
-        assert [piece.token for piece in pieces] == plain.tokenize(text)
-        for place, found in ((1, starts[i]), (2, ends[i])):
-            bytes_before = [len(text[: p[place]].encode()) for p in pieces]
-            assert bytes_before == found
+    pieces = list(map(offsets.tokenize, texts))
+    tokens = [[piece.token for piece in row] for row in pieces]
+    assert tokens == list(map(plain.tokenize, texts))
+    assert starts == [
+        [len(text[: piece.start].encode()) for piece in row]
+        for text, row in zip(texts, pieces, strict=True)
+    ]
+    assert ends == [
+        [len(text[: piece.end].encode()) for piece in row]
+        for text, row in zip(texts, pieces, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_wordpieces_and_places_are_those_of_the_graph(
         ("", []),
     ],
 )
-def test_what_a_reader_sees_of_each_wordpiece(text, spans, tokenizers):
+def test_each_wordpiece_spans_its_characters(text, spans, tokenizers):
     offsets, _, _ = tokenizers[True, True]
-    found = offsets.tokenize(text)
-    assert [text[piece.start : piece.end] for piece in found] == spans
+    pieces = offsets.tokenize(text)
+    assert [text[piece.start : piece.end] for piece in pieces] == spans

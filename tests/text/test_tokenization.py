@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (look-alike letters are the point here)
-"""Vocabularies; tokens as recorded, and as plain tokenizers give them."""
+"""Vocabularies, and tokens beside recorded ones and a plain tokenizer's."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ from tests.text import reference_tokenizer
         ("e\x85f\n\u2028\r\n", {"e\x85f": 0, "\u2028": 1}),
     ],
 )
-def test_loading_takes_any_file_as_the_original(write_vocab, text, expected):
+def test_loading_accepts_any_file_as_the_original(write_vocab, text, expected):
     assert vocabulary.load_vocab(write_vocab(text=text)) == expected
 
 
@@ -46,22 +46,31 @@ def test_loading_takes_any_file_as_the_original(write_vocab, text, expected):
     ("lines", "message"),
     [
         ([" ", "\t"], "is empty"),
-        ([*SPECIALS, *["a", "b"] * 5], "8 duplicate.* 'a' of line 6"),
+        ([*SPECIALS] + ["a", "b"] * 5, "8 duplicate.* 'a' of line 6"),
         ([*SPECIALS, "a", "\0b"], r"zero bytes on 1 line\(s\): 7"),
         (SPECIALS[2:], r"lacks \[PAD\], \[UNK\]"),
         ([*SPECIALS[1::-1], *SPECIALS[2:]], r"line 2: \[PAD\] .*id 0"),
     ],
 )
-def test_what_is_wrong_is_located(write_vocab, lines, message):
+def test_errors_name_the_line(write_vocab, lines, message):
     path = write_vocab(*lines)
     refused(rf"{path}\b.*{message}", check_vocab, path)
 
 
-def test_files_that_hold_no_text_are_named(tmp_path):
+@pytest.mark.parametrize(
+    "read", [check_vocab, vocabulary.load_vocab, vocabulary.vocab_hash]
+)
+def test_a_missing_file_is_named(tmp_path, read):
     path = tmp_path / "nowhere.txt"
-    for read in (check_vocab, vocabulary.load_vocab, vocabulary.vocab_hash):
-        refused(rf"{path}: no such file", read, str(path))
+    refused(rf"{path}: no such file", read, str(path))
+
+
+def test_a_directory_is_named(tmp_path):
     refused(rf"{tmp_path}\b.* is a directory", check_vocab, str(tmp_path))
+
+
+def test_a_byte_that_is_not_utf_8_is_named(tmp_path):
+    path = tmp_path / "vocab.txt"
     path.write_bytes(b"[PAD]\n[UNK]\n\xff\xfe\n")
     refused(rf"{path}:3: byte 12.*UTF-8", check_vocab, str(path))
 
@@ -82,13 +91,13 @@ UNASSIGNED_IN_14 = frozenset(
 
 
 def comparable(examples):
-    """Leaves out strings whose code points this Python classes otherwise."""
-    kept = [e for e in examples if not depends_on_version(e["text"])]
-    left_out = len(examples) - len(kept)
+    """Leave out strings that this Python version classes differently."""
+    selected = [e for e in examples if not depends_on_version(e["text"])]
+    left_out = len(examples) - len(selected)
     version = tuple(map(int, unicodedata.unidata_version.split(".")))
     if version >= (14, 0, 0):
         assert left_out <= (17 if version > (14, 0, 0) else 0)
-    return kept
+    return selected
 
 
 def depends_on_version(text):
@@ -126,21 +135,32 @@ def test_every_recorded_string_gives_the_recorded_pieces(golden_dir):
     assert mismatches(examples, str(golden_dir / "vocab.txt")) == []
 
 
-def test_the_kept_sample_gives_the_recorded_pieces(write_vocab):
-    golden_sample = read_json(FIXTURES / "golden" / "tokenization_sample.json")
-    vocab = golden_sample["vocab"]
+@pytest.fixture(scope="module")
+def golden_sample():
+    return read_json(FIXTURES / "golden" / "tokenization_sample.json")
+
+
+def test_the_sample_in_the_tests_gives_the_recorded_pieces(
+    golden_sample, write_vocab
+):
     lines = [f"[line{n}]" for n in range(golden_sample["vocab_size"])]
-    for token, number in vocab.items():
-        lines[number] = token
+    for token, token_id in golden_sample["vocab"].items():
+        lines[token_id] = token
     examples = comparable(golden_sample["examples"])
     assert len(golden_sample["examples"]) == 197
     assert mismatches(examples, write_vocab(*lines)) == []
-    for name in ("lower_strip", "lower_nostrip", "cased"):
-        setting = SETTINGS[name]
-        for example in examples:
-            text = example["text"]
-            pieces = reference_tokenizer.tokenize(text, vocab, *setting)
-            assert pieces == example[name]
+
+
+@pytest.mark.parametrize("name", ["lower_strip", "lower_nostrip", "cased"])
+def test_the_plain_tokenizer_gives_the_recorded_pieces(golden_sample, name):
+    examples = comparable(golden_sample["examples"])
+    pieces = [
+        reference_tokenizer.tokenize(
+            example["text"], golden_sample["vocab"], *SETTINGS[name]
+        )
+        for example in examples
+    ]
+    assert pieces == [example[name] for example in examples]
 
 
 @pytest.mark.parametrize("text", [None, 3, ["a"], bytearray(b"a")])
@@ -149,49 +169,80 @@ def test_other_types_are_refused(text, tiny_vocab):
         FullTokenizer(tiny_vocab).tokenize(text)
 
 
-def test_long_words_and_vocabularies_without_unk(write_vocab):
+ACCENTED = "e\u0301" * 200  # 400 code points
+
+
+@pytest.mark.parametrize(
+    ("text", "strip_accents", "count"),
+    [
+        ("é" * 200, True, 200),
+        ("é" * 201, True, 1),
+        (ACCENTED, True, 200),
+        (ACCENTED, False, 1),
+    ],
+)
+def test_words_of_more_than_200_characters_are_unknown(
+    write_vocab, text, strip_accents, count
+):
     path = write_vocab("[UNK]", "e", "##e")
-    assert len(FullTokenizer(path).tokenize("é" * 200)) == 200
-    assert FullTokenizer(path).tokenize("é" * 201) == ["[UNK]"]
-    accented = "e\u0301" * 200  # 400 code points
-    assert len(FullTokenizer(path).tokenize(accented)) == 200
-    assert FullTokenizer(path, True, False).tokenize(accented) == ["[UNK]"]
+    pieces = FullTokenizer(path, True, strip_accents).tokenize(text)
+    assert len(pieces) == count
+    assert (pieces == ["[UNK]"]) == (count == 1)
+
+
+def test_a_vocabulary_may_lack_unk_until_a_word_needs_it(write_vocab):
     tokenizer = FullTokenizer(write_vocab("a", "b"))
     assert tokenizer.tokenize("a c") == ["a", "[UNK]"]
     assert tokenizer.encode("a b") == [0, 1]
     refused(r"\[UNK\]", tokenizer.encode, "a c")
 
 
-def test_ids_and_tokens_are_inverse_and_others_are_named(tiny_vocab):
+def test_conversions_of_ids_and_tokens_are_inverse(tiny_vocab):
     tokenizer = FullTokenizer(tiny_vocab)
-    to_tokens = tokenizer.convert_ids_to_tokens
-    to_ids = tokenizer.convert_tokens_to_ids
-    tokens = to_tokens(list(range(200)))
+    tokens = tokenizer.convert_ids_to_tokens(list(range(200)))
     assert tokens == list(tokenizer.vocab)
-    assert to_ids(tokens) == list(range(200))
-    refused(r"'no such'.*200.*vocabulary", to_ids, ["the", "no such"])
+    assert tokenizer.convert_tokens_to_ids(tokens) == list(range(200))
+
+
+def test_unknown_ids_and_tokens_are_named(tiny_vocab):
+    tokenizer = FullTokenizer(tiny_vocab)
+    to_ids = tokenizer.convert_tokens_to_ids
+    refused(r"'no such'.*vocabulary of 200", to_ids, ["the", "no such"])
+    to_tokens = tokenizer.convert_ids_to_tokens
     refused(r"Id 200 .*from 0 to 199", to_tokens, [3, 200])
 
 
 def memos(tokenizer):
     values = vars(tokenizer).values()
-    found = [v for v in values if isinstance(v, memo.Memo)]
-    assert len(found) == 3
-    return found
+    own_memos = [v for v in values if isinstance(v, memo.Memo)]
+    assert len(own_memos) == 3
+    return own_memos
 
 
-def test_memo_stays_within_its_bound(tiny_vocab, monkeypatch):
+@pytest.fixture
+def small_memos(monkeypatch):
     monkeypatch.setattr(memo, "MEMO_ENTRIES", 16)
-    bounded = FullTokenizer(tiny_vocab)
+
+
+def test_memos_stay_within_their_bounds(tiny_vocab, small_memos):
+    tokenizer = FullTokenizer(tiny_vocab)
+    sizes, lengths = set(), set()
     for number in range(500):
-        text = f"w{number} the of,{number % 3} {'a' * number}"
-        ids = bounded.encode(text)
-        assert ids == bounded.convert_tokens_to_ids(bounded.tokenize(text))
-        ids.append(-1)  # A result is the caller's, not the memo's.
-        assert bounded.encode(text) == ids[:-1]
-        assert all(len(memo) <= 16 for memo in memos(bounded))
-        kept = {word for memo in memos(bounded) for word in memo}
-        assert max(map(len, kept)) <= memo.MEMO_WORD_LENGTH
+        tokenizer.tokenize(f"w{number} the of,{number % 3} {'a' * number}")
+        tokenizer.encode(f"w{number} the of,{number % 3} {'a' * number}")
+        sizes.update(map(len, memos(tokenizer)))
+        lengths.update(
+            len(word) for entry in memos(tokenizer) for word in entry
+        )
+    assert max(sizes) <= 16
+    assert max(lengths) <= memo.MEMO_WORD_LENGTH
+
+
+def test_changing_a_result_does_not_change_the_memo(tiny_vocab, small_memos):
+    tokenizer = FullTokenizer(tiny_vocab)
+    ids = tokenizer.encode("the end of, the")
+    ids.append(-1)
+    assert tokenizer.encode("the end of, the") == ids[:-1]
 
 
 def test_pickled_copy_works_and_starts_with_an_empty_memo(tiny_vocab):
@@ -221,14 +272,18 @@ FAST = {setting: BasicTokenizer(*setting) for setting in SETTINGS.values()}
 
 
 @pytest.mark.parametrize("setting", FAST)
-def test_every_character_in_context(setting):
-    for text in character_contexts():
-        expected = reference_tokenizer.basic_tokenize(text, *setting)
-        assert FAST[setting].tokenize(text) == expected
+def test_every_character_in_context_splits_as_in_the_plain_tokenizer(setting):
+    different = [
+        text
+        for text in character_contexts()
+        if FAST[setting].tokenize(text)
+        != reference_tokenizer.basic_tokenize(text, *setting)
+    ]
+    assert different == []
 
 
 def character_contexts():
-    """Every assigned character in some places; of large classes every 97th."""
+    """Yield texts of every assigned character; of large classes every 97th."""
     text = []
     for code_point in range(sys.maxunicode + 1):
         char = chr(code_point)
@@ -256,8 +311,8 @@ def character_contexts():
 def test_words_and_pieces_equal_the_plain_tokenizers(
     tmp_path_factory, lines, setting, text
 ):
-    words = reference_tokenizer.basic_tokenize(text, *setting)
-    assert FAST[setting].tokenize(text) == words
+    expected = reference_tokenizer.basic_tokenize(text, *setting)
+    assert FAST[setting].tokenize(text) == expected
     path = tmp_path_factory.getbasetemp() / "odd_vocab.txt"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     tokenizer = FullTokenizer(str(path), *setting)
@@ -275,7 +330,7 @@ def path(bpe_file):
 
 @pytest.fixture(scope="module")
 def pair(path):
-    """Ours and the library's own of the same file."""
+    """Return this project's and the library's tokenizer of a file."""
     import tokenizers
 
     return open_tokenizer(path), tokenizers.Tokenizer.from_file(path)
@@ -283,31 +338,43 @@ def pair(path):
 
 @hypothesis.given(st.text())
 @hypothesis.example("the king  of\tthe north \u4e2d\u6587 \U0001f600 caf\xe9\n")
-def test_ids_are_the_library_s(pair, text):
-    ours, theirs = pair
+def test_ids_of_bpe_equal_the_library_s(pair, text):
+    tokenizer, library_tokenizer = pair
     text = text.encode("utf-8", "ignore").decode()
-    # Special tokens that are spelt out stay text here.
+    # Special tokens that are spelt out are not special here.
     hypothesis.assume(not re.search("</?s>|<(pad|unk|mask)>", text))
-    ids = ours.encode(text)
-    assert ids == theirs.encode(text, add_special_tokens=False).ids
-    assert ours.encode(text.encode()) == ids and theirs.decode(ids) == text
-    assert ours.convert_tokens_to_ids(ours.convert_ids_to_tokens(ids)) == ids
+    ids = tokenizer.encode(text)
+    assert ids == library_tokenizer.encode(text, add_special_tokens=False).ids
+    assert tokenizer.encode(text.encode()) == ids
+    assert library_tokenizer.decode(ids) == text
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    assert tokenizer.convert_tokens_to_ids(tokens) == ids
 
 
-def test_special_tokens_are_no_text_and_have_one_name(path, bpe_file):
+def test_special_tokens_of_bpe_have_the_names_of_wordpiece(path, bpe_file):
     vocab = check_vocab(path)
     assert [vocab[token] for token in SPECIALS] == [1, 3, 0, 2, 4]
     assert list(vocab.values()) == list(range(290))
-    bert = check_vocab(bpe_file(special=SPECIALS))
-    assert [bert[token] for token in SPECIALS] == [*range(5)]
-    ours = open_tokenizer(path)
-    assert min(ours.encode("<s>a<mask>b</s><pad><unk>")) > 4
-    assert ours.encode("\ud800a") == ours.encode("a")
+    vocab = check_vocab(bpe_file(special=SPECIALS))
+    assert [vocab[token] for token in SPECIALS] == [0, 1, 2, 3, 4]
 
 
-def test_settings_of_a_file_count_its_padding_not(path, bpe_file, tmp_path):
-    lower = open_tokenizer(bpe_file(lowercase=True))
-    assert lower.encode("THE King") == lower.encode("the king")
+def test_special_tokens_in_a_text_are_not_special(path):
+    ids = open_tokenizer(path).encode("<s>a<mask>b</s><pad><unk>")
+    assert min(ids) > 4
+
+
+def test_lone_surrogates_are_ignored(path):
+    tokenizer = open_tokenizer(path)
+    assert tokenizer.encode("\ud800a") == tokenizer.encode("a")
+
+
+def test_the_normalizer_of_a_bpe_file_applies(bpe_file):
+    tokenizer = open_tokenizer(bpe_file(lowercase=True))
+    assert tokenizer.encode("THE King") == tokenizer.encode("the king")
+
+
+def test_padding_and_truncation_of_a_bpe_file_do_not_apply(path, tmp_path):
     import tokenizers
 
     padded = tokenizers.Tokenizer.from_file(path)
@@ -316,15 +383,15 @@ def test_settings_of_a_file_count_its_padding_not(path, bpe_file, tmp_path):
     other = tmp_path / "tokenizer.json"
     padded.save(str(other))
     text = "the king of the north is in the city"
-    found = open_tokenizer(str(other)).encode(text)
-    assert found == open_tokenizer(path).encode(text)
+    ids = open_tokenizer(str(other)).encode(text)
+    assert ids == open_tokenizer(path).encode(text)
 
 
-def test_a_copy_in_another_process_is_the_same(path):
-    ours = open_tokenizer(path)
-    copy = pickle.loads(pickle.dumps(ours))
+def test_a_pickled_bpe_tokenizer_gives_the_same_ids(path):
+    tokenizer = open_tokenizer(path)
+    copy = pickle.loads(pickle.dumps(tokenizer))
     assert isinstance(copy, BpeTokenizer)
-    assert copy.encode("<mask> the") == ours.encode("<mask> the")
+    assert copy.encode("<mask> the") == tokenizer.encode("<mask> the")
 
 
 def vocab(content):
@@ -351,7 +418,7 @@ def vocab(content):
         (lambda c: c["model"].update(dropout=0.1), "model.dropout is 0.1"),
     ],
 )
-def test_a_file_that_cannot_serve_is_refused(path, tmp_path, change, complaint):
+def test_unusable_bpe_files_are_refused(path, tmp_path, change, complaint):
     content = read_json(pathlib.Path(path))
     change(content)
     other = tmp_path / "tokenizer.json"
@@ -359,19 +426,34 @@ def test_a_file_that_cannot_serve_is_refused(path, tmp_path, change, complaint):
     refused(f"tokenizer.json.*{complaint}", open_tokenizer, str(other))
 
 
-def test_another_file_is_another_vocabulary(path, bpe_file, tiny_vocab):
+def test_a_different_vocabulary_is_refused(path, bpe_file, tiny_vocab):
     refuse_other_vocab(path, path, "the model")
     message = "differs from .*the vocabulary of the model"
-    for other in (bpe_file(text="other words "), tiny_vocab):
-        refused(message, refuse_other_vocab, path, other, "the model")
-    refused("290 tokens but the model has 9", check_vocab, path, 9)
+    other = bpe_file(text="other words ")
+    refused(message, refuse_other_vocab, path, other, "the model")
+    refused(message, refuse_other_vocab, path, tiny_vocab, "the model")
+
+
+@pytest.mark.parametrize(
+    ("message", "function", "argument"),
+    [
+        ("290 tokens but the model has 9", check_vocab, 9),
+        ("defines how text is normalized", open_tokenizer, False),
+    ],
+)
+def test_unsuitable_settings_of_bpe_are_refused(
+    path, message, function, argument
+):
+    refused(message, function, path, argument)
+
+
+def test_wordpiece_refuses_a_bpe_file(path):
     refused("needs a WordPiece vocabulary", FullTokenizer, path)
-    refused("defines how text is normalized", open_tokenizer, path, False)
 
 
 def test_without_the_library_its_extra_is_named(path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    assert check_vocab(path)["[MASK]"] == 4  # Which needs no library.
+    assert check_vocab(path)["[MASK]"] == 4  # needs no library
     refused(r'pip install .*"\.\[bpe\]"', open_tokenizer, path)
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Vocabularies learned from text, by function and by command."""
+"""Learning vocabularies, by function and by command."""
 
 import gzip
 import itertools
@@ -54,28 +54,31 @@ def test_words_are_counted_as_the_tokenizer_splits_them():
 )
 def test_pairs_are_merged_from_frequent_to_rare(counts, min_count, pieces):
     alphabet = "abcdlowernstid"
-    found = vocab_builder.learn_pieces(counts, alphabet, 9, min_count=min_count)
-    assert found == pieces
+    learned = vocab_builder.learn_pieces(
+        counts, alphabet, 9, min_count=min_count
+    )
+    assert learned == pieces
 
 
-def test_incremental_counts_equal_counting_anew():
+def test_incremental_counts_equal_repeated_counting():
     generator = random.Random(7)
-    words = {}
+    word_counts = {}
     for _ in range(150):
         word = "".join(generator.choices("abc", k=generator.randint(1, 8)))
-        words[word] = generator.randint(1, 9)
-    learned = vocab_builder.learn_pieces(words, "abc", 60)
-    assert learned == plain_merges(words, 60) and len(learned) == 60
+        word_counts[word] = generator.randint(1, 9)
+    learned = vocab_builder.learn_pieces(word_counts, "abc", 60)
+    assert learned == plain_merges(word_counts, 60)
+    assert len(learned) == 60
 
 
-def plain_merges(words, max_pieces):
-    split = {word: vocab_builder.spell(word) for word in words}
+def plain_merges(word_counts, max_pieces):
+    split = {word: vocab_builder.spell(word) for word in word_counts}
     learned = {}
     while len(learned) < max_pieces:
         counts = {}
         for word, pieces in split.items():
             for pair in itertools.pairwise(pieces):
-                counts[pair] = counts.get(pair, 0) + words[word]
+                counts[pair] = counts.get(pair, 0) + word_counts[word]
         best = min(counts, key=lambda pair: (-counts[pair], pair))
         merged = best[0] + best[1][2:]
         learned[merged] = None
@@ -110,13 +113,15 @@ def test_order_and_contents_of_a_vocabulary(word_counts):
             {"max_characters": 3},
             ["a", "b", "d", "##a", "##b", "##d"],
         ),
-        # All there is, which is less than was asked for.
+        # The text has fewer pieces than vocab_size allows.
         ({"ab": 2}, {}, ["a", "b", "##a", "##b", "ab"]),
     ],
 )
-def test_the_most_frequent_is_taken(counts, settings, tokens):
-    found = vocab_builder.build_vocab(counts, 50, num_unused=0, **settings)
-    assert found[5:] == tokens
+def test_the_most_frequent_characters_and_pieces_get_tokens(
+    counts, settings, tokens
+):
+    learned = vocab_builder.build_vocab(counts, 50, num_unused=0, **settings)
+    assert learned[5:] == tokens
 
 
 def test_learned_vocabulary_passes_the_checks(prose, word_counts, write_vocab):
@@ -131,15 +136,17 @@ def test_learned_vocabulary_passes_the_checks(prose, word_counts, write_vocab):
 
 
 @pytest.mark.parametrize(
-    ("words", "settings", "message"),
+    ("word_counts", "settings", "message"),
     [
         ({"a" * 201: 9}, {}, "no words"),
         ({"abc": 2}, {"vocab_size": 100}, "vocab_size 100 .*num_unused"),
         ({"a": 1}, {"min_count": 0}, "min_count is 0"),
     ],
 )
-def test_what_gives_no_vocabulary_is_refused(words, settings, message):
-    refused(message, vocab_builder.build_vocab, words, **settings)
+def test_unusable_counts_and_settings_are_refused(
+    word_counts, settings, message
+):
+    refused(message, vocab_builder.build_vocab, word_counts, **settings)
 
 
 LINES = ["The low lower lowest tide, the widest tide."] * 3 + ["été Été"]
@@ -158,33 +165,50 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def run(corpus, capsys):
-    """Runs the command on the corpus; returns what it printed."""
+    """Return a function that runs the command and returns its output."""
 
-    def call(output, *words):
-        argv = ["build_vocab", str(corpus), f"--output={output}", *words]
+    def call(output, *flags):
+        argv = ["build_vocab", str(corpus), f"--output={output}", *flags]
         build_vocab.main(build_vocab.parse_flags(argv))
         return capsys.readouterr().out
 
     return call
 
 
-def test_a_vocabulary_is_written_and_described(run, tmp_path, corpus):
+def test_the_command_writes_and_describes_a_vocabulary(run, tmp_path):
     output = tmp_path / "new" / "vocab.txt"
-    said = run(output, "--vocab_size=60", "--num-unused", "3")
+    report = run(output, "--vocab_size=60", "--num-unused", "3")
     tokens = list(vocabulary.check_vocab(str(output)))
     assert tokens[5:8] == ["[unused0]", "[unused1]", "[unused2]"]
     assert {"tide", "low", "ete"} <= set(tokens)
-    assert "96 (9 different)" in said and f"{len(tokens)} tokens" in said
-    assert "0 (0.0000%)" in said
+    assert "96 (9 different)" in report
+    assert f"{len(tokens)} tokens" in report
+    assert "0 (0.0000%)" in report
     names = sorted(path.name for path in output.parent.iterdir())
     assert names == ["tokenizer_config.json", "vocab.txt"]
+
+
+def test_the_command_reports_bytes_that_are_not_utf_8(run, tmp_path, corpus):
+    (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
+    report = run(tmp_path / "v.txt")
+    assert "are not UTF-8" in report
+    assert "iconv -f" in report
+    assert "a.txt: 1 bytes, the first at byte 13" in report
+
+
+def test_with_strict_bytes_that_are_not_utf_8_are_refused(
+    run, tmp_path, corpus
+):
     (corpus / "a.txt").write_bytes(b"low tide\nlow \xff tide\n")
     refused("a.txt: byte 13 is not UTF-8", run, tmp_path / "v.txt", "--strict")
-    said = run(tmp_path / "v.txt")
-    assert "are not UTF-8" in said and "iconv -f" in said
-    assert "a.txt: 1 bytes, the first at byte 13" in said
-    # Nothing is replaced unasked.
+
+
+def test_the_command_replaces_no_file_without_overwrite(run, tmp_path):
+    output = tmp_path / "vocab.txt"
     output.write_text("mine\n")
     refused("exists.*--overwrite", run, output)
-    refused("is a directory", run, tmp_path)
     assert output.read_text() == "mine\n"
+
+
+def test_the_command_refuses_a_directory(run, tmp_path):
+    refused("is a directory", run, tmp_path)

@@ -27,7 +27,7 @@ from tests.text import reference_tokenizer
         ("a \x00 \ufffd b\x00c", ["a", "b\x00c"]),
     ],
 )
-def test_words_are_those_that_tokenization_starts_from(text, words):
+def test_text_splits_into_the_words_of_tokenization(text, words):
     assert [text[first:last] for first, last in split_words(text)] == words
 
 
@@ -36,38 +36,52 @@ def splitter():
     return GraphWordSplitter()
 
 
-def _found(splitter, texts):
+def words_in_graph(splitter, texts):
+    """Return the words of each text with their first and last bytes."""
     spans = splitter.split(tf.constant(texts, tf.string, [len(texts)]))
     columns = [part.to_list() for part in spans]
     return [list(zip(*row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def test_words_of_mixed_texts_are_pythons(splitter):
-    pool = "ab (c).,- \t\n\u4e2d\u0301\u00a0\u2028\u200b\x00\x0b"
-    pool += "\U0001f600\ufffd"
-    pool = [char.encode() for char in pool] + [b"\xff", b"\xe2\x82"]
-    random_ = random.Random(0)
-    texts = [random_.choices(pool, k=random_.randrange(14)) for _ in range(400)]
-    texts = [b"".join(text) for text in texts]
-    assert b"" in texts and _found(splitter, []) == []
-    for text, found in zip(texts, _found(splitter, texts), strict=True):
-        places = reference_tokenizer.read_characters(text)
-        plain = "".join(char for char, _, _ in places)
-        assert found == [
-            (plain[first:last].encode(), places[first][1], places[last - 1][2])
-            for first, last in split_words(plain)
-        ]
+def words_in_python(text):
+    characters = reference_tokenizer.read_characters(text)
+    plain = "".join(char for char, _, _ in characters)
+    return [
+        (
+            plain[first:last].encode(),
+            characters[first][1],
+            characters[last - 1][2],
+        )
+        for first, last in split_words(plain)
+    ]
 
 
-def test_every_code_point_between_letters_splits_as_in_python(splitter):
-    surrogates, codes = range(0xD800, 0xE000), range(sys.maxunicode + 1)
-    points = [chr(code) for code in codes if code not in surrogates]
-    # All in one text, letters in between: one answer tells about all.
-    for start in range(0, len(points), 1 << 18):
-        text = "a" + "a".join(points[start : start + (1 << 18)]) + "a"
-        ((found),) = _found(splitter, [text.encode()])
-        wanted = [text[a:b].encode() for a, b in split_words(text)]
-        assert [word for word, _, _ in found] == wanted
+def test_the_graph_splits_mixed_texts_as_python_does(splitter):
+    alphabet = "ab (c).,- \t\n\u4e2d\u0301\u00a0\u2028\u200b\x00\x0b"
+    alphabet += "\U0001f600\ufffd"
+    parts = [char.encode() for char in alphabet] + [b"\xff", b"\xe2\x82"]
+    generator = random.Random(0)
+    texts = [b""]
+    for _ in range(400):
+        length = generator.randrange(14)
+        texts.append(b"".join(generator.choices(parts, k=length)))
+    assert words_in_graph(splitter, texts) == list(map(words_in_python, texts))
+
+
+def test_the_graph_splits_an_empty_batch(splitter):
+    assert words_in_graph(splitter, []) == []
+
+
+@pytest.mark.parametrize("start", range(0, sys.maxunicode + 1, 1 << 18))
+def test_the_graph_splits_every_code_point_as_python_does(splitter, start):
+    end = min(start + (1 << 18), sys.maxunicode + 1)
+    surrogates = range(0xD800, 0xE000)
+    points = [chr(code) for code in range(start, end) if code not in surrogates]
+    # Letters separate the code points, so a single text tests all of them.
+    text = "a" + "a".join(points) + "a"
+    (spans,) = words_in_graph(splitter, [text.encode()])
+    expected = [text[a:b].encode() for a, b in split_words(text)]
+    assert [word for word, _, _ in spans] == expected
 
 
 TOKENS = [*SPECIAL_TOKENS, *"cafe café Cafe Café 東 ##京 東京 . a ##b".split()]
@@ -76,7 +90,7 @@ TOKENS = [*SPECIAL_TOKENS, *"cafe café Cafe Café 東 ##京 東京 . a ##b".spl
 @pytest.mark.parametrize(
     ("word", "corrected", "settings", "expected"),
     [
-        # The original lower-cases and strips whatever the model ...
+        # The original lower-cases and strips accents for every model ...
         ("Café", False, {}, ["cafe"]),
         ("Café", False, {"do_lower_case": False}, ["cafe"]),
         ("Café", False, {"strip_accents": False}, ["cafe"]),
@@ -84,31 +98,35 @@ TOKENS = [*SPECIAL_TOKENS, *"cafe café Cafe Café 東 ##京 東京 . a ##b".spl
         ("Café", True, {"do_lower_case": False}, ["Café"]),
         ("Café", True, {"strip_accents": False}, ["café"]),
         ("Café", True, {}, ["cafe"]),
-        # Only the correction sets Chinese characters apart.
+        # Only the correction splits Chinese characters.
         ("東京", False, {}, ["東京"]),
         ("東京", True, {}, ["東", "[UNK]"]),
         ("a.a\u200bb", False, {}, ["a", ".", "a", "##b"]),
         ("\u200b", False, {}, []),
     ],
 )
-def test_pieces_of_a_word(write_vocab, word, corrected, settings, expected):
+def test_words_have_the_expected_pieces(
+    write_vocab, word, corrected, settings, expected
+):
     tokenizer = FullTokenizer(write_vocab(*TOKENS), **settings)
     aligner = WordAligner(tokenizer, corrected)
     ids = aligner.encode_word(word)
     assert tokenizer.convert_ids_to_tokens(ids) == expected
-    assert aligner.encode_word(word) == ids  # remembered
+    assert aligner.encode_word(word) == ids  # from the memo
 
 
-def test_spans_equal_the_originals(golden_dir):
+def test_spans_and_tags_equal_the_originals(golden_dir):
     path = golden_dir / "finetune_features" / "qa_metrics.json"
     recorded = json.loads(path.read_text())["classification_and_tagging"]
     cases = recorded["tagging_span_functions"]
     assert cases
-    for case in cases:
-        found = read_spans(case["tags"])
-        assert found == [tuple(s) for s in case["spans"]], case["tags"]
-        written = write_tags(found, len(case["tags"]))
-        assert written == case["retagged_BIOES"], case["tags"]
+    spans = [read_spans(case["tags"]) for case in cases]
+    assert spans == [list(map(tuple, case["spans"])) for case in cases]
+    tags = [
+        write_tags(of_case, len(case["tags"]))
+        for of_case, case in zip(spans, cases, strict=True)
+    ]
+    assert tags == [case["retagged_BIOES"] for case in cases]
 
 
 @pytest.mark.parametrize(
@@ -121,15 +139,17 @@ def test_spans_equal_the_originals(golden_dir):
         (["S-A", "S-A"], [(0, 0, "A"), (1, 1, "A")]),
     ],
 )
-def test_spans_of_all_schemes_are_found(tags, expected):
+def test_tags_of_every_scheme_mark_spans(tags, expected):
     assert read_spans(tags) == expected
-    if tags == ["I-A", "I-B"]:
-        found = read_spans(tags, type_change_starts_span=True)
-        assert found == [(0, 0, "A"), (1, 1, "B")]
+
+
+def test_a_change_of_type_may_start_a_span():
+    spans = read_spans(["I-A", "I-B"], type_change_starts_span=True)
+    assert spans == [(0, 0, "A"), (1, 1, "B")]
 
 
 @pytest.mark.parametrize("tag", ["NN", "X-A", "", "O-A", "BI-A", "b-A"])
-def test_what_is_no_tag_is_refused(tag):
+def test_other_texts_are_refused_as_tags(tag):
     with pytest.raises(ValueError, match="is not a tag"):
         read_spans([tag])
 
@@ -138,5 +158,5 @@ def test_what_is_no_tag_is_refused(tag):
     st.lists(st.sampled_from(["O", "B-A", "I-A", "S-B", "E-A", "B", "I"]))
 )
 def test_written_tags_mark_the_same_spans(tags):
-    found = read_spans(tags)
-    assert read_spans(write_tags(found, len(tags))) == found
+    spans = read_spans(tags)
+    assert read_spans(write_tags(spans, len(tags))) == spans
