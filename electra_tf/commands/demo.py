@@ -126,6 +126,7 @@ def main(args: argparse.Namespace) -> int:
         vocab_size=vocab_size,
         num_train_steps=args.steps,
         num_warmup_steps=args.steps // 10,
+        unigram_steps=args.steps // 4,
         eval_every_n_steps=max(1, args.steps // 6),
         save_checkpoints_steps=max(1, args.steps // 6),
         overwrite=True,
