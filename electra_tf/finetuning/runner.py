@@ -50,8 +50,9 @@ from electra_tf.training.checkpointing import (
 )
 from electra_tf.training.devices import create_strategy
 from electra_tf.training.loop import TrainingInterruptedError
-from electra_tf.training.run import PreemptionHandler, print_start, remove_run
-from electra_tf.training.summaries import Console
+from electra_tf.training.preemption import PreemptionHandler
+from electra_tf.training.run_files import remove_run
+from electra_tf.training.summaries import Console, print_start
 from electra_tf.training.threads import set_threads
 from electra_tf.training.workers import (
     current_worker,
@@ -164,7 +165,7 @@ class _Run:
                 wait_for_workers(self._strategy)  # All are through.
                 if deletes and self._is_chief and not last:
                     path = f"{config.model_dir}_{trial}"
-                    if remove_run(path, **Trial.own_files):
+                    if remove_run(path, Trial.files):
                         self._console.line(
                             f"keep_all_models is false: deleted {path}"
                         )

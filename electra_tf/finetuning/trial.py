@@ -12,7 +12,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -34,10 +34,11 @@ from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.metrics.statistics import from_json, main_metric
 from electra_tf.text.vocabulary import refuse_other_vocab
-from electra_tf.training import checkpointing, workers
+from electra_tf.training import checkpointing, summaries, workers
 from electra_tf.training.loop import TOKENS, EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.run import Run
-from electra_tf.training.summaries import Console, Panel
+from electra_tf.training.run_files import RunFiles
+from electra_tf.training.summaries import Console, Panel, ShownValue
 from electra_tf.training.threads import count_cores
 
 EXAMPLES = "examples"
@@ -288,12 +289,16 @@ def patience_is_over(
 class Trial(Run):
     """Trains one model on `weights` (None: random ones), and evaluates it."""
 
-    own_files: ClassVar = {
-        "kind": "fine-tuning",
-        "names": (TASK_FILE,),
-        "prefixes": ("worker_",),
-        "suffixes": ("_labels.json", "_label_mapping.json"),
-    }
+    files = RunFiles(
+        kind="fine-tuning",
+        names=(TASK_FILE,),
+        prefixes=("worker_",),
+        suffixes=("_labels.json", "_label_mapping.json"),
+    )
+    shown = (
+        ShownValue("loss", "loss"),
+        ShownValue("loss_per_example", "per example"),
+    )
 
     def __init__(
         self,
@@ -393,7 +398,7 @@ class Trial(Run):
             batches = dataclasses.replace(batches, seed=self.config.seed)
             return batches(), num_steps
 
-    def scored_on(self) -> str:
+    def describe_evaluation_data(self) -> str:
         told = [f"{name} {getattr(self.config, name)}" for name in SCORING]
         dev = (self._preprocessor.digest(task, "dev") for task in self._tasks)
         return "; ".join([*dev, *told])
@@ -478,7 +483,7 @@ class Trial(Run):
 
     def announce(self) -> None:
         config = self.config
-        self.console.heading("Running training")
+        super().announce()
         self.console.line(
             f"{self.schedule.total_steps:,} steps of"
             f" {config.train_batch_size} examples:"
@@ -546,24 +551,17 @@ class Trial(Run):
             "loss_per_example": total / max(taken.sums[EXAMPLES], 1.0),
         }
 
-    def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
-        return {
-            "loss": f"{row['loss']:.4f}",
-            "per example": f"{row['loss_per_example']:.4f}",
-        }
-
     def evaluate(self) -> dict[str, float]:
         found = [self.evaluator.evaluate_task(task) for task in self._tasks]
         figures = [one.results | one.details for one in found]
         values = (value for own in figures for value in own.values())
         return dict(zip(self._named(figures), values, strict=True))
 
-    def evaluated(self, step: int, result: dict[str, float]) -> None:
+    def record_evaluation(self, step: int, result: dict[str, float]) -> None:
         """Logs an evaluation; keeps the best; stops if nothing gets better."""
         self._check_keep_best(result)
         self.eval_log.write(step, result)
-        shown = ", ".join(f"{k} {v:.4f}" for k, v in result.items())
-        self.console.line(f"Evaluation at step {step:,}: {shown}")
+        summaries.print_evaluation(self.console, step, result)
         self.keep_if_best(step, result)
         if step < self.schedule.total_steps and self._is_over():
             self.stopped_early = True

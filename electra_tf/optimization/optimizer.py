@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tf_keras
@@ -56,6 +56,19 @@ _SHORT = 4096  # elements of a vector that is updated with others
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
 
 Gradient = tf.Tensor | tf.IndexedSlices | None
+
+
+class Optimizer(Protocol):
+    """What a training loop and a checkpoint need of an optimizer."""
+
+    kind: str  # the hparam `optimizer`, which checkpoints hold
+    m: Mapping[str, tf.Variable]  # first moments by variable name
+    v: Mapping[str, tf.Variable]  # second moments by variable name
+
+    def update(
+        self, gradients: Sequence[Gradient], step: tf.Tensor
+    ) -> dict[str, tf.Tensor]:
+        """Make one update; see `AdamWeightDecay.update`."""
 
 
 def variable_name(variable: tf.Variable) -> str:

@@ -3,14 +3,12 @@
 """Trains or evaluates a model from a resolved configuration."""
 
 import contextlib
-import datetime
 import functools
 import itertools
 import json
 import os
-import pickle
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -41,7 +39,7 @@ from electra_tf.data.manifest import load_manifest
 from electra_tf.data.record_checks import check_records, locate_damage
 from electra_tf.data.record_files import find_record_files, text_hparam
 from electra_tf.files.atomic import write_atomically
-from electra_tf.files.json_files import read_json, without_nan
+from electra_tf.files.json_files import read_json
 from electra_tf.pretraining import exam as exams
 from electra_tf.pretraining import metrics, schedules, unigram
 from electra_tf.pretraining.build import (
@@ -67,9 +65,19 @@ from electra_tf.training.loop import (
     StepMetrics,
     TrainLoop,
 )
+from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.replicas import worker_rows
-from electra_tf.training.run import PreemptionHandler, Run, print_start
-from electra_tf.training.summaries import Console, Panel, Progress
+from electra_tf.training.run import Run
+from electra_tf.training.run_files import RunFiles
+from electra_tf.training.summaries import (
+    Console,
+    Panel,
+    Progress,
+    ShownValue,
+    print_evaluation_with_baselines,
+    print_start,
+    write_results,
+)
 from electra_tf.training.threads import count_cores, set_threads
 from electra_tf.training.workers import (
     current_worker,
@@ -150,11 +158,21 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
 class PretrainingRun(Run):
     """A run of pre-training."""
 
-    own_files: ClassVar = {
-        "kind": "training",
-        "names": ("results", EXPORT, unigram.TOKEN_COUNTS),
-        "prefixes": ("worker_", "results/unsup_results"),
-    }
+    files = RunFiles(
+        kind="training",
+        names=("results", EXPORT, unigram.TOKEN_COUNTS),
+        prefixes=("worker_", "results/unsup_results"),
+    )
+    shown = (
+        ShownValue("loss", "loss"),
+        ShownValue("gen_loss", "gen"),
+        ShownValue("stage", "stage", "{:.4g}"),
+        *(ShownValue(name, name, "{:.4g}") for name in schedules.REWARDS),
+        ShownValue("disc_loss", "disc"),
+        ShownValue("token_loss", "token"),
+        ShownValue("replaced_share", "replaced", "{:.1%}"),
+        ShownValue(UNIGRAM_SHARE, "by counts", "{:.1%}"),
+    )
 
     def __init__(self, config: PretrainingConfig, *others: Any) -> None:
         self.title = f"{config.model_name}: pre-training"
@@ -191,7 +209,7 @@ class PretrainingRun(Run):
     def build_optimizer(self) -> Any:
         return build_optimizer(self.config, self.model)
 
-    def scored_on(self) -> str:
+    def describe_evaluation_data(self) -> str:
         config, text = self.config, text_hparam(self.config, training=False)
         read = getattr(config, text) if text else None
         read = read or find_record_files(config, training=False).paths
@@ -281,7 +299,7 @@ class PretrainingRun(Run):
         return not evaluation_due
 
     def announce(self) -> None:
-        self.console.heading("Running training")
+        super().announce()
         if self._stage == schedules.GENERATOR:
             self.console.line(
                 "The generator alone; from step"
@@ -323,20 +341,6 @@ class PretrainingRun(Run):
                 row[name] = taken.update_mean(name)
         return row
 
-    def shown_losses(self, row: dict[str, Any]) -> dict[str, str]:
-        shown = {"loss": f"{row['loss']:.4f}", "gen": f"{row['gen_loss']:.4f}"}
-        for name in ("stage", *schedules.REWARDS):
-            if name in row:
-                shown[name] = f"{row[name]:.4g}"
-        for name in ("disc", "token"):
-            if f"{name}_loss" in row:
-                shown[name] = f"{row[f'{name}_loss']:.4f}"
-        if "replaced_share" in row:
-            shown["replaced"] = f"{100 * row['replaced_share']:.1f}%"
-        if UNIGRAM_SHARE in row:
-            shown["by counts"] = f"{100 * row[UNIGRAM_SHARE]:.1f}%"
-        return shown
-
     @functools.cached_property
     def _eval_loops(self) -> dict[int | None, EvalLoop]:
         """By stage: a first one has no discriminator to evaluate."""
@@ -368,7 +372,7 @@ class PretrainingRun(Run):
         super().open_logs()
         self._loss_watch = metrics.LossWatch(self.config, self.train_log.rows)
 
-    def logged(self, row: dict[str, Any]) -> None:
+    def check_row(self, row: dict[str, Any]) -> None:
         """Warns where the discriminator's loss says that it learns nothing."""
         if text := self._loss_watch.update(row):
             self.console.warning(text)
@@ -408,7 +412,7 @@ class PretrainingRun(Run):
         detects = config.has_discriminator and not config.electric_objective
         return Exam.read(config.exam) if config.exam and detects else None
 
-    def evaluated(self, step: int, result: dict[str, float]) -> None:
+    def record_evaluation(self, step: int, result: dict[str, float]) -> None:
         stage = self.model.schedule.stage_at(step)
         row = {"stage": stage, **result} if stage else dict(result)
         # Copying every token may well be right.
@@ -418,21 +422,17 @@ class PretrainingRun(Run):
         if "disc_loss" in result:
             row["one_class_evaluations"] = in_a_row
         self.eval_log.write(step, row)
-        self.console.line(f"Evaluation at step {step:,}:")
-        for name, baseline, says in metrics.BASELINES:
-            if name in result:
-                text = f"  {name} {result[name]:.4f}"
-                if baseline in result:
-                    text += f" ({says}: {result[baseline]:.4f})"
-                self.console.line(text)
+        print_evaluation_with_baselines(
+            self.console, step, result, metrics.BASELINES
+        )
         if watch.message:
             self.console.warning(watch.message)
         if stage == schedules.GENERATOR:  # No model to fine-tune yet.
-            self.draw()
+            self.draw_curves()
         else:
             self.keep_if_best(step, result)
         if step >= self.config.num_train_steps and self.is_chief:
-            _write_results(self.config, result, step, self.console)
+            write_results(self.console, self.config, step, result)
 
     def panels(self) -> tuple[Panel, ...]:
         return metrics.PANELS
@@ -448,7 +448,7 @@ class PretrainingRun(Run):
             if results.get("step") != step:
                 of_log = ("step", "one_class_evaluations")
                 row = {n: v for n, v in rows[-1].items() if n not in of_log}
-                _write_results(config, row, step, self.console)
+                write_results(self.console, config, step, row)
         if config.export_at_end and self.is_chief:
             for prefix in export_parts(
                 config, self.model, step, self.output, only_missing=again
@@ -471,7 +471,7 @@ class PretrainingRun(Run):
 
         result = self.evaluate(on_batch)
         if self.is_chief:
-            _write_results(config, result, self.global_step, console)
+            write_results(console, config, self.global_step, result)
         return {**result, "global_step": self.global_step}
 
     def _print_model(self) -> None:
@@ -512,45 +512,3 @@ def _newest_checkpoint(config: PretrainingConfig) -> str:
     before = checkpointing.read_config(config.model_dir) or {}
     check_same_model(before, config.as_dict(), path)
     return path
-
-
-def _write_results(
-    config: PretrainingConfig,
-    result: dict[str, float],
-    step: int,
-    console: Console,
-) -> None:
-    """Prints an evaluation as the original does, and writes its files.
-
-    Source: google-research/electra, run_pretraining.py, train_or_eval (which
-    names `results_txt` and `results_pkl` and prints the lines).
-    Differs: the original writes none of the files.
-    """
-    result = {**result, "global_step": step}
-    result = {name: result[name] for name in sorted(result)}
-    lines = [f"{name} = {value}" for name, value in result.items()]
-    for text in lines:
-        console.line(f"  {text}")
-    now = datetime.datetime.now(datetime.timezone.utc)
-    record = {
-        "step": step,
-        "time": now.isoformat(timespec="seconds"),
-        "metrics": without_nan(result),
-        "config": config.as_dict(),
-    }
-    replaced = tf.io.gfile.exists(config.results_json)
-    for path, content in (
-        (config.results_txt, "".join(f"{line}\n" for line in lines)),
-        (config.results_pkl, pickle.dumps(result)),
-        (config.results_json, f"{json.dumps(record, indent=1)}\n"),
-    ):
-        hint = (
-            "The checkpoints are safe; make room or correct the permissions,"
-            " and evaluate again with --do_train=false --do_eval=true."
-        )
-        write_atomically(path, content, hint=hint)
-    verb = "Replaced the earlier results in" if replaced else "Wrote"
-    console.line(
-        f"{verb} {config.results_txt}, {config.results_pkl} and"
-        f" {config.results_json}"
-    )

@@ -103,11 +103,14 @@ class Checkpoints:
         return prefix
 
     def restore(
-        self, path: str, with_position: bool = True, but: Collection[str] = ()
+        self,
+        path: str,
+        with_position: bool = True,
+        exclude: Collection[str] = (),
     ) -> bool:
         """Loads a checkpoint, strictly; whether its position was loaded.
 
-        Of the position, `but` stays as it is.
+        Parts of the position in `exclude` stay as they are.
         """
         weights = formats.open_weights(path, with_training_state=True)
         check_same_variables(weights, self.model.variables)
@@ -136,7 +139,7 @@ class Checkpoints:
         wanted = {k: v for k, v in self.extras.items() if k in stored}
         if with_position:
             position = self.position.items()
-            wanted |= {k: v for k, v in position if k not in but}
+            wanted |= {k: v for k, v in position if k not in exclude}
         try:
             status = tf.train.Checkpoint(**self._state, **wanted).read(path)
             status.assert_existing_objects_matched()
@@ -151,7 +154,7 @@ class Checkpoints:
                 f"checkpoint {path} does not fit this run: {error}. Use another"
                 " model_name, or --overwrite to start this one anew."
             ) from error
-        if but or not with_position:
+        if exclude or not with_position:
             status.expect_partial()
         return with_position
 

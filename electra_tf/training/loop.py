@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow as tf
@@ -18,6 +18,7 @@ from configure.errors import UserError
 from electra_tf.files.atomic import write_atomically
 from electra_tf.modeling.layers import inference
 from electra_tf.modeling.precision import SKIPPED, LossScale
+from electra_tf.optimization.optimizer import Optimizer
 from electra_tf.training import replicas
 from electra_tf.training.micro_batches import (
     Features,
@@ -100,6 +101,16 @@ class Chunk:
     batches: list[Features]  # of every step
 
 
+class Loop(Protocol):
+    """What a run needs of the loop that makes its updates."""
+
+    def train(self, num_steps: int) -> None:
+        """Make updates; see `TrainLoop.train`."""
+
+    def take_chunk(self) -> Chunk:
+        """Return the step values since the last call."""
+
+
 @dataclasses.dataclass(kw_only=True)
 class TrainLoop:
     """Runs training steps and keeps their scalars until they are taken.
@@ -111,7 +122,7 @@ class TrainLoop:
 
     compute: Compute
     variables: list[tf.Variable]
-    optimizer: Any
+    optimizer: Optimizer
     iterator: Iterator[Features]  # tensors [B, ...]
     step: tf.Variable  # int64 scalar, updates done so far
     seed: int

@@ -2,45 +2,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """A training run: build, restore, train, evaluate, save, finish."""
 
+import abc
 import collections
 import contextlib
-import dataclasses
 import json
 import os
-import platform
 import signal
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import orbit
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf import __version__
+from configure.run_config import RunConfig
 from electra_tf.checkpoints import formats
-from electra_tf.files.digests import DIGESTS_FILE
-from electra_tf.files.locks import LOCK_FILE, folder_lock
+from electra_tf.files.locks import folder_lock
 from electra_tf.modeling.precision import SCALE, SKIPPED_IN_ALL, LossScale
+from electra_tf.optimization.optimizer import Optimizer
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training.checkpointing import (
     BestCheckpoint,
     Checkpoints,
     DataFingerprint,
 )
-from electra_tf.training.devices import describe_devices
 from electra_tf.training.loop import (
-    MAX_CHUNK_STEPS,
     TOKENS,
+    Loop,
     NonFiniteLossError,
     StepMetrics,
     TrainingInterruptedError,
-    TrainLoop,
     stop_on_non_finite,
 )
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.replicas import creation_scope
-from electra_tf.training.summaries import Console, Panel, Progress
-from electra_tf.training.threads import count_cores
+from electra_tf.training.run_files import REWINDS_FILE, RunFiles, remove_run
+from electra_tf.training.schedule import Schedule
+from electra_tf.training.summaries import Console, Panel, Progress, ShownValue
 from electra_tf.training.workers import (
     current_worker,
     gather,
@@ -48,228 +46,226 @@ from electra_tf.training.workers import (
 )
 
 MAX_REWINDS = 3  # to one checkpoint
-REWINDS = "rewinds.jsonl"
 
 
-@dataclasses.dataclass(frozen=True)
-class Schedule:
-    """When things happen, in updates; 0 means never."""
+class Run(abc.ABC):
+    """One run of a model directory; continues where an earlier one stopped.
 
-    total_steps: int  # the run ends there
-    log_every: int  # a row after the first step and then every so many
-    save_every: int  # a checkpoint every so many, and at the end
-    eval_every: int  # an evaluation every so many, and at the end
-    most_per_chunk: int = MAX_CHUNK_STEPS  # between two looks at the host
-    stage_ends: int = 0  # there other steps begin, which no row has in common
-
-    def logs_at(self, step: int) -> bool:
-        if step in (1, self.stage_ends, self.total_steps):
-            return True
-        return _due(step, self.log_every)
-
-    def saves_at(self, step: int) -> bool:
-        return step == self.total_steps or _due(step, self.save_every)
-
-    def evaluates_at(self, step: int) -> bool:
-        if not self.eval_every:
-            return False
-        return step == self.total_steps or _due(step, self.eval_every)
-
-    def steps_to_next_stop(self, step: int) -> int:
-        """Updates from `step` on until the host has something to do."""
-        # Wherever a run began, it stops at the same steps.
-        most = min(self.most_per_chunk, MAX_CHUNK_STEPS)
-        stops = [self.total_steps, (step // most + 1) * most]
-        if step < self.stage_ends:
-            stops.append(self.stage_ends)
-        for every in (self.log_every, self.save_every, self.eval_every):
-            if every:
-                stops.append((step // every + 1) * every)
-        return max(min(stops) - step, 1)
-
-
-def _due(step: int, every: int) -> bool:
-    return bool(every) and step > 0 and step % every == 0
-
-
-class Run:
-    """One run of a model directory, continuing where an earlier one stopped.
-
-    `train` is the whole course of it; what differs between pre-training and
-    fine-tuning are the methods that subclasses write: those below, in the order
-    of their calls. Several workers share the directory: all compute, the chief
-    writes.
+    `train` is the training loop from the first line on the console to the last
+    file. Pre-training and fine-tuning differ in the abstract methods, which
+    stand in the order of their calls. Several workers share the directory: all
+    of them compute, the chief writes.
     """
 
     title: str  # of the curves
-    own_files: ClassVar[dict[str, Any]]  # arguments of `remove_run`
-    build_model: Callable[[], tf.Module]  # a fresh one
-    # The batches to train on, and the number of steps.
-    prepare_training: Callable[[], tuple[tf.data.Dataset, int]]
-    build_optimizer: Callable[[], Any]  # of the model's variables
-    # Gives a model without checkpoint the weights it starts from.
-    start_fresh: Callable[[], None]
-    # Says where the run is, told whether an evaluation is due; whether nothing
-    # is left to do.
-    is_finished: Callable[[bool], bool]
-    announce: Callable[[], None]  # says what will be trained
-    build_loop: Callable[[], TrainLoop]  # over `iterator`
-    # What a log row begins with, from the steps since the last.
-    losses: Callable[[StepMetrics], dict[str, float]]
-    # What the progress line shows of a row.
-    shown_losses: Callable[[dict[str, Any]], dict[str, str]]
-    evaluate: Callable[[], dict[str, float]]  # the model as it is
-    # Logs and shows an evaluation after a step.
-    evaluated: Callable[[int, dict[str, float]], None]
-    panels: Callable[[], Sequence[Panel]]  # what the curves show
+    files: ClassVar[RunFiles]  # that it writes
+    shown: ClassVar[Sequence[ShownValue]]  # values of the progress line
+
+    @abc.abstractmethod
+    def build_model(self) -> tf.Module:
+        """Return a model with initial weights."""
+
+    @abc.abstractmethod
+    def prepare_training(self) -> tuple[tf.data.Dataset, int]:
+        """Return the batches to train on and the number of steps."""
+
+    @abc.abstractmethod
+    def build_optimizer(self) -> Optimizer:
+        """Return the optimizer of the model's variables."""
+
+    @abc.abstractmethod
+    def start_fresh(self) -> None:
+        """Load the initial checkpoint into the model, if there is one."""
+
+    @abc.abstractmethod
+    def build_loop(self) -> Loop:
+        """Return the loop that makes updates from batches of `iterator`."""
+
+    @abc.abstractmethod
+    def losses(self, interval: StepMetrics) -> dict[str, float]:
+        """Return the first values of a log row, from the steps since the last.
+
+        Args:
+          interval: sums of the step values over these steps.
+        """
+
+    @abc.abstractmethod
+    def evaluate(self) -> dict[str, float]:
+        """Return the metrics of the model with its current weights."""
+
+    @abc.abstractmethod
+    def record_evaluation(self, step: int, result: dict[str, float]) -> None:
+        """Write an evaluation to `eval_log`, print it and act on it."""
 
     def __init__(
         self,
-        config: Any,
+        config: RunConfig,
         strategy: tf.distribute.Strategy,
         console: Console,
         preemption: PreemptionHandler,
     ) -> None:
-        """Builds the model; reads and writes nothing."""
+        """Build the model; neither read nor write files."""
         self.config, self.strategy = config, strategy
         self.console, self.preemption = console, preemption
         self.directory = config.model_dir
-        # The one that writes the logs and the kept checkpoints.
         self.is_chief = current_worker(strategy).is_chief
-        # Workers other than the chief keep their copies out of its way.
+        # Other workers write their copies to folders that the chief ignores.
         self.output = self.directory
         if not self.is_chief:
             resolver = strategy.cluster_resolver
             name = f"worker_{resolver.task_id}"
             self.output = os.path.join(self.directory, name)
-        self.stopped_early = False  # An evaluation may set it.
-        self.data_fingerprint: DataFingerprint | None = (
-            None  # known where it trains
-        )
+        self.stopped_early = False  # `record_evaluation` may set it.
+        # `prepare_training` sets it.
+        self.data_fingerprint: DataFingerprint | None = None
         with creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
 
+    # What a subclass may extend.
+
     def continue_from(self, path: str, with_position: bool = True) -> bool:
+        """Restore a checkpoint; return whether it has a data position."""
         positioned = self.checkpoints.restore(path, with_position)
         self.console.line(f"Continuing from {path} (step {self.global_step:,})")
         return positioned
 
     def write_settings(self, directory: str) -> None:
-        """Writes what the run and its model are beside the checkpoints."""
+        """Write the hparams and the vocabulary next to the checkpoints."""
         config = self.config
         checkpointing.write_config(directory, config.to_json())
         formats.complete_folder(directory, config.as_dict(), config.vocab_file)
 
-    def logged(self, row: dict[str, Any]) -> None:
-        """Looks at a row before it joins the log."""
+    def open_logs(self) -> None:
+        """Open the logs without rows of steps that the model has not made."""
+        step, path = self.global_step, self.output
+        intervals = {
+            "train": self.schedule.log_every,
+            "eval": self.schedule.eval_every,
+        }
+        self.train_log, self.eval_log = (
+            summaries.Log(path, name, step, self.console.warning, interval)
+            for name, interval in intervals.items()
+        )
+        self.best = None
+        if metric := self.config.keep_best:
+            self.best = BestCheckpoint(
+                path,
+                metric,
+                self.checkpoints,
+                self.write_settings,
+                self.describe_evaluation_data(),
+            )
+            if self.best.chosen_otherwise:
+                self.console.warning(
+                    f"{formats.BEST}/ was chosen by another metric, or on other"
+                    " held-out data; the best checkpoint is chosen again"
+                )
 
-    def finish(self, again: bool = False) -> None:
-        """Does what is left to do at the end.
+    def describe_evaluation_data(self) -> str:
+        """Return a text that changes with the data of evaluations, or ""."""
+        return ""
 
-        Where `again`, the run had ended before, and may have been killed
-        meanwhile: only what is missing.
+    def is_finished(self, evaluation_due: bool) -> bool:
+        """Return whether neither steps nor an evaluation remain."""
+        return self.global_step >= self.schedule.total_steps and (
+            not evaluation_due
+        )
+
+    def announce(self) -> None:
+        """Print what will be trained."""
+        self.console.heading("Running training")
+
+    def check_row(self, row: dict[str, Any]) -> None:  # noqa: B027 (optional)
+        """Inspect a row before it is written to `train_log`."""
+
+    def panels(self) -> Sequence[Panel]:
+        """Return the panels of the curves."""
+        return (
+            Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
+            Panel("Learning rate", "learning_rate"),
+        )
+
+    def finish(self, again: bool = False) -> None:  # noqa: B027 (optional)
+        """Write what a run writes at its end.
+
+        Args:
+          again: the run had ended before. As it may have been killed while it
+            finished, missing files are written.
         """
+
+    # The training loop.
 
     @property
     def global_step(self) -> int:
-        """Updates done by the weights that the model has."""
+        """The number of updates that the model's weights have had."""
         return int(self.step.numpy())
 
     def train(self) -> dict[str, Any]:
+        """Train to the last step; return the last row and evaluation.
+
+        The result has `interrupted`, a signal's number, if a signal stopped the
+        run before.
+        """
         dataset, total_steps = self.prepare_training()
         self._build_training(dataset, total_steps)
-        # Not before: what makes no model costs none.
-        with self._own_directory():
+        # An error before this line leaves no directory behind.
+        with self._locked_directory():
             return self._continue()
 
-    def _continue(self) -> dict[str, Any]:
-        if path := self.checkpoints.latest:
-            self.continue_from(path)
-        else:
-            self.start_fresh()
-        self.write_settings(self.output)
-        self.open_logs()
-        # Waits until all workers have read the directory; none may differ.
-        step = self.global_step
-        first = gather(self.strategy, step)[0]
-        if step != first:
-            raise UserError(
-                f"this worker would start at step {step:,}, the first one at"
-                f" step {first:,}: model_dir {self.directory} must be one"
-                " directory that all workers share."
-            )
-        # The run may have stopped before an evaluation was through.
-        rows = [row for row in self.eval_log.rows if row["step"] == step]
-        due = self.schedule.evaluates_at(step) and not rows
-        due = bool(gather(self.strategy, due)[0])
-        metric = self.config.keep_best
-        row = rows[-1] if rows else {}
-        # Where a kill came between; a first stage has nothing to keep.
-        told = row.get(metric) is not None and row.get("stage") != 1
-        if self.best and told and not self.best.chosen_otherwise:
-            self.best.update(step, row)
-        if self.is_finished(due):
-            if not self.checkpoints.latest:  # Of no step at all.
-                self.checkpoints.save()
-            self.draw()
-            self.finish(again=True)
-            return {**self._last_results(), "global_step": step}
-        self.announce()
-        result = self._train(due)
-        if self.stop_requested():  # The rest is made at the next start.
-            result["interrupted"] = self._stop_signal()
-        if "interrupted" in result:
-            self.console.line(
-                f"Stopped at step {self.global_step:,}; saved"
-                f" {self.checkpoints.latest}. Run the same command again to"
-                " continue from there"
-                f"{', without --overwrite' * self.config.overwrite}."
-            )
-        else:
-            self.draw()
-            self.finish()
-        return {**result, "global_step": self.global_step}
-
-    def scored_on(self) -> str:
-        """What evaluations are of, in words; "" where that cannot change."""
-        return ""
-
-    def stop_requested(self) -> bool:
-        """Whether a signal asks any worker to stop; all ask at once."""
-        requested = self.preemption.requested()
-        return bool(gather(self.strategy, requested).any())
-
-    def _stop_signal(self) -> int:
-        # Another worker may have got it.
-        return self.preemption.signal_number or signal.SIGTERM
-
-    def keep_if_best(self, step: int, result: dict[str, float]) -> None:
-        """Keeps the best evaluation's checkpoint; draws the curves anew."""
-        if self.best and (text := self.best.update(step, result)):
-            self.console.line(f"  {text}")
-        self.draw()
-
-    def draw(self) -> None:
-        rows = (self.train_log.rows, self.eval_log.rows)
-        summaries.draw_curves(self.output, self.panels(), *rows, self.title)
+    def _build_training(
+        self, dataset: tf.data.Dataset, total_steps: int
+    ) -> None:
+        config = self.config
+        self.schedule = Schedule(
+            total_steps,
+            log_every=config.log_every_n_steps,
+            save_every=config.save_checkpoints_steps,
+            eval_every=config.eval_every_n_steps,
+            max_chunk_steps=config.iterations_per_loop,
+            stage_end=getattr(config, "two_stage_steps", None) or 0,
+        )
+        with creation_scope(self.strategy):
+            self.optimizer = self.build_optimizer()
+            self.loss_scale = LossScale.of(config.mixed_precision)
+        with tf.device("/cpu:0"):
+            self.iterator = iter(dataset)
+        self.step_metrics = StepMetrics()
+        # These names are keys of checkpoints.
+        extras: dict[str, Any] = {}
+        if self.loss_scale is not None:
+            extras["loss_scale"] = self.loss_scale
+        if self.data_fingerprint is not None:
+            extras[DataFingerprint.KEY] = self.data_fingerprint
+        self.checkpoints = Checkpoints(
+            directory=self.directory,
+            model=self.model,
+            optimizer=self.optimizer,
+            step=self.step,
+            position={"iterator": self.iterator, "interval": self.step_metrics},
+            extras=extras,
+            keep=config.keep_checkpoint_max,
+            keep_every=getattr(config, "keep_every_n_steps", 0),
+            write_directory=self.output,
+        )
 
     @contextlib.contextmanager
-    def _own_directory(self) -> Iterator[None]:
-        """Makes the model directory, and keeps other runs out of it.
+    def _locked_directory(self) -> Iterator[None]:
+        """Create the model directory and lock it against other runs.
 
-        With `overwrite`, deletes it first.
+        With `overwrite`, an earlier run in it is deleted first.
         """
         path = self.directory
         with contextlib.ExitStack() as stack:
             try:
-                there = tf.io.gfile.exists(path)
-                if self.is_chief and self.config.overwrite and there:
-                    self._check_not_needed(path)
+                exists = tf.io.gfile.exists(path)
+                if self.is_chief and self.config.overwrite and exists:
+                    self._check_inputs_are_outside(path)
                     with folder_lock(path):
-                        if remove_run(path, **self.own_files):
+                        if remove_run(path, self.files):
                             self.console.line(f"--overwrite: deleted {path}")
-                wait_for_workers(self.strategy)  # Only now others look.
+                # Other workers look for checkpoints only after the deletion.
+                wait_for_workers(self.strategy)
                 tf.io.gfile.makedirs(self.output)
                 if self.is_chief:
                     stack.enter_context(folder_lock(path))
@@ -283,88 +279,116 @@ class Run:
                 checkpointing.sweep(os.path.join(self.output, folder))
             yield
 
-    def _check_not_needed(self, path: str) -> None:
-        """Refuses to delete what the run itself starts from."""
+    def _check_inputs_are_outside(self, path: str) -> None:
+        """Raise a UserError if deleting `path` would delete an input."""
         for name in ("init_checkpoint", "vocab_file"):
-            given = os.path.realpath(getattr(self.config, name) or os.devnull)
-            if f"{given}/".startswith(f"{os.path.realpath(path)}/"):
+            source = os.path.realpath(getattr(self.config, name) or os.devnull)
+            if f"{source}/".startswith(f"{os.path.realpath(path)}/"):
                 raise UserError(
-                    f"--overwrite would delete {name} {given}; copy it"
+                    f"--overwrite would delete {name} {source}; copy it"
                     " elsewhere, or choose another model_name"
                 )
 
-    def _build_training(
-        self, dataset: tf.data.Dataset, total_steps: int
-    ) -> None:
-        config = self.config
-        self.schedule = Schedule(
-            total_steps,
-            config.log_every_n_steps,
-            config.save_checkpoints_steps,
-            config.eval_every_n_steps,
-            config.iterations_per_loop,
-            getattr(config, "two_stage_steps", None) or 0,
-        )
-        with creation_scope(self.strategy):
-            self.optimizer = self.build_optimizer()
-            self.loss_scale = LossScale.of(config.mixed_precision)
-        with tf.device("/cpu:0"):
-            self.iterator = iter(dataset)
-        self.step_metrics = StepMetrics()
-        self.checkpoints = Checkpoints(
-            directory=self.directory,
-            model=self.model,
-            optimizer=self.optimizer,
-            step=self.step,
-            # Their names are keys of checkpoints.
-            position={"iterator": self.iterator, "interval": self.step_metrics},
-            extras={
-                name: state
-                for name, state in (
-                    ("loss_scale", self.loss_scale),
-                    (DataFingerprint.KEY, self.data_fingerprint),
-                )
-                if state is not None
-            },
-            keep=config.keep_checkpoint_max,
-            keep_every=getattr(config, "keep_every_n_steps", 0),
-            write_directory=self.output,
-        )
+    def _continue(self) -> dict[str, Any]:
+        if path := self.checkpoints.latest:
+            self.continue_from(path)
+        else:
+            self.start_fresh()
+        self.write_settings(self.output)
+        self.open_logs()
+        self._check_steps_of_workers()
+        evaluation_due = self._resume_evaluation()
+        if self.is_finished(evaluation_due):
+            if not self.checkpoints.latest:  # A run of 0 steps.
+                self.checkpoints.save()
+            self.draw_curves()
+            self.finish(again=True)
+            return {**self._last_results(), "global_step": self.global_step}
+        self.announce()
+        result = self._train(evaluation_due)
+        if self.stop_requested():  # The next start writes what is missing.
+            result["interrupted"] = self._stop_signal()
+        if "interrupted" in result:
+            self._print_interruption()
+        else:
+            self.draw_curves()
+            self.finish()
+        return {**result, "global_step": self.global_step}
 
-    def open_logs(self) -> None:
-        """Opens them as they were at the step the model has."""
-        step, path = self.global_step, self.output
-        every = {
-            "train": self.schedule.log_every,
-            "eval": self.schedule.eval_every,
-        }
-        self.train_log, self.eval_log = (
-            summaries.Log(path, name, step, self.console.warning, every[name])
-            for name in every
+    def _check_steps_of_workers(self) -> None:
+        """Wait until all workers have restored; raise if their steps differ."""
+        step = self.global_step
+        chief_step = gather(self.strategy, step)[0]
+        if step != chief_step:
+            raise UserError(
+                f"this worker would start at step {step:,}, the chief at step"
+                f" {chief_step:,}. Set --model-dir to one directory that all"
+                " workers share."
+            )
+
+    def _resume_evaluation(self) -> bool:
+        """Return whether the current step still has to be evaluated.
+
+        The run may have been killed during an evaluation, or between an
+        evaluation and the update of the best checkpoint, which is made here.
+        """
+        step = self.global_step
+        rows = [row for row in self.eval_log.rows if row["step"] == step]
+        due = self.schedule.evaluates_at(step) and not rows
+        due = bool(gather(self.strategy, due)[0])
+        if self.best and rows and not self.best.chosen_otherwise:
+            row = rows[-1]
+            has_metric = row.get(self.config.keep_best) is not None
+            # A first stage ends without a model to keep.
+            if has_metric and row.get("stage") != 1:
+                self.best.update(step, row)
+        return due
+
+    def stop_requested(self) -> bool:
+        """Return whether a signal asks any worker to stop.
+
+        All workers must call it at the same steps.
+        """
+        requested = self.preemption.requested()
+        return bool(gather(self.strategy, requested).any())
+
+    def _stop_signal(self) -> int:
+        # 0 where another worker got the signal.
+        return self.preemption.signal_number or signal.SIGTERM
+
+    def _print_interruption(self) -> None:
+        text = (
+            f"Stopped at step {self.global_step:,}; saved"
+            f" {self.checkpoints.latest}. Run the same command again to"
+            " continue from there"
         )
-        self.best = None
-        if metric := self.config.keep_best:
-            how = (self.checkpoints, self.write_settings, self.scored_on())
-            self.best = BestCheckpoint(path, metric, *how)
-            if self.best.chosen_otherwise:
-                self.console.warning(
-                    f"{formats.BEST}/ was chosen by another metric, or on other"
-                    " held-out data; the best is chosen anew"
-                )
+        if self.config.overwrite:
+            text += ", without --overwrite"
+        self.console.line(f"{text}.")
+
+    def keep_if_best(self, step: int, result: Mapping[str, float]) -> None:
+        """Keep the checkpoint if it is the best one; draw the curves."""
+        if self.best and (text := self.best.update(step, result)):
+            self.console.line(f"  {text}")
+        self.draw_curves()
+
+    def draw_curves(self) -> None:
+        rows = (self.train_log.rows, self.eval_log.rows)
+        summaries.draw_curves(self.output, self.panels(), *rows, self.title)
 
     def _last_results(self) -> dict[str, Any]:
-        """What the logs say of a run that needs no more training."""
+        """Return the last values of the logs, of a run that has ended."""
         last: dict[str, Any] = {}
         if self.train_log.rows:
-            last.update(_under_train(self.train_log.rows[-1]))
+            last.update(_with_prefix(self.train_log.rows[-1]))
         if self.eval_log.rows:
             last.update(self.eval_log.rows[-1])
         last.pop("step", None)
         return last
 
     def _train(self, evaluate_first: bool) -> dict[str, Any]:
-        """Trains, logs, saves and evaluates as the schedule says."""
-        step = start = self.global_step
+        """Make the remaining steps of the schedule."""
+        step = first_step = self.global_step
         self._progress = Progress(step, self.schedule.total_steps)
         self._row: dict[str, Any] = {}
         self._saved_step: int | None = None if step == 0 else step
@@ -376,30 +400,31 @@ class Run:
             if evaluate_first:
                 result = self._evaluate(step)
             while step < self.schedule.total_steps and not self.stopped_early:
-                if self.stop_requested():  # while all this was built
+                # A signal may have come while all this was built.
+                if self.stop_requested():
                     raise TrainingInterruptedError
                 # The first step traces the graph; it is left out of the rates.
                 steps = 1
-                if step != start:
+                if step != first_step:
                     steps = self.schedule.steps_to_next_stop(step)
                 loop.train(steps)
-                went_on = self._after_chunk(loop, start)
+                continued = self._after_chunk(loop, first_step)
                 step = self.global_step
-                if went_on and self.schedule.evaluates_at(step):
+                if continued and self.schedule.evaluates_at(step):
                     result = self._evaluate(step)
         except TrainingInterruptedError:
-            self._after_chunk(loop, start)
+            self._after_chunk(loop, first_step)
             result = {"interrupted": self._stop_signal()}
         self._save()
-        return {**_under_train(self._row), **result}
+        return {**_with_prefix(self._row), **result}
 
-    def _after_chunk(self, loop: TrainLoop, start: int) -> bool:
-        """Logs and saves; false where the run went back instead."""
+    def _after_chunk(self, loop: Loop, first_step: int) -> bool:
+        """Log and save; return False if the run was rewound instead."""
         chunk = loop.take_chunk()
-        if not chunk.batches:  # Stopped during an evaluation.
+        if not chunk.batches:  # A signal came during an evaluation.
             return True
         step = chunk.first_step
-        if step == start:
+        if step == first_step:
             self._progress.first_step_done(step + 1)
         try:
             stop_on_non_finite(chunk, self.config.seed, self.output)
@@ -418,51 +443,49 @@ class Run:
         return True
 
     def _rewind(self, error: NonFiniteLossError) -> None:
-        """Goes back to the last checkpoint, and on with the batches to come.
+        """Restore the latest checkpoint, and continue with the next batches.
 
-        The iterator stays where it is, so that nothing but checkpoints has to
-        be kept: a run that is killed meets the same numbers again, and goes
-        back again, to the same weights and batches.
+        The iterator keeps its position, so that nothing besides checkpoints has
+        to be saved: a run that is killed meets the same numbers again and
+        rewinds again, to the same weights and batches.
         """
-        bad, path = self.global_step, self.checkpoints.latest
-        self.step_metrics.take()  # sums of steps to be done again
-        self.checkpoints.restore(path, but=("iterator",))
+        bad_step, path = self.global_step, self.checkpoints.latest
+        self.step_metrics.take()  # sums of steps that will be made again
+        self.checkpoints.restore(path, exclude=("iterator",))
         step = self.global_step
         self._rewinds[step] += 1
         if self._rewinds[step] > MAX_REWINDS:
             raise NonFiniteLossError(
-                f"{error}\n{MAX_REWINDS} times the run went back to {path} and"
-                " on with other batches; the settings, or the weights there,"
-                " are at fault."
+                f"{error}\nThe run was rewound to {path} {MAX_REWINDS} times"
+                " and continued with other batches each time, so the settings"
+                " or these weights are the cause. Lower learning_rate or raise"
+                " num_warmup_steps."
             ) from error
-        self.open_logs()  # without the rows of steps to be done again
+        self.open_logs()  # without the rows of steps that will be made again
         self._progress.first_step_done(step)
-        what = str(error).partition(". ")[0]
+        reason = str(error).partition(". ")[0]
         self.console.warning(
-            f"{what}. on_nonfinite=rewind: back from"
-            f" step {bad:,} to {path}, and on with the batches that follow"
+            f"{reason}. on_nonfinite=rewind: back from step {bad_step:,} to"
+            f" {path}, continuing with the batches that follow"
             f" ({self._rewinds[step]} of {MAX_REWINDS} times from there)"
         )
-        row = {"step": bad, "back_to": step, "error": what}
-        with tf.io.gfile.GFile(os.path.join(self.output, REWINDS), "a") as file:
+        row = {"step": bad_step, "back_to": step, "error": reason}
+        rewinds_path = os.path.join(self.output, REWINDS_FILE)
+        with tf.io.gfile.GFile(rewinds_path, "a") as file:
             file.write(json.dumps(row) + "\n")
 
     def _log(self, step: int) -> None:
-        taken = self.step_metrics.take()
-        row = self.losses(taken) | {"grad_norm": taken.update_mean("grad_norm")}
-        if SCALE in taken.last:
-            row |= {name: taken.last[name] for name in (SCALE, SKIPPED_IN_ALL)}
-        row["learning_rate"] = taken.last["learning_rate"]
-        row |= self._progress.timing(step, taken.mean(TOKENS))
-        shown = {**self.shown_losses(row)}
-        shown["grad norm"] = f"{row['grad_norm']:.2f}"
-        shown["lr"] = f"{row['learning_rate']:.2e}"
-        if row.get(SKIPPED_IN_ALL):
-            shown["skipped"] = f"{row[SKIPPED_IN_ALL]:.0f}"
-        if row["tokens_per_second"] is not None:
-            shown["tokens/s"] = f"{row['tokens_per_second']:,.0f}"
+        interval = self.step_metrics.take()
+        row = self.losses(interval)
+        row["grad_norm"] = interval.update_mean("grad_norm")
+        if SCALE in interval.last:
+            row[SCALE] = interval.last[SCALE]
+            row[SKIPPED_IN_ALL] = interval.last[SKIPPED_IN_ALL]
+        row["learning_rate"] = interval.last["learning_rate"]
+        row |= self._progress.timing(step, interval.mean(TOKENS))
+        shown = summaries.format_row(row, self.shown)
         self.console.line(self._progress.line(step, shown))
-        self.logged({"step": step, **row})
+        self.check_row({"step": step, **row})
         self.train_log.write(step, row)
         self._row = row
 
@@ -476,101 +499,10 @@ class Run:
     def _evaluate(self, step: int) -> dict[str, float]:
         with self._progress.pause():
             result = self.evaluate()
-            self.evaluated(step, result)
+            self.record_evaluation(step, result)
         return result
 
 
-def _under_train(row: dict[str, Any]) -> dict[str, Any]:
-    """A training row's values, named apart from an evaluation's."""
+def _with_prefix(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a training row's values under names that no evaluation has."""
     return {f"train_{k}": v for k, v in row.items() if k != "step"}
-
-
-def print_start(
-    console: Console,
-    config: Any,
-    strategy: tf.distribute.Strategy,
-    notes: Sequence[str] = (),
-) -> None:
-    """Prints what was chosen, the devices and what is probably not meant."""
-    values = config.as_dict()
-    chosen = {
-        name: value
-        for name, value in values.items()
-        if config.origins.get(name) not in ("default", "preset", "derived")
-    }
-    console.heading("Config:")
-    console.table(chosen)
-    console.line(
-        f"{len(values) - len(chosen)} more are as by default: --print_config"
-    )
-    console.line()
-    versions = f"electra_tf {__version__}, TensorFlow {tf.__version__}"
-    console.line(f"{versions}, Python {platform.python_version()}")
-    cores = count_cores(config, strategy)
-    for text in (*notes, describe_devices(strategy, cores)):
-        console.line(text)
-    for text in config.warnings():
-        console.warning(text)
-
-
-# What a run leaves in its directory.
-OWN_NAMES = (
-    "checkpoint",
-    # The original's Estimator.
-    "eval",
-    "graph.pbtxt",
-    formats.BEST,
-    formats.ELECTRA_CONFIG,
-    *formats.VOCAB_FILES,
-    DIGESTS_FILE,
-    checkpointing.CONFIG_FILE,
-    summaries.CURVES_FILE,
-    summaries.TENSORBOARD_DIR,
-    summaries.TRAIN_LOG,
-    summaries.EVAL_LOG,
-    REWINDS,
-    LOCK_FILE,
-)
-OWN_PREFIXES = (
-    checkpointing.CHECKPOINT_NAME,
-    "checkpoint.tmp",
-    "events.out.tfevents.",
-    "non_finite_step_",
-)
-
-
-def remove_run(
-    path: str,
-    kind: str,
-    names: Collection[str] = (),
-    prefixes: Collection[str] = (),
-    suffixes: Collection[str] = (),
-) -> bool:
-    """Deletes a run's directory, if it is there, unless it holds other files.
-
-    Names, prefixes and suffixes are of what `kind` leaves beyond any run.
-    """
-    if not tf.io.gfile.exists(path):
-        return False
-    entries = list(tf.io.gfile.listdir(path))
-    if tf.io.gfile.isdir(results := os.path.join(path, "results")):
-        entries += [f"results/{n}" for n in tf.io.gfile.listdir(results)]
-    # Without the slash of a directory and what an unfinished write adds.
-    entries = [entry.rstrip("/").removesuffix(".tmp") for entry in entries]
-    own_names = {*OWN_NAMES, *names}
-    own_prefixes = (*OWN_PREFIXES, *prefixes)
-    strange = [
-        name
-        for name in entries
-        if name not in own_names
-        and not name.startswith(own_prefixes)
-        and not name.endswith(tuple(suffixes))
-    ]
-    if strange or os.path.islink(path.rstrip("/")):
-        raise UserError(
-            f"{path} is not deleted, since it holds what is not of"
-            f" a {kind} run ({', '.join(sorted(strange)[:5]) or 'a link'})."
-            " Remove those yourself or choose another model_dir."
-        )
-    tf.io.gfile.rmtree(path)
-    return True

@@ -8,22 +8,29 @@ import datetime
 import json
 import operator
 import os
+import pickle
+import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
 from configure.formatting import shorten
+from configure.run_config import RunConfig
+from electra_tf import __version__
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.figures import encode_png
 from electra_tf.files.json_files import without_nan
 from electra_tf.files.lines import LineReader
 from electra_tf.files.reading import read_bytes
+from electra_tf.modeling.precision import SKIPPED_IN_ALL
+from electra_tf.training.devices import describe_devices
+from electra_tf.training.threads import count_cores
 
 TRAIN_LOG = "train_log.jsonl"
 EVAL_LOG = "eval_log.jsonl"
@@ -249,6 +256,148 @@ def seconds_text(seconds: float) -> str:
     """
     text = str(datetime.timedelta(seconds=round(seconds)))
     return text.lstrip("0:") or "0"
+
+
+class ShownValue(NamedTuple):
+    """A value of a row, as the progress line shows it."""
+
+    name: str  # in the row
+    label: str
+    format: str = "{:.4f}"
+
+
+_SHOWN_IN_ALL_RUNS = (
+    ShownValue("grad_norm", "grad norm", "{:.2f}"),
+    ShownValue("learning_rate", "lr", "{:.2e}"),
+    ShownValue(SKIPPED_IN_ALL, "skipped", "{:.0f}"),
+    ShownValue("tokens_per_second", "tokens/s", "{:,.0f}"),
+)
+
+
+def format_row(
+    row: Mapping[str, Any], shown: Sequence[ShownValue]
+) -> dict[str, str]:
+    """Return the values that a progress line shows, by label.
+
+    Args:
+      row: a row of the training log.
+      shown: the first values; those that are the same in all runs follow.
+    """
+    values = {}
+    for name, label, template in (*shown, *_SHOWN_IN_ALL_RUNS):
+        if row.get(name) is None or (name == SKIPPED_IN_ALL and not row[name]):
+            continue
+        values[label] = template.format(row[name])
+    return values
+
+
+def print_start(
+    console: Console,
+    config: RunConfig,
+    strategy: tf.distribute.Strategy,
+    notes: Sequence[str] = (),
+) -> None:
+    """Print the hparams that were set, the devices and the warnings.
+
+    Args:
+      console: where to print.
+      config: of the run.
+      strategy: of the run, with its devices.
+      notes: further lines, before that of the devices.
+    """
+    values = config.as_dict()
+    chosen = {
+        name: value
+        for name, value in values.items()
+        if config.origins.get(name) not in ("default", "preset", "derived")
+    }
+    console.heading("Config:")
+    console.table(chosen)
+    console.line(
+        f"{len(values) - len(chosen)} more are as by default: --print_config"
+    )
+    console.line()
+    versions = f"electra_tf {__version__}, TensorFlow {tf.__version__}"
+    console.line(f"{versions}, Python {platform.python_version()}")
+    cores = count_cores(config, strategy)
+    for text in (*notes, describe_devices(strategy, cores)):
+        console.line(text)
+    for text in config.warnings():
+        console.warning(text)
+
+
+def print_evaluation(
+    console: Console, step: int, result: Mapping[str, float]
+) -> None:
+    """Print all metrics of an evaluation in one line."""
+    text = ", ".join(f"{name} {value:.4f}" for name, value in result.items())
+    console.line(f"Evaluation at step {step:,}: {text}")
+
+
+def print_evaluation_with_baselines(
+    console: Console,
+    step: int,
+    result: Mapping[str, float],
+    baselines: Sequence[tuple[str, str, str]],
+) -> None:
+    """Print metrics of an evaluation, each next to its baseline.
+
+    Args:
+      console: where to print.
+      step: the updates that the evaluated model has had.
+      result: the metrics, baselines among them.
+      baselines: the metrics to print: name, the baseline's name in `result`,
+        and what the baseline is, in words.
+    """
+    console.line(f"Evaluation at step {step:,}:")
+    for name, baseline, description in baselines:
+        if name in result:
+            text = f"  {name} {result[name]:.4f}"
+            if baseline in result:
+                text += f" ({description}: {result[baseline]:.4f})"
+            console.line(text)
+
+
+def write_results(
+    console: Console,
+    config: RunConfig,
+    step: int,
+    result: Mapping[str, float],
+) -> None:
+    """Print an evaluation as the original does, and write the results files.
+
+    Source: google-research/electra, run_pretraining.py, train_or_eval (which
+    names `results_txt` and `results_pkl` and prints the lines).
+    Differs: the original writes none of the files.
+    """
+    values = {**result, "global_step": step}
+    values = {name: values[name] for name in sorted(values)}
+    lines = [f"{name} = {value}" for name, value in values.items()]
+    for text in lines:
+        console.line(f"  {text}")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    record = {
+        "step": step,
+        "time": now.isoformat(timespec="seconds"),
+        "metrics": without_nan(values),
+        "config": config.as_dict(),
+    }
+    replaces = tf.io.gfile.exists(config.results_json)
+    hint = (
+        "The checkpoints are safe; make room or correct the permissions,"
+        " and evaluate again with --do_train=false --do_eval=true."
+    )
+    for path, content in (
+        (config.results_txt, "".join(f"{line}\n" for line in lines)),
+        (config.results_pkl, pickle.dumps(values)),
+        (config.results_json, f"{json.dumps(record, indent=1)}\n"),
+    ):
+        write_atomically(path, content, hint=hint)
+    verb = "Replaced the earlier results in" if replaces else "Wrote"
+    console.line(
+        f"{verb} {config.results_txt}, {config.results_pkl} and"
+        f" {config.results_json}"
+    )
 
 
 CURVES_FILE = "curves.png"

@@ -13,7 +13,7 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import masking, metrics, runner
 from electra_tf.training.checkpointing import read_config
-from electra_tf.training.summaries import Console, read_rows
+from electra_tf.training.summaries import Console, read_rows, write_results
 from tests.conftest import read_json, refused
 from tests.pretraining.conftest import SIZES
 
@@ -118,7 +118,7 @@ def test_other_held_out_data_have_a_best_of_their_own(start, tmp_path):
     _, output = start(
         **own, num_eval_steps=3, num_train_steps=6, learning_rate=1.0
     )
-    assert "the best is chosen anew" in output
+    assert "the best checkpoint is chosen again" in output
     assert read_json(tmp_path / "model/best/best.json")["step"] == 6
 
 
@@ -136,7 +136,7 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     results = tmp_path / "model/results/sst_results.txt"  # of fine-tuning
     results.parent.mkdir(exist_ok=True)
     results.write_text("")
-    refused("holds .*results/sst_results", start, overwrite=True)
+    refused("contains .*results/sst_results", start, overwrite=True)
     results.unlink()
     # What the original leaves goes, too.
     left = ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events")
@@ -275,7 +275,7 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     assert result["disc_accuracy"] == pytest.approx(0.925, abs=0.015)
     assert pathlib.Path(config.results_txt).exists()
     undefined = {"disc_auc": float("nan")}
-    runner._write_results(config, undefined, 1, Console(io.StringIO()))
+    write_results(Console(io.StringIO()), config, 1, undefined)
     assert "NaN" not in pathlib.Path(config.results_json).read_text()
 
 

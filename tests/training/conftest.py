@@ -4,14 +4,15 @@
 
 import io
 import types
-from typing import ClassVar
 
 import pytest
 import tensorflow as tf
 
 from electra_tf.training.loop import EvalLoop, TrainLoop
-from electra_tf.training.run import PreemptionHandler, Run
-from electra_tf.training.summaries import Console
+from electra_tf.training.preemption import PreemptionHandler
+from electra_tf.training.run import Run
+from electra_tf.training.run_files import RunFiles
+from electra_tf.training.summaries import Console, ShownValue
 
 
 class Line(tf.Module):
@@ -63,7 +64,8 @@ class LineRun(Run):
     """A run of `Line`, restored where it can be; see `start_run`."""
 
     title = "line"
-    own_files: ClassVar = {"kind": "line"}
+    files = RunFiles("line")
+    shown = (ShownValue("loss", "loss"),)
 
     def __init__(self, config, nan_at, stop_at):
         self._nan_at, self._stop_at = nan_at, stop_at
@@ -115,9 +117,6 @@ class LineRun(Run):
     def losses(self, taken):
         return {"loss": taken.mean("total_loss"), "steps": taken.steps}
 
-    def shown_losses(self, row):
-        return {"loss": f"{row['loss']:.4f}"}
-
     def evaluate(self):
         loop = EvalLoop(
             compute=self.model.compute,
@@ -130,7 +129,7 @@ class LineRun(Run):
         counts = loop.run(dataset(), lambda _, loss: losses.append(loss), 3)
         return {"loss": sum(losses) / len(losses), **counts}
 
-    def evaluated(self, step, result):
+    def record_evaluation(self, step, result):
         self.evaluations.append((step, result))
         self.eval_log.write(step, result)
         self.keep_if_best(step, result)

@@ -20,7 +20,8 @@ from electra_tf.training.micro_batches import (
     micro_batch_rows,
     sum_over_micro_batches,
 )
-from electra_tf.training.run import PreemptionHandler, Schedule
+from electra_tf.training.preemption import PreemptionHandler
+from electra_tf.training.schedule import Schedule
 from tests.conftest import refused
 from tests.training.conftest import saved_steps
 
@@ -249,7 +250,7 @@ def test_the_schedule_stops_wherever_the_host_has_something_to_do():
         stops.append(step)
     assert stops == sorted({*range(10, 101, 10), 25, 50, 75, 40, 80})
     # Chunks are bounded when nothing is logged.
-    schedule = Schedule(10_000, 0, 0, 0, most_per_chunk=7)
+    schedule = Schedule(10_000, 0, 0, 0, max_chunk_steps=7)
     assert schedule.steps_to_next_stop(0) == 7
     assert Schedule(10_000, 0, 0, 0).steps_to_next_stop(0) == 100
 

@@ -1,0 +1,88 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a run's directory, and the removal of a directory of them."""
+
+import dataclasses
+import os
+
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.checkpoints import formats
+from electra_tf.files.digests import DIGESTS_FILE
+from electra_tf.files.locks import LOCK_FILE
+from electra_tf.training import checkpointing, summaries
+
+REWINDS_FILE = "rewinds.jsonl"
+
+# What every run may leave in its directory.
+_NAMES = (
+    "checkpoint",
+    # The original's Estimator.
+    "eval",
+    "graph.pbtxt",
+    formats.BEST,
+    formats.ELECTRA_CONFIG,
+    *formats.VOCAB_FILES,
+    DIGESTS_FILE,
+    checkpointing.CONFIG_FILE,
+    summaries.CURVES_FILE,
+    summaries.TENSORBOARD_DIR,
+    summaries.TRAIN_LOG,
+    summaries.EVAL_LOG,
+    REWINDS_FILE,
+    LOCK_FILE,
+)
+_PREFIXES = (
+    checkpointing.CHECKPOINT_NAME,
+    "checkpoint.tmp",
+    "events.out.tfevents.",
+    "non_finite_step_",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFiles:
+    """Files that one kind of run writes besides those of every run."""
+
+    kind: str  # of run, in messages
+    names: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+
+    def include(self, name: str) -> bool:
+        """Return whether a run of this kind writes a file of this name."""
+        return (
+            name in (*_NAMES, *self.names)
+            or name.startswith((*_PREFIXES, *self.prefixes))
+            or name.endswith(self.suffixes)
+        )
+
+
+def remove_run(path: str, files: RunFiles) -> bool:
+    """Delete a run's directory; return False if it does not exist.
+
+    Raises:
+      UserError: it is a link, or contains files that are not the run's.
+    """
+    if not tf.io.gfile.exists(path):
+        return False
+    entries = list(tf.io.gfile.listdir(path))
+    if tf.io.gfile.isdir(results := os.path.join(path, "results")):
+        entries += [f"results/{name}" for name in tf.io.gfile.listdir(results)]
+    # Without a directory's slash, and without an unfinished write's suffix.
+    names = [entry.rstrip("/").removesuffix(".tmp") for entry in entries]
+    if os.path.islink(path.rstrip("/")):
+        raise UserError(
+            f"Refusing to delete {path}: it is a symbolic link. Remove it"
+            " yourself, or choose another model_dir."
+        )
+    foreign = sorted(name for name in names if not files.include(name))
+    if foreign:
+        raise UserError(
+            f"Refusing to delete {path}: it contains files that no"
+            f" {files.kind} run writes ({', '.join(foreign[:5])}). Move them"
+            " away, or choose another model_dir."
+        )
+    tf.io.gfile.rmtree(path)
+    return True
