@@ -27,7 +27,7 @@ from electra_tf.modeling.encoder import ComputePolicy
 from electra_tf.modeling.encoder import Encoder as TransformerEncoder
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import SeedStream
-from electra_tf.prediction.loading import encoder_of, load, read_settings
+from electra_tf.prediction.loading import load, read_settings, select_encoder
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.graph_tokenization import GraphTokenizer
 from electra_tf.text.tokenizer_settings import TokenizerSettings
@@ -136,7 +136,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
           vocab_file: for a checkpoint without a vocabulary beside it.
           **arguments: of the constructor.
         """
-        source = encoder_of(load(path, vocab_file), "a Keras layer", "any")
+        source = select_encoder(load(path, vocab_file), "a Keras layer", "any")
         sizes = dataclasses.asdict(source.config)
         sizes["embedding_size"] = source.embeddings.width
         for name, value in arguments.items():

@@ -50,7 +50,7 @@ def sound_sentences(path: str) -> list[list[str]]:
     found = []
     for row in read_rows(path, "tsv"):
         if len(row.cells) != 4 or row.cells[1] not in ("0", "1"):
-            shown = shorten(row.found or row.cells)
+            shown = shorten(row.content or row.cells)
             raise UserError(
                 f"{path}:{row.line}: found {shown}; expected four columns, the"
                 " second of which is 0 or 1."

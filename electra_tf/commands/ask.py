@@ -159,7 +159,7 @@ def _read_questions(args: argparse.Namespace) -> list[dict[str, Any]]:
         question = values.as_text(row.get("question"))
         if question is None and row.get("question") is not None:
             raise UserError(
-                f"{location}: question is {values.described(row['question'])};"
+                f"{location}: question is {values.describe(row['question'])};"
                 " expected a text"
             )
         check_question(question, location)

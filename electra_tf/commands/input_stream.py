@@ -16,7 +16,7 @@ from configure.formatting import shorten
 from electra_tf.commands import shared_flags
 from electra_tf.data import values
 from electra_tf.files.reading import STDIN
-from electra_tf.prediction.reader import Read
+from electra_tf.prediction.reader import InputRow
 
 SHOWN_LINES = 20  # bad lines that are printed; further ones are counted
 
@@ -73,25 +73,25 @@ class InputStream:
         self._bar.set_postfix_str(f"{self.rows:,} rows", refresh=False)
         self._bar.update(done - self._bar.n)
 
-    def lines(self) -> Iterator[Read]:
+    def lines(self) -> Iterator[InputRow]:
         """Yield the usable lines of --text and of all files."""
         for number, text in enumerate(self._texts, 1):
-            yield Read("--text", number, {"text": text})
+            yield InputRow("--text", number, {"text": text})
         for source in self.sources:
             for read in source:
                 if read.values is None:
-                    self.refuse(read, read.found, read.expected)
+                    self.refuse(read, read.content, read.expected)
                 else:
                     yield read
 
     def texts(
         self, check: Callable[[str], Any] = str
-    ) -> Iterator[tuple[Read, str]]:
+    ) -> Iterator[tuple[InputRow, str]]:
         """Yield the lines with their texts, but not those `check` refuses."""
         for read in self.lines():
             text = read.values["text"]
             if not isinstance(text, str):
-                self.refuse(read, values.described(text), "a text")
+                self.refuse(read, values.describe(text), "a text")
                 continue
             try:
                 check(text)
@@ -100,14 +100,14 @@ class InputStream:
                 continue
             yield read, text
 
-    def refuse_text(self, read: Read, error: UserError) -> None:
+    def refuse_text(self, read: InputRow, error: UserError) -> None:
         """Raise the error of a --text; count a file's line as bad."""
         if read.path == "--text":
             raise error
         shown_text = shorten(read.values["text"])
         self.refuse(read, shown_text, f"another text: {error}")
 
-    def refuse(self, read: Read, found_text: str, expected: str) -> None:
+    def refuse(self, read: InputRow, found_text: str, expected: str) -> None:
         """Count a bad line, and print it if it is among the first."""
         path = "standard input" if read.path == STDIN else read.path
         text = f"{path}:{read.line}: found {found_text}; expected {expected}"
@@ -120,7 +120,7 @@ class InputStream:
             text = "... further bad lines are only counted"
             self._bar.write(text, sys.stderr)
 
-    def location(self, read: Read) -> dict[str, Any]:
+    def location(self, read: InputRow) -> dict[str, Any]:
         """Return the columns of an answer that name its input line."""
         columns: dict[str, Any] = {}
         if len(self.sources) > 1:

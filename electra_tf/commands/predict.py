@@ -18,11 +18,11 @@ from configure.errors import UserError
 from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
 from electra_tf.commands.input_stream import InputStream
-from electra_tf.data.tables import file_format
+from electra_tf.data.tables import resolve_format
 
 if TYPE_CHECKING:
     from electra_tf.prediction.predictor import Predictor
-    from electra_tf.prediction.reader import Read
+    from electra_tf.prediction.reader import InputRow
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -98,7 +98,7 @@ def main(args: argparse.Namespace) -> int:
         args.format = args.format or kind
     stream = InputStream(args, columns, optional=predictor.answerer.optional)
     # The lines that were read and are not answered, with their numbers.
-    waiting: collections.deque[tuple[int, Read]] = collections.deque()
+    waiting: collections.deque[tuple[int, InputRow]] = collections.deque()
 
     def read_items() -> Iterator[Any]:
         for number, read in enumerate(stream.lines()):
@@ -107,7 +107,7 @@ def main(args: argparse.Namespace) -> int:
 
     def refuse(number: int, error: Any) -> None:
         read = next(read for n, read in waiting if n == number)
-        stream.refuse(read, error.found, error.expected)
+        stream.refuse(read, error.content, error.expected)
 
     with stream, shared_flags.open_answers(args) as write:
         for number, answer in predictor.stream(read_items(), refuse):
@@ -164,7 +164,7 @@ def _find_columns(
       the files' format (None: by their names).
     """
     spec, usual_names = predictor.task.spec, predictor.answerer.columns
-    split = spec if like is None else spec.split(like, "")
+    split = spec if like is None else spec.find_split(like, "")
     task_columns = {}
     for name, column in split.columns.items():
         # A description calls the column of a word "word", answers "words".
@@ -180,4 +180,4 @@ def _find_columns(
             columns[name] = [*others] if column is None else [column]
     if like is None:
         return columns, None, None
-    return columns, split.header, spec.format or file_format(split.path)
+    return columns, split.header, spec.format or resolve_format(split.path)

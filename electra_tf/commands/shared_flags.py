@@ -207,7 +207,7 @@ def open_answers(
     args: argparse.Namespace,
 ) -> contextlib.AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
     """Open the output of the `OUTPUT` flags; enter it to get its writer."""
-    form = writer.format_of(args.output, args.output_format)
+    form = writer.choose_format(args.output, args.output_format)
     return writer.answer_file(args.output, form, args.overwrite)
 
 

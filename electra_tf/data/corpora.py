@@ -27,8 +27,8 @@ from typing import IO, Annotated, Any, NamedTuple
 from configure.bounds import check_bounds, one_of
 from configure.errors import UserError, append_to_errors
 from configure.formatting import join_names, limit_lines
-from electra_tf.data import archives
-from electra_tf.data.tables import JSON_LINES, tfds_builder, tfds_examples
+from electra_tf.data import archives, tfds_data
+from electra_tf.data.tables import JSON_LINES
 from electra_tf.files import filesystem
 from electra_tf.files.reading import ICONV
 
@@ -215,8 +215,8 @@ def _read_archive(
 def _read_examples(
     source: "Source", corpus: "Corpus", report: ReadingReport
 ) -> Iterator[Piece]:
-    builder = tfds_builder(source.path, corpus.tfds_data_dir)
-    examples = tfds_examples(
+    builder = tfds_data.open_builder(source.path, corpus.tfds_data_dir)
+    examples = tfds_data.read_examples(
         builder, corpus.tfds_split, source.start, source.end
     )
     for index, example in enumerate(examples, source.start):
@@ -336,7 +336,7 @@ def _tfds_source(corpus: Corpus) -> Source:
     name, split = corpus.tfds_name, corpus.tfds_split
     if not name:
         raise UserError("corpus_format tfds needs --tfds_name.")
-    splits = tfds_builder(name, corpus.tfds_data_dir).info.splits
+    splits = tfds_data.open_builder(name, corpus.tfds_data_dir).info.splits
     try:
         size = splits[split].num_examples
     except (KeyError, ValueError) as error:

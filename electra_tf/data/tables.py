@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of users' files: TSV, CSV, JSON lines.
+"""The reader of tables in users' files: TSV, CSV, JSON lines.
 
-A row that cannot be read is handed on with what is wrong with it, so that the
-caller can count it and go on. One row at a time is in memory.
+A row that cannot be read is returned with its problem, so that the caller can
+count it and continue. One row at a time is in memory.
 """
 
 import collections
@@ -35,40 +35,52 @@ class Row(NamedTuple):
     """One row of a table."""
 
     line: int  # number of its (first) line in the file, from 1
-    # Texts by position, or values by name; empty where the line is blank or
-    # there is a problem, unless the original uses such a row.
+    # Texts by position, or values by name; empty for a blank line and for a
+    # problem, unless the original uses such a row.
     cells: Any
-    found: str = ""  # with a problem, what stands there; else ""
-    expected: str = ""  # with a problem, what should stand there; else ""
+    content: str = ""  # the text of a bad row; "" for a good row
+    expected: str = ""  # what a bad row should have been; "" for a good row
 
 
-def file_format(
+def resolve_format(
     path: str,
     declared: str | None = None,
     by_extension: Mapping[str, str] = BY_EXTENSION,
-    name: str = "format",
+    setting: str = "format",
 ) -> str:
-    """A file's format: as declared (by setting `name`), or by its ending."""
+    """Return the format of a file: as declared, or by its extension.
+
+    Args:
+      path: the file.
+      declared: the format that the user set; None: by the extension.
+      by_extension: formats by extensions such as ".tsv".
+      setting: the name of the setting that declares it, for messages.
+
+    Raises:
+      UserError: the format or the extension is unknown.
+    """
     formats = ", ".join(dict.fromkeys(by_extension.values()))
     if declared is not None:
         if declared not in by_extension.values():
-            raise UserError(f"{name} {declared!r}: expected one of {formats}")
+            raise UserError(
+                f"{setting} {declared!r}: expected one of {formats}"
+            )
         return declared
-    found = by_extension.get(os.path.splitext(path)[1].lower())
-    if found is None:
+    extension = os.path.splitext(path)[1].lower()
+    if extension not in by_extension:
         raise UserError(
-            f"{path}: its format cannot be told from its name; give {name},"
-            f" one of {formats}"
+            f"{path}: its format cannot be inferred from its name; set"
+            f" {setting} to one of {formats}"
         )
-    return found
+    return by_extension[extension]
 
 
-def no_wider(row: Row, most: int) -> Row:
-    """The row; where it has more cells than the header, which is which?"""
+def limit_cells(row: Row, most: int) -> Row:
+    """Return the row, or a problem if it has more cells than the header."""
     if not any(row.cells[most:]):
         return row
-    found = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
-    return Row(row.line, [], shorten(found), f"{most}, as the header has")
+    content = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
+    return Row(row.line, [], shorten(content), f"{most}, as the header has")
 
 
 def read_rows(
@@ -77,19 +89,22 @@ def read_rows(
     max_rows: int | None = None,
     any_json: bool = False,
 ) -> Iterator[Row]:
-    """Reads a table row by row, blank and broken lines included.
+    """Yield the rows of a table, including blank and bad lines.
 
-    TSV is split at tabs and nothing else: quotation marks are text, as in
-    the original; the lines of a quoted cell with line feeds in it, which
-    other programs write, have cells and a problem. CSV has quoted cells, which
-    may span lines. Where `any_json`, a line of JSON may hold anything, else an
-    object. `source` is a path, or the lines; reading stops after `max_rows`
-    rows, None reads all.
+    TSV is split only at tabs: quotation marks are text, as in the original.
+    The lines of a quoted cell with line feeds, as other programs write, have
+    cells and a problem. In CSV quoted cells may span lines.
+
+    Args:
+      source: a path, or the lines.
+      format_name: "tsv", "csv" or "jsonl".
+      max_rows: the number of rows to read; None: all.
+      any_json: whether a line of JSON may have any value; False: an object.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, read_tsv.
-    Differs: a line that is not UTF-8 is one bad row, not the end; halves of
-      a quoted cell are named.
+    Differs: a line that is not UTF-8 is one bad row instead of an exception;
+      the parts of a quoted cell are problems.
     """
     lines = LineReader(source) if isinstance(source, str) else source
     if format_name == "csv":
@@ -102,11 +117,15 @@ def read_rows(
 
 
 def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines by their lines; a bad one ends it."""
+    """Yield line numbers and objects of a file of JSON lines.
+
+    Raises:
+      UserError: a line is no object.
+    """
     for row in read_rows(path, "jsonl"):
         if row.expected:
             raise UserError(
-                f"{path}:{row.line}: found {shorten(row.found)}; expected"
+                f"{path}:{row.line}: found {shorten(row.content)}; expected"
                 f" {row.expected}"
             )
         if row.cells:
@@ -120,16 +139,17 @@ def _tsv_row(line: Line) -> Row:
 
 
 def _opens_cell(cell: str) -> bool:
-    """Whether a cell's quotation mark is not closed in it."""
+    """Return whether a quotation mark of the cell is not closed in it."""
     return cell.startswith('"') and cell.count('"') % 2 == 1
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
-    """Yield rows; those that are parts of one quoted row have a problem.
+    """Yield rows; the parts of one quoted row have a problem.
 
-    Quotation marks alone prove nothing: texts have odd numbers of them, too.
-    Lines are parts of a row if the first one's last cell opens, a later one's
-    first cell closes, and together they have the first row's cells.
+    Odd quotation marks alone are no sign, because texts have them, too. Lines
+    are parts of a row if the last cell of the first opens a quotation, the
+    first cell of a later one closes it, and together they have as many cells as
+    the first row of the file.
     """
     width = 0
     waiting: collections.deque[Row] = collections.deque()
@@ -158,11 +178,11 @@ def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
             yield Row(row.line, row.cells, "\t".join(row.cells), expected)
 
 
-_MOST_PARTS = 1000  # lines of a quoted cell that are recognized as such
+_MOST_PARTS = 1000  # lines of a quoted cell that are recognized
 
 
 def _count_parts(width: int, peek: Callable[[int], Row | None]) -> int:
-    """Return the number of lines that are parts of the next row, or 1."""
+    """Return the number of lines that are parts of the next row."""
     n_cells = len(peek(0).cells)
     for number in range(1, _MOST_PARTS):
         row = peek(number)
@@ -183,8 +203,8 @@ JSON_LINES = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
 
 
 def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
-    """Yield rows; the lines of one JSON array over several are bad."""
-    array_start = 0  # its line; 0: the file is no array
+    """Yield rows; the lines of a JSON array that spans lines are bad."""
+    array_start = 0  # the line of the array; 0: the file is no array
     is_first = True
     for line in lines:
         row = _json_row(line, any_json)
@@ -197,8 +217,10 @@ def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
                 array_start = 0 if is_whole else line.number
                 row = Row(line.number, {}, f"a JSON array: {text}", JSON_LINES)
         elif array_start and not is_blank:
-            found = f"part of the JSON array of line {array_start}: {line.text}"
-            row = Row(line.number, {}, found, _OBJECT)
+            content = (
+                f"part of the JSON array of line {array_start}: {line.text}"
+            )
+            row = Row(line.number, {}, content, _OBJECT)
         yield row
 
 
@@ -235,8 +257,10 @@ def _csv_rows(lines: LineReader) -> Iterator[Row]:
                 broken.append(line)
             yield f"{line.text or ''}\n"
 
-    csv.field_size_limit(MAX_LINE_BYTES)  # Else long cells are cut to rows.
-    reader = csv.reader(texts(), strict=True)  # No lost end of a cell.
+    # With the default limit, the rest of a long cell would be a row.
+    csv.field_size_limit(MAX_LINE_BYTES)
+    # Strict: a quotation that the file ends in is an error.
+    reader = csv.reader(texts(), strict=True)
     while True:
         start = number + 1
         try:
@@ -244,100 +268,10 @@ def _csv_rows(lines: LineReader) -> Iterator[Row]:
         except StopIteration:
             return
         except csv.Error as error:
-            found = f"{error} (lines {start} to {number})"
-            row = Row(start, [], found, "a row of CSV")
-        yield from [*map(_tsv_row, broken)] or [row]
-        broken.clear()
-
-
-# Data sets of TensorFlow Datasets, read by name; imported only when asked for.
-
-
-def tfds_builder(name: str, data_dir: str | None) -> Any:
-    """Returns a data set's builder, downloaded and prepared."""
-    try:
-        import tensorflow_datasets as tfds
-    except ImportError as error:
-        raise UserError(
-            "data from tfds needs TensorFlow Datasets: pip install"
-            " tensorflow-datasets"
-        ) from error
-    try:
-        builder = tfds.builder(name, data_dir=data_dir or None)
-    except (tfds.core.DatasetNotFoundError, ValueError) as error:
-        raise UserError(f"TFDS data set {name!r}: {error}") from error
-    try:
-        builder.download_and_prepare()
-    except Exception as error:  # what a download raises depends on its site
-        raise UserError(
-            f"TFDS data set {name!r} cannot be downloaded and prepared:"
-            f" {error}. Put a prepared one into tfds_data_dir, or read files"
-        ) from error
-    return builder
-
-
-def tfds_identity(name: str, data_dir: str | None) -> str:
-    """Name, configuration and version of a data set, which is prepared."""
-    builder = tfds_builder(name, data_dir)
-    return f"{builder.info.full_name} ({builder.info.dataset_size} bytes)"
-
-
-def tfds_label_names(
-    name: str, feature: str, data_dir: str | None
-) -> list[str] | None:
-    """Names of a class label in order, or None for other features."""
-    features = tfds_builder(name, data_dir).info.features
-    if feature not in features:
-        raise UserError(
-            f"TFDS data set {name} has no feature {feature!r} (it has:"
-            f" {', '.join(features)})"
-        )
-    return getattr(features[feature], "names", None)
-
-
-def tfds_examples(
-    builder: Any, split: str, start: int = 0, stop: int | None = None
-) -> Iterator[dict[str, Any]]:
-    """Reads a range of a split in its stored order."""
-    import tensorflow_datasets as tfds
-
-    # One file after the other: the position of an example is its identity.
-    read_config = tfds.ReadConfig(
-        interleave_cycle_length=1, try_autocache=False
-    )
-    dataset = builder.as_dataset(
-        split=split, shuffle_files=False, read_config=read_config
-    )
-    if start:
-        dataset = dataset.skip(start)
-    if stop is not None:
-        dataset = dataset.take(stop - start)
-    yield from tfds.as_numpy(dataset)
-
-
-def read_tfds_rows(
-    name: str, split: str, data_dir: str | None, max_rows: int | None = None
-) -> Iterator[Row]:
-    """Reads a split as rows."""
-    builder = tfds_builder(name, data_dir)
-    if split not in builder.info.splits:
-        raise UserError(
-            f"TFDS data set {name} has no split {split!r} (it has:"
-            f" {', '.join(builder.info.splits)})"
-        )
-    examples = tfds_examples(builder, split, stop=max_rows)
-    for number, example in enumerate(examples, 1):
-        yield Row(number, _plain(example))
-
-
-def _plain(value: Any) -> Any:
-    """Turns NumPy and bytes into plain Python values, nested ones too."""
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return value
+            content = f"{error} (lines {start} to {number})"
+            row = Row(start, [], content, "a row of CSV")
+        if broken:
+            yield from map(_tsv_row, broken)
+            broken.clear()
+        else:
+            yield row

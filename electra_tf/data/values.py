@@ -4,7 +4,7 @@
 
 Other programs write a number where a text belongs, a text where a number
 does, and `"true"` for true. Each function returns the value, or None where
-its meaning is uncertain; `described` names such a value in a message.
+its meaning is uncertain; `describe` names such a value in a message.
 """
 
 import re
@@ -57,7 +57,7 @@ def as_flag(value: Any) -> bool | None:
     return bool(number) if number in (0, 1) else None
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Names a value with its type: `the text '5'`, `the number 4.5`."""
     if value is None:
         return "null"

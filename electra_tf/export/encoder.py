@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from electra_tf.export import signatures
 from electra_tf.modeling.layers import SeedStream
-from electra_tf.prediction.loading import FinetunedModel, encoder_of
+from electra_tf.prediction.loading import FinetunedModel, select_encoder
 
 PREPROCESSOR = "preprocessor"
 # The convention's names of `Inputs`, in their order.
@@ -31,7 +31,7 @@ class EncoderModule(signatures.ServingModule):
     def __init__(
         self, loaded: signatures.Loaded, max_seq_length: int | None = None
     ) -> None:
-        encoder = encoder_of(loaded, "export of the encoder")
+        encoder = select_encoder(loaded, "export of the encoder")
         self._encoder_of = lambda: encoder  # A layer would be tracked.
         if max_seq_length is None:
             max_seq_length = loaded.config.max_seq_length

@@ -217,18 +217,18 @@ class TextTask(Task):
         for number, row in enumerate(rows):
             report = functools.partial(self.row_report.add, path, row.line)
             if row.expected and not row.cells:
-                report(row.found, row.expected)
+                report(row.content, row.expected)
                 continue
             try:
                 cells = {name: row.cells[columns[name]] for name in wanted}
             except (IndexError, KeyError, TypeError):
                 expected = row.expected or _expected(columns, wanted)
-                report(row.found or _shown(row), expected)
+                report(row.content or _shown(row), expected)
                 continue
             if row.expected:  # Half a row, which the original uses.
-                report(row.found, row.expected, skipped=False)
+                report(row.content, row.expected, skipped=False)
             if column := _unreadable_text(cells):
-                found = values.described(cells[column])
+                found = values.describe(cells[column])
                 report(f"{columns[column]} is {found}", "a text")
                 continue
             if not cells["text_a"].strip():
@@ -481,7 +481,7 @@ _NO_LIST = (
 def _shown_label(cell: Any) -> str:
     if isinstance(cell, str | int | float) and not isinstance(cell, bool):
         return f"label {cell!r}"
-    return f"label is {values.described(cell)}"
+    return f"label is {values.describe(cell)}"
 
 
 def _list_in(text: str) -> list[Any] | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data import tables
+from electra_tf.data import tables, tfds_data
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
@@ -249,7 +249,7 @@ def _read_indices(
     spec = GLUE_TASKS[part.task]
     if config.data_source == "tfds":
         name, split = spec.tfds.locate(part.split)
-        rows = tables.read_tfds_rows(name, split, config.tfds_data_dir)
+        rows = tfds_data.read_rows(name, split, config.tfds_data_dir)
         indices = {
             number: (int(row.cells["idx"]), f"tfds:{name}/{split}:{row.line}")
             for number, row in enumerate(rows)
@@ -282,7 +282,7 @@ def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
         if has_index:
             cell = row.cells[0] if row.cells else ""
             if not cell.strip().isdigit():
-                content = row.found or repr(cell)
+                content = row.content or repr(cell)
                 raise UserError(
                     f"{location}: found {content}; expected an index"
                 )

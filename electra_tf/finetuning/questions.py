@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from configure.formatting import shorten
-from electra_tf.data import tables, values
+from electra_tf.data import tables, tfds_data, values
 from electra_tf.files.reading import read_text
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.finetuning.task import Example
@@ -100,7 +100,7 @@ def make_example(
     if question is None:
         found = fields.get("question")
         if found is not None:
-            found = f"is {values.described(found)}"
+            found = f"is {values.describe(found)}"
         raise UnusableError(f"question {found}", "a text under question")
     answers = _answers_of(fields)
     example = QAExample(
@@ -134,7 +134,7 @@ def _key_of(fields: Mapping[str, Any], version: str) -> str:
         key = values.as_id(fields[name])
         if key is None:
             raise UnusableError(
-                f"{name} is {values.described(fields[name])}",
+                f"{name} is {values.describe(fields[name])}",
                 f"a text or a whole number under {name}",
             )
         return key
@@ -149,7 +149,7 @@ def _is_impossible(fields: Mapping[str, Any], answers: Sequence[str]) -> bool:
     impossible = values.as_flag(given)
     if impossible is None:
         raise UnusableError(
-            f"is_impossible is {values.described(given)}", "true or false"
+            f"is_impossible is {values.describe(given)}", "true or false"
         )
     return impossible
 
@@ -170,7 +170,7 @@ def _answers_of(fields: Mapping[str, Any]) -> list[Any]:
         return list(given)
     if not isinstance(given, Mapping) or "text" not in given:
         raise UnusableError(
-            f"answers is {values.described(given)}", _ANSWERS_FORM
+            f"answers is {values.describe(given)}", _ANSWERS_FORM
         )
     texts, starts = given["text"], given.get("answer_start")
     if not isinstance(texts, list):
@@ -180,7 +180,7 @@ def _answers_of(fields: Mapping[str, Any]) -> list[Any]:
     if not isinstance(starts, list):
         raise UnusableError(
             f"answers with a list of texts, but answer_start is"
-            f" {values.described(starts)}",
+            f" {values.describe(starts)}",
             "a list under answer_start, too",
         )
     if len(starts) != len(texts):
@@ -197,7 +197,7 @@ def _text_of(answer: Any) -> str:
     text = values.as_text(given)
     if text is None:
         raise UnusableError(
-            f"answer {values.described(given)}", "an answer with a text"
+            f"answer {values.describe(given)}", "an answer with a text"
         )
     return text
 
@@ -263,7 +263,7 @@ def _first_answer(
         raise UnusableError("no answer", "an answer with its text and place")
     if not isinstance(answers, list) or not isinstance(answers[0], Mapping):
         raise UnusableError(
-            f"{source} is {values.described(answers)}",
+            f"{source} is {values.describe(answers)}",
             "a list of answers, each with its text and place",
         )
     text, place = _text_of(answers[0]), answers[0].get(name)
@@ -275,9 +275,7 @@ def _first_answer(
         place = _first_character(place)
     offset = values.as_integer(place)
     if offset is None:
-        raise UnusableError(
-            f"{name} is {values.described(place)}", "an integer"
-        )
+        raise UnusableError(f"{name} is {values.describe(place)}", "an integer")
     if not text.strip():
         raise UnusableError(f"answer {text!r}", "an answer that is not empty")
     return text, offset
@@ -288,7 +286,7 @@ def _first_character(spans: Any) -> Any:
     pair = spans[0] if isinstance(spans, list) and spans else None
     if not isinstance(pair, list) or not pair:
         raise UnusableError(
-            f"char_spans is {values.described(spans)}",
+            f"char_spans is {values.describe(spans)}",
             "a list of pairs of integers",
         )
     return pair[0]
@@ -326,9 +324,9 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
     if not isinstance(articles, list):
         found = "no list under data"
         if articles is not None:
-            found = f"data is {values.described(articles)}"
+            found = f"data is {values.describe(articles)}"
         elif not isinstance(document, dict):
-            found = f"the file holds {values.described(document)}"
+            found = f"the file holds {values.describe(document)}"
         raise UserError(f"{path}: {found}; expected {_SQUAD_FORM}")
     return text, articles
 
@@ -359,7 +357,7 @@ def read_mrqa(
     """Reads a file of the MRQA 2019 shared task, plain or compressed."""
     for row in tables.read_rows(path, "jsonl", max_lines):
         if row.expected:
-            report.add(path, row.line, row.found, row.expected)
+            report.add(path, row.line, row.content, row.expected)
         elif row.cells and "header" not in row.cells:
             line = row.line
             yield from _questions(
@@ -372,7 +370,7 @@ def read_tfds(
 ) -> Iterator[RawQuestion]:
     """Reads a SQuAD data set of TensorFlow Datasets."""
     passages: dict[str, Passage] = {}
-    for row in tables.read_tfds_rows(name, split, data_dir, max_rows):
+    for row in tfds_data.read_rows(name, split, data_dir, max_rows):
         context = row.cells["context"]
         if context not in passages:
             passages[context] = Passage(context)
@@ -416,7 +414,7 @@ def _lack(paragraph: Any) -> str:
         for name, kind in (("context", str), ("qas", list)):
             found = paragraph.get(name)
             if found is not None and not isinstance(found, kind):
-                return f"{name} is {values.described(found)}"
+                return f"{name} is {values.describe(found)}"
     return shorten(paragraph)
 
 

@@ -62,7 +62,7 @@ class SummarizationTask(Task):
         if self.spec.has_labels(self.spec.resolve_split(split)):
             wanted["label"] = "summary"
         for number, row in enumerate(rows):
-            found, expected, texts = row.found, row.expected, {}
+            found, expected, texts = row.content, row.expected, {}
             for column, what in wanted.items() if not found else ():
                 try:
                     cell = row.cells[columns[column]]

@@ -188,7 +188,9 @@ class TaggingTask(Task):
 
     def _read(self, split: str) -> list[Sentence]:
         """A split's good sentences. Source: _get_labeled_sentences."""
-        kind = tables.file_format(self._existing_path(split), self.spec.format)
+        kind = tables.resolve_format(
+            self._existing_path(split), self.spec.format
+        )
         place = self.spec.find_split(split, self.directory)
         if kind == "jsonl":
             found = _read_jsonl(place, self.row_report)
@@ -304,7 +306,7 @@ def _read_conll(
     )
     for item in reader:
         if isinstance(item, tables.Row):
-            report.add(place.path, item.line, item.found, item.expected)
+            report.add(place.path, item.line, item.content, item.expected)
             continue
         words, tags = item.columns["word"], item.columns.get("tag", [])
         yield Sentence(place.path, item.number, words, tags, item.lines)
@@ -317,7 +319,7 @@ def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:
     for number, row in enumerate(tables.read_rows(place.path, "jsonl")):
         try:
             if row.expected:
-                raise _BadCellError(row.found, row.expected)
+                raise _BadCellError(row.content, row.expected)
             words = _texts_under(row, columns["word"], values.as_text)
             if not words:
                 raise _BadCellError(
@@ -358,12 +360,12 @@ def _texts_under(
         raise _BadCellError(f"{row.cells}", expected)
     cell = row.cells[name]
     if not isinstance(cell, list):
-        raise _BadCellError(f"{name} is {values.described(cell)}", expected)
+        raise _BadCellError(f"{name} is {values.describe(cell)}", expected)
     texts = []
     for value in cell:
         text = read(value)
         if text is None:
-            found = f"{values.described(value)} in {name}"
+            found = f"{values.describe(value)} in {name}"
             raise _BadCellError(found, expected)
         texts.append(text)
     return texts

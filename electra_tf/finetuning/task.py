@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from configure.errors import UserError
 from electra_tf.checkpoints.contents import TaskHead
-from electra_tf.data import tables
+from electra_tf.data import tables, tfds_data
 from electra_tf.data.columns import column_indices, refuse_unnamed
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files import filesystem
@@ -226,7 +226,7 @@ class Task(abc.ABC):
             facts["labels"] = self.known_labels
         if self._tfds is not None:
             name, data_dir = self._tfds.name, self.config.tfds_data_dir
-            facts["tfds"] = tables.tfds_identity(name, data_dir)
+            facts["tfds"] = tfds_data.identify(name, data_dir)
         return facts
 
     def labels_of(self, example: Example) -> Iterable[str]:
@@ -381,12 +381,12 @@ class Task(abc.ABC):
             columns, class_names = self._tfds.columns, None
             if self._tfds.label_names:
                 label = columns["label"]
-                class_names = tables.tfds_label_names(name, label, data_dir)
-            rows = tables.read_tfds_rows(name, theirs, data_dir, most)
+                class_names = tfds_data.label_names(name, label, data_dir)
+            rows = tfds_data.read_rows(name, theirs, data_dir, most)
             return rows, columns, class_names
         path = self._existing_path(split)
         place = self.spec.find_split(split, self.directory)
-        kind = tables.file_format(path, self.spec.format)
+        kind = tables.resolve_format(path, self.spec.format)
         if kind == "conll":
             raise UserError(
                 f"{path}: a task of type {self.spec.type} is read from tsv,"
@@ -406,7 +406,7 @@ class Task(abc.ABC):
             columns = column_indices(options, names, path, lambda _: remedy)
             refuse_unnamed(columns, names, path)
             if any(isinstance(c, str) for c in place.columns.values()):
-                rows = (tables.no_wider(row, len(names)) for row in rows)
+                rows = (tables.limit_cells(row, len(names)) for row in rows)
         if place.labelled and "label" not in columns:
             raise UserError(
                 f"{path}: no column holds the label; name it in columns, or"

@@ -47,8 +47,8 @@ class BadInputError(UserError):
     """Something that this model cannot be asked."""
 
     def __init__(self, found: Any, expected: str) -> None:
-        self.found, self.expected = shorten(found), expected
-        super().__init__(f"found {self.found}; expected {expected}")
+        self.content, self.expected = shorten(found), expected
+        super().__init__(f"found {self.content}; expected {expected}")
 
 
 class Answerer(abc.ABC):
@@ -396,7 +396,7 @@ class QuestionAnswerer(Answerer):
             for name in ("question", "context", "passage"):
                 value = item.get(name)
                 if not isinstance(value, str | bytes | None):
-                    found = f"{name} is {values.described(value)}"
+                    found = f"{name} is {values.describe(value)}"
                     raise BadInputError(found, expected)
         question, context = _texts_of(item, [*self.columns.values()], expected)
         return QAExample(

@@ -23,7 +23,7 @@ from electra_tf.data.records import FEATURE_NAMES
 from electra_tf.finetuning.heads import mean_over_tokens
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.prediction import batch_runner
-from electra_tf.prediction.loading import encoder_of, load
+from electra_tf.prediction.loading import load, select_encoder
 from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.offsets import OffsetTokenizer, Piece
 from electra_tf.text.wordpiece import JOINER
@@ -90,7 +90,7 @@ class Embedder:
             )
         loaded = load(path, vocab_file, hparams)
         vocabulary.require_wordpiece(loaded.config.vocab_file, "embed")
-        encoder = encoder_of(loaded, f"--part={part}", part)
+        encoder = select_encoder(loaded, f"--part={part}", part)
         positions = encoder.config.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:
             raise UserError(

@@ -164,7 +164,7 @@ def read_settings(
     return _read_config(find_run(path)[0], stated)
 
 
-def encoder_of(
+def select_encoder(
     loaded: FinetunedModel | PretrainedModel,
     purpose: str,
     part: str = "encoder",

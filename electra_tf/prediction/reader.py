@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Questions from files or standard input, one at a time.
+"""The reader of a model's inputs from files or standard input.
 
-A file may be larger than memory: nothing but the question at hand is kept. A
-line that cannot be read is handed on with what is wrong with it.
+A file may be larger than memory, because one input at a time is in memory. A
+line that cannot be read is returned with its problem.
 """
 
 import collections
@@ -24,58 +24,67 @@ from electra_tf.files.reading import STDIN, check_readable
 FORMATS = ("text", "tsv", "csv", "jsonl", "conll")
 _BY_EXTENSION = {
     **tables.BY_EXTENSION,
-    **{".txt": "text", ".text": "text", ".json": "jsonl"},
+    ".txt": "text",
+    ".text": "text",
+    ".json": "jsonl",
 }
-# What cells of a header look like, and texts seldom: a name of a word or two.
+# A name of one or two words, as cells of a header have and texts seldom are.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
-Columns = Mapping[str, Options]  # options by the name of the value
+Columns = Mapping[str, Options]  # options by the name of the column
+_ID = ""  # the name of the id column among column indices
 
 
 @dataclasses.dataclass(frozen=True)
-class Read:
-    """One question of a file, or what is wrong with a line."""
+class InputRow:
+    """One input of a file, or the problem of a line."""
 
-    path: str  # the file, "-" for standard input
-    line: int  # its (first) line, from 1
-    # By name of column; None where there is a problem.
-    values: dict[str, Any] | None = None
-    key: Any = None  # the value of the id column, where one is asked for
-    found: str = ""  # with a problem, what stands there; else ""
-    expected: str = ""  # with a problem, what should stand there; else ""
+    path: str  # the file; "-" for standard input
+    line: int  # number of its (first) line, from 1
+    values: dict[str, Any] | None = None  # by column; None for a bad line
+    key: Any = None  # the value of the id column; None without an id column
+    content: str = ""  # the content of a bad line
+    expected: str = ""  # what a bad line should have contained
 
 
 @dataclasses.dataclass
 class Source:
-    """A file to read ("-": standard input), and how far it has been read."""
+    """The inputs of a file or of standard input ("-").
+
+    Attributes:
+      format: one of `FORMATS`; None: by the file's extension, and text for
+        standard input.
+      columns: the options of each column. The first name in the header counts;
+        without a header, the first number.
+      optional: the columns that an input need not have: they are used if a
+        header or a key has one of their names, or if they have only a number.
+      id_column: the column whose values are returned as keys; None: no column.
+      header: whether the first row of TSV or CSV names columns; None: it does
+        if it has a name of each column. A first row that looks like a header of
+        other names is an error.
+      blank: the count of blank lines so far.
+      skipped: the counts of CoNLL's lines without a word, by kind.
+    """
 
     path: str
-    # One of `FORMATS`; None: by the end of the name, text for standard input.
     format: str | None = None
-    # Of each value of a question. The first that a header has is taken;
-    # without a header, the first number.
     columns: Columns = dataclasses.field(
         default_factory=lambda: {"text": ("text", 0)}
     )
-    # Those of them that a question need not have: taken where a header or a
-    # key has one of their names, or where only a number is given.
     optional: frozenset[str] = frozenset()
-    id_column: int | str | None = None  # to hand on; None for none
-    # Whether the first row of TSV or CSV names columns; None: it does if it
-    # holds a name of each column, and what looks like a header of other names
-    # is refused.
+    id_column: int | str | None = None
     header: bool | None = None
 
     def __post_init__(self) -> None:
         self.lines = LineReader(self.path)
-        self.blank = 0  # lines without anything
-        # Lines of CoNLL that are no words (comments, ...), by kind.
+        self.blank = 0
         self.skipped: collections.Counter[str] = collections.Counter()
 
     def check(self) -> None:
+        """Raise a UserError if the file cannot be read."""
         self.kind()
         check_readable(self.path)
 
-    def __iter__(self) -> Iterator[Read]:
+    def __iter__(self) -> Iterator[InputRow]:
         kind = self.kind()
         if self.id_column is not None and kind in ("text", "conll"):
             raise UserError(
@@ -91,102 +100,112 @@ class Source:
         return self._read_table(kind)
 
     def kind(self) -> str:
+        """Return the format of the file."""
         if self.path == STDIN and self.format is None:
             return "text"
-        return tables.file_format(
+        return tables.resolve_format(
             self.path, self.format, _BY_EXTENSION, "--format"
         )
 
     def _required(self) -> list[str]:
         return [name for name in self.columns if name not in self.optional]
 
-    def _bad(self, line: int, found: str, expected: str) -> Read:
-        found = shorten(found)
-        return Read(self.path, line, found=found, expected=expected)
+    def _bad(self, line: int, content: str, expected: str) -> InputRow:
+        return InputRow(
+            self.path, line, content=shorten(content), expected=expected
+        )
 
-    def _read_text(self) -> Iterator[Read]:
+    def _read_text(self) -> Iterator[InputRow]:
         name, *others = self._required()
         if others:
             raise UserError(
-                f"{self.path}: this model asks for {' and '.join(self.columns)}"
-                "; plain text has one of them: use tsv, csv or jsonl"
+                f"{self.path}: the model needs {' and '.join(self.columns)};"
+                " plain text has one column; use tsv, csv or jsonl"
             )
-        for number, text, found, expected in self.lines:
+        for number, text, content, expected in self.lines:
             if text is None:
-                yield self._bad(number, found, expected)
+                yield self._bad(number, content, expected)
             elif text.strip(" \t"):
-                yield Read(self.path, number, {name: text})
+                yield InputRow(self.path, number, {name: text})
             else:
                 self.blank += 1
 
-    def _read_conll(self) -> Iterator[Read]:
-        """Sentences of one word a line, the words' column by its number."""
+    def _read_conll(self) -> Iterator[InputRow]:
+        """Yield sentences; the number of the first column is that of words."""
         (name, options), *_ = self.columns.items()
-        column = next((o for o in options if isinstance(o, int)), 0)
+        numbers = [option for option in options if isinstance(option, int)]
         reader = conll.ConllReader(
-            self.lines, {name: column}, documents_end_sentences=True
+            self.lines,
+            {name: numbers[0] if numbers else 0},
+            documents_end_sentences=True,
         )
         self.skipped = reader.skipped
         for item in reader:
             if isinstance(item, tables.Row):
-                yield self._bad(item.line, item.found, item.expected)
+                yield self._bad(item.line, item.content, item.expected)
             else:
-                yield Read(self.path, item.lines[0], item.columns)
+                yield InputRow(self.path, item.lines[0], item.columns)
 
-    def _read_jsonl(self) -> Iterator[Read]:
+    def _read_jsonl(self) -> Iterator[InputRow]:
         for row in tables.read_rows(self.lines, "jsonl", any_json=True):
-            if row.found:
-                yield self._bad(row.line, row.found, row.expected)
+            if row.content:
+                yield self._bad(row.line, row.content, row.expected)
             elif row.cells == {}:
                 self.blank += 1
             elif isinstance(row.cells, dict):
-                yield self._of_names(row.line, row.cells)
-            elif self.id_column is not None:
-                expected = f"an object with the key {self.id_column}"
-                yield self._bad(row.line, str(row.cells), expected)
-            elif _holds_objects(row.cells):
-                expected = "a JSON object a line, not a list of them"
-                yield self._bad(row.line, str(row.cells), expected)
-            elif isinstance(row.cells, str | list):
-                one = len(self.columns) == 1 or isinstance(row.cells, str)
-                parts = [row.cells] if one else row.cells
-                if len(parts) > len(self.columns):
-                    expected = f"{' and '.join(self.columns)}, no more"
-                    yield self._bad(row.line, f"{len(parts)} parts", expected)
-                    continue
-                values = dict(zip(self.columns, parts, strict=False))
-                yield Read(self.path, row.line, values)
+                yield self._from_object(row.line, row.cells)
             else:
-                expected = "a JSON object, text or list a line"
-                yield self._bad(row.line, str(row.cells), expected)
+                yield self._from_value(row.line, row.cells)
 
-    def _of_names(self, number: int, row: dict[str, Any]) -> Read:
+    def _from_object(self, number: int, row: dict[str, Any]) -> InputRow:
+        """Return the input in a JSON object."""
         values, keys = {}, f"the keys {', '.join(row)}"
         for name, options in self.columns.items():
-            key = next((o for o in options if o in row), None)
-            if (value := row.get(key)) is None:
+            key = next((option for option in options if option in row), None)
+            value = row.get(key)
+            if value is None:
                 if name in self.optional:
                     continue
-                found = keys if key is None else f"{key}: null"
-                expected = f"a value of the key {_names(options)}"
-                return self._bad(number, found, expected)
+                content = keys if key is None else f"{key}: null"
+                expected = f"a value of the key {_join_options(options)}"
+                return self._bad(number, content, expected)
             values[name] = value
         if self.id_column not in (None, *row):
             return self._bad(number, keys, f"the key {self.id_column}")
-        return Read(self.path, number, values, row.get(self.id_column))
+        return InputRow(self.path, number, values, row.get(self.id_column))
 
-    def _read_table(self, kind: str) -> Iterator[Read]:
+    def _from_value(self, number: int, value: Any) -> InputRow:
+        """Return the input in a JSON text, or in a list of columns."""
+        if self.id_column is not None:
+            expected = f"an object with the key {self.id_column}"
+            return self._bad(number, str(value), expected)
+        if isinstance(value, list) and any(isinstance(v, dict) for v in value):
+            expected = "a JSON object a line, not a list of them"
+            return self._bad(number, str(value), expected)
+        if not isinstance(value, str | list):
+            expected = "a JSON object, text or list a line"
+            return self._bad(number, str(value), expected)
+        is_one_column = len(self.columns) == 1 or isinstance(value, str)
+        parts = [value] if is_one_column else value
+        if len(parts) > len(self.columns):
+            expected = f"{' and '.join(self.columns)}, no more"
+            return self._bad(number, f"{len(parts)} parts", expected)
+        values = dict(zip(self.columns, parts, strict=False))
+        return InputRow(self.path, number, values)
+
+    def _read_table(self, kind: str) -> Iterator[InputRow]:
         indices: dict[str, int] = {}
         rows = tables.read_rows(self.lines, kind)
-        first = [*itertools.islice(rows, 2)]
-        if self.header is None and len(first) == 2:
-            self._refuse_unknown_header(*first)
+        first_rows = [*itertools.islice(rows, 2)]
+        if self.header is None and len(first_rows) == 2:
+            self._refuse_unknown_header(*first_rows)
         width = sys.maxsize
-        for row in itertools.chain(first, rows):
-            number, cells, found, expected = tables.no_wider(row, width)
-            if found:
-                yield self._bad(number, found, expected)
+        for row in itertools.chain(first_rows, rows):
+            row = tables.limit_cells(row, width)
+            if row.content:
+                yield self._bad(row.line, row.content, row.expected)
                 continue
+            cells = row.cells
             if not any(cell.strip(" \t") for cell in cells):
                 self.blank += 1
                 continue
@@ -196,13 +215,14 @@ class Source:
                 if header:
                     width = len(header)
                     continue
-            least = max(i + 1 if i >= 0 else -i for i in indices.values())
-            if len(cells) < least:
-                found = f"{len(cells)} cells: {'|'.join(cells)}"
-                yield self._bad(number, found, f"at least {least}")
+            fewest = max(i + 1 if i >= 0 else -i for i in indices.values())
+            if len(cells) < fewest:
+                content = f"{len(cells)} cells: {'|'.join(cells)}"
+                yield self._bad(row.line, content, f"at least {fewest}")
                 continue
             values = {name: cells[index] for name, index in indices.items()}
-            yield Read(self.path, number, values, key=values.pop("", None))
+            key = values.pop(_ID, None)
+            yield InputRow(self.path, row.line, values, key)
 
     def _has_header(self, cells: Sequence[str]) -> bool:
         if self.header is not None:
@@ -213,7 +233,7 @@ class Source:
     def _refuse_unknown_header(
         self, first: tables.Row, second: tables.Row
     ) -> None:
-        """Raises where only the first row consists of names, all unknown."""
+        """Raise a UserError if only the first row has names, all unknown."""
         cells = [cell.strip() for cell in first.cells]
         if (
             not any(cells)
@@ -222,20 +242,23 @@ class Source:
             or self._has_header(first.cells)
         ):
             return
-        wanted = (" or ".join(map(str, o)) for o in self.columns.values())
+        expected = [
+            " or ".join(map(str, options)) for options in self.columns.values()
+        ]
         names = zip(self.columns, filter(None, cells), strict=False)
         columns = ",".join(f"{name}={cell}" for name, cell in names)
         raise UserError(
             f"{self.path}:{first.line}: found {' | '.join(cells)[:200]}, which"
-            f" looks like a header; expected {' and '.join(wanted)}. If it is"
-            f" one, name the columns, such as --columns={columns} (add --header"
-            " where they are numbers); if it is data, add --header=false"
+            f" looks like a header; expected {' and '.join(expected)}. If it is"
+            f" one, name the columns, such as --columns={columns} (pass"
+            " --header for columns by number); if it is data, pass"
+            " --header=false"
         )
 
     def _column_indices(
         self, first_row: Sequence[str], header: Sequence[str]
     ) -> dict[str, int]:
-        """Return the column index of each value, and of the id under ""."""
+        """Return the index of each column, and that of the ids under `_ID`."""
         indices = column_indices(
             self.columns,
             header,
@@ -258,14 +281,10 @@ class Source:
                 self.path,
                 lambda _: "Name a column, such as --id_column=0 for the first",
             )
-            indices[""] = ids["ids"]
+            indices[_ID] = ids["ids"]
         return indices
 
 
-def _holds_objects(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(v, dict) for v in value)
-
-
-def _names(options: Sequence[int | str]) -> str:
+def _join_options(options: Options) -> str:
     names = (option for option in options if isinstance(option, str))
     return " or ".join(names) or "of that number"

@@ -42,7 +42,7 @@ def check_free(
         raise UserError(f"{folder}: no such folder; make it first")
 
 
-def format_of(path: str, given: str | None) -> str:
+def choose_format(path: str, given: str | None) -> str:
     """The format of the output: as given, or by its name's end."""
     if given is not None:
         return given

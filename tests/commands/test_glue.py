@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from electra_tf.commands import glue_submission, run_glue
-from electra_tf.data import tables
+from electra_tf.data import tfds_data
 from electra_tf.data.tables import Row
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.glue import GLUE_TASKS
@@ -304,7 +304,7 @@ def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
         asked.append((name, split, data_dir))
         return (Row(i + 1, {"idx": idx}) for i, idx in enumerate((2, 0, 3, 1)))
 
-    monkeypatch.setattr(tables, "read_tfds_rows", read_rows)
+    monkeypatch.setattr(tfds_data, "read_rows", read_rows)
     used = {"data_source": "tfds", "tfds_data_dir": "there"}
     write_results(model, {"best_trial": None, "config": used})
     submit(model)

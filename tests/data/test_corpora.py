@@ -236,7 +236,7 @@ def test_json_lines_are_objects(rows):
     found = rows(b'{"a": 1}\n[2]\n{"a"\n\n', "jsonl")
     assert [r.cells for r in found] == [{"a": 1}, {}, {}, {}]
     assert [bool(r.expected) for r in found] == [False, True, True, False]
-    assert "line 1 column" in found[2].found
+    assert "line 1 column" in found[2].content
 
 
 @pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
@@ -248,8 +248,8 @@ def test_a_line_that_is_not_utf8_is_one_bad_row(rows, kind):
 
 
 def test_the_format_is_declared_or_told_by_the_name():
-    assert tables.file_format("x.CSV") == "csv"
-    assert tables.file_format("x.txt") == "conll"
-    assert tables.file_format("x.txt", "tsv") == "tsv"
-    refused("give format", tables.file_format, "x.dat")
-    refused("tsv, csv", tables.file_format, "x.tsv", "xml")
+    assert tables.resolve_format("x.CSV") == "csv"
+    assert tables.resolve_format("x.txt") == "conll"
+    assert tables.resolve_format("x.txt", "tsv") == "tsv"
+    refused("set format", tables.resolve_format, "x.dat")
+    refused("tsv, csv", tables.resolve_format, "x.tsv", "xml")

@@ -68,4 +68,4 @@ def test_lists_objects_and_null_are_none_of_them(read, given):
     ],
 )
 def test_a_value_is_described_with_its_type(given, text):
-    assert values.described(given) == text
+    assert values.describe(given) == text

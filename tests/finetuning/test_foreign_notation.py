@@ -359,7 +359,7 @@ def test_a_json_array_is_called_one_with_the_remedy(tmp_path, text, bad):
     rows = list(tables.read_rows(str(path), "jsonl"))
     assert [row.line for row in rows if row.expected] == bad
     first = rows[bad[0] - 1]
-    assert first.found.startswith("a JSON array: [")
+    assert first.content.startswith("a JSON array: [")
     assert "jq -c '.[]' FILE converts an array" in first.expected
     reads = list(Source(str(path), columns={"text": ["text"]}))
     assert [r.line for r in reads if r.values is None] == bad

@@ -4,7 +4,7 @@
 
 import pytest
 
-from electra_tf.data import tables
+from electra_tf.data import tfds_data
 from electra_tf.finetuning.glue import GLUE_TASKS
 from tests.conftest import refused
 
@@ -105,7 +105,7 @@ def test_numbers_are_read_and_what_is_missing_is_named(task_of, tmp_path):
     task = task_of("wnli", "wnli", "train")
     assert task.get_examples("train")[1].label == "1"
     refused(r"no split 'validation' .it has: tra", task.get_examples, "dev")
-    rows = tables.read_tfds_rows("no_such_set", "train", str(tmp_path))
+    rows = tfds_data.read_rows("no_such_set", "train", str(tmp_path))
     refused("TFDS data set 'no_such_set'", list, rows)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.prediction.reader import Source
-from electra_tf.prediction.writer import answer_file, format_of
+from electra_tf.prediction.writer import answer_file, choose_format
 from tests.conftest import read_json, refused
 
 PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
@@ -25,7 +25,7 @@ def read(tmp_path):
         source = Source(str(path), columns=columns, **settings)
         found = list(source)
         good = [(r.line, r.values) for r in found if r.values is not None]
-        bad = [(r.line, r.found) for r in found if r.values is None]
+        bad = [(r.line, r.content) for r in found if r.values is None]
         return good, bad, source
 
     return make
@@ -120,7 +120,7 @@ def test_rows_that_do_not_look_like_a_header_are_data(read, text):
 
 
 def test_what_cannot_be_read_is_refused(read):
-    refused("cannot be told from its name", read, "a.dat", "x")
+    refused("cannot be inferred from its name", read, "a.dat", "x")
     with pytest.raises(UserError, match="no column 'title' .* names: a, b"):
         read("c.csv", "a,b\n1,2\n", {"text_a": ["title"]}, header=True)
     refused("use tsv, csv or jsonl", read, "a.txt", "x\n", PAIR)
@@ -154,7 +154,7 @@ ANSWER = {
 
 def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
     path = tmp_path / "out.tsv"
-    with answer_file(str(path), format_of(str(path), None)) as write:
+    with answer_file(str(path), choose_format(str(path), None)) as write:
         write(ANSWER)
         write({"line": 4, "label": "z", "tags": ("O",)})
         refused("lack extra of a later one", write, {"line": 5, "extra": 1})

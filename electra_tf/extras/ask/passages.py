@@ -74,7 +74,7 @@ def _describe_row(row: dict[str, Any]) -> str:
     """Return a row's keys, or its value under a key that should hold text."""
     for key in reversed(_TEXT_KEYS):
         if row.get(key) is not None:
-            return f"{key} is {values.described(row[key])}"
+            return f"{key} is {values.describe(row[key])}"
     return f"the keys {join_names(row)}"
 
 

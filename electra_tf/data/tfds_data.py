@@ -1,0 +1,112 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The reader of data sets of TensorFlow Datasets.
+
+TensorFlow Datasets is imported only if a data set is read.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from configure.errors import UserError
+from electra_tf.data.tables import Row
+
+
+def open_builder(name: str, data_dir: str | None) -> Any:
+    """Return the builder of a data set, downloaded and prepared.
+
+    Args:
+      name: the data set, such as "glue/mrpc".
+      data_dir: the folder of prepared data sets; None or "": the default.
+
+    Raises:
+      UserError: the data set does not exist, or cannot be downloaded.
+    """
+    try:
+        import tensorflow_datasets as tfds
+    except ImportError as error:
+        raise UserError(
+            "data from tfds needs TensorFlow Datasets: pip install"
+            " tensorflow-datasets"
+        ) from error
+    try:
+        builder = tfds.builder(name, data_dir=data_dir or None)
+    except (tfds.core.DatasetNotFoundError, ValueError) as error:
+        raise UserError(f"TFDS data set {name!r}: {error}") from error
+    try:
+        builder.download_and_prepare()
+    # The type of the error depends on the site of the data.
+    except Exception as error:
+        raise UserError(
+            f"TFDS data set {name!r} cannot be downloaded and prepared:"
+            f" {error}. Copy a prepared one to tfds_data_dir, or read files"
+        ) from error
+    return builder
+
+
+def identify(name: str, data_dir: str | None) -> str:
+    """Return name, configuration, version and size of a data set."""
+    builder = open_builder(name, data_dir)
+    return f"{builder.info.full_name} ({builder.info.dataset_size} bytes)"
+
+
+def label_names(
+    name: str, feature: str, data_dir: str | None
+) -> list[str] | None:
+    """Return the names of a class label in order; None for other features."""
+    features = open_builder(name, data_dir).info.features
+    if feature not in features:
+        raise UserError(
+            f"TFDS data set {name} has no feature {feature!r} (it has:"
+            f" {', '.join(features)})"
+        )
+    return getattr(features[feature], "names", None)
+
+
+def read_examples(
+    builder: Any, split: str, start: int = 0, stop: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the examples of a range of a split in their stored order."""
+    import tensorflow_datasets as tfds
+
+    # Files are read one after the other, because the position of an example
+    # identifies it.
+    read_config = tfds.ReadConfig(
+        interleave_cycle_length=1, try_autocache=False
+    )
+    dataset = builder.as_dataset(
+        split=split, shuffle_files=False, read_config=read_config
+    )
+    if start:
+        dataset = dataset.skip(start)
+    if stop is not None:
+        dataset = dataset.take(stop - start)
+    yield from tfds.as_numpy(dataset)
+
+
+def read_rows(
+    name: str, split: str, data_dir: str | None, max_rows: int | None = None
+) -> Iterator[Row]:
+    """Yield the examples of a split as rows; `max_rows` None: all."""
+    builder = open_builder(name, data_dir)
+    if split not in builder.info.splits:
+        raise UserError(
+            f"TFDS data set {name} has no split {split!r} (it has:"
+            f" {', '.join(builder.info.splits)})"
+        )
+    examples = read_examples(builder, split, stop=max_rows)
+    for number, example in enumerate(examples, 1):
+        yield Row(number, _to_python(example))
+
+
+def _to_python(value: Any) -> Any:
+    """Return NumPy values and bytes as plain Python values."""
+    if isinstance(value, dict):
+        return {name: _to_python(item) for name, item in value.items()}
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "tolist"):
+        return _to_python(value.tolist())
+    if isinstance(value, list):
+        return [_to_python(item) for item in value]
+    return value
