@@ -153,7 +153,7 @@ def test_scores_are_those_of_the_probabilities(classified, name):
     assert results["best_file"].endswith("a.jsonl")
 
 
-def test_gains_have_paired_standard_errors(classified, capfd):
+def test_gains_have_paired_standard_errors(capfd, classified):
     results, is_right = classified
     files = (is_right["a.jsonl"].astype(float) + is_right["b.jsonl"]) / 2
     differences = 100 * (is_right["mean"] - files)
@@ -226,12 +226,11 @@ def test_ids_that_are_numbers_are_those_of_the_questions(make, run, tmp_path):
     for row in models["b"]:
         row["id"] = str(numbers[row["id"]])
     systems = run(models)["systems"]
-    exact = {
-        n: system["figures"].get("exact_match") for n, system in systems.items()
-    }
-    assert [exact["a.jsonl"], exact["b.jsonl"]] == pytest.approx(
-        [100 * (shares["a"] > 0.5).mean(), 100 * (shares["b"] > 0.5).mean()]
-    )
+    scores = [
+        systems[f"{name}.jsonl"]["figures"]["exact_match"] for name in shares
+    ]
+    expected = [100 * (right > 0.5).mean() for right in shares.values()]
+    assert scores == pytest.approx(expected)
 
 
 def test_weights_fit_the_inverse_variances_of_errors():
@@ -264,7 +263,7 @@ def test_weights_are_fitted_without_the_examples_they_are_scored_on():
     assert np.array(refitted) == pytest.approx(folds, abs=1e-4)
 
 
-def _shares(**probabilities):
+def _shares(probabilities):
     return lambda rows: [{"probabilities": probabilities}, *rows[1:]]
 
 
@@ -277,7 +276,7 @@ def _shares(**probabilities):
             lambda r: [{**row, "id": i} for i, row in enumerate(r, 1)],
             "found id 1; expected 0, as .*a.jsonl:1 has",
         ),
-        ("classification", _shares(**{"0": float("nan"), "1": 1.0}), "0: nan"),
+        ("classification", _shares({"0": float("nan"), "1": 1.0}), "0: nan"),
         ("regression", lambda r: [{"line": 2}, *r[1:]], "found value None"),
         (
             "tagging",

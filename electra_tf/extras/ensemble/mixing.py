@@ -106,7 +106,7 @@ def compare(
     Returns:
       Plain values for JSON; gains are [gain, standard error].
     """
-    scores = {name: one.metrics[metric] for name, one in systems.items()}
+    scores = {name: system.metrics[metric] for name, system in systems.items()}
     resampled = {
         name: np.array([system.of_examples(rows) for rows in resamples])
         for name, system in systems.items()
