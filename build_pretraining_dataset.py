@@ -37,8 +37,18 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
         parser,
         "files",
         ("corpus_dir", None, "PATH", "folder of text files"),
-        ("vocab_file", flags.REQUIRED, "PATH", "vocabulary, one token per line"),
-        ("output_dir", flags.REQUIRED, "PATH", "folder that the records are written to"),
+        (
+            "vocab_file",
+            flags.REQUIRED,
+            "PATH",
+            "vocabulary, one token per line",
+        ),
+        (
+            "output_dir",
+            flags.REQUIRED,
+            "PATH",
+            "folder for the records",
+        ),
         (
             "blanks_separate_docs",
             True,
