@@ -23,6 +23,7 @@ import pathlib
 import pickle
 import random
 import re
+import runpy
 import shutil
 import signal
 import socket
@@ -38,7 +39,7 @@ from harness import ROOT, Flags
 
 TRIALS = "trials.jsonl"
 WORDS = "the of and to in is was for on that a b c ; , . (x) 12 no".split()
-TIMES = r'"(\w*seconds\w*|\w+_per_second|time|\w+_time)": [^,}\n]+'
+TIMES = r'"(\w*seconds\w*|\w+_per_second|time|\w+_time|ended)": [^,}\n]+'
 TEMPORARY = r"_temp$|\.tmp$|\.part|^\.tmp"
 SIZES = """{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
   "intermediate_size": 32, "max_position_embeddings": 32}"""
@@ -66,6 +67,11 @@ MATERIAL = (
     f"convert_checkpoint {RUN} made/two {TO_HF}",
     f"convert_checkpoint {RUN} made/one {TO_HF} --part=discriminator",
     f"export_model --model {TUNED} --output_dir made/exported",
+    *(
+        f"predict --model {TUNED} made/finetuning_data/sst/dev.tsv"
+        f" --output made/{name}.jsonl"
+        for name in ("first", "second")
+    ),
 )
 VICTIMS = {  # Commands that are killed; they write into the folder `killed`.
     "pretraining": f"{TRAIN} --data-dir killed",
@@ -79,11 +85,28 @@ VICTIMS = {  # Commands that are killed; they write into the folder `killed`.
     " --output_format=native",
     "to_hugging_face": f"convert_checkpoint {RUN} killed/out {TO_HF}",
     "export": f"export_model --model {TUNED} --output_dir killed/out",
+    "predict": f"predict --model {TUNED} made/rows.tsv"
+    " --output killed/out/rows.jsonl --overwrite",
+    "embed": f"embed --model {RUN} made/rows.tsv --columns text=sentence"
+    " --output killed/out/rows.npz --pooling words --overwrite",
+    "ensemble": "ensemble made/first.jsonl made/second.jsonl --task sst"
+    " --data_dir made --vocab_file made/vocab.txt --resamples 20000"
+    " --json killed/out/e.json --output killed/out/e.jsonl --weights fitted"
+    " --overwrite",
+    "study": "study killed/study.json",
+    "study_child": "study killed/study.json",
+    "replicas": f"{TRAIN} --data-dir killed --num_train_steps=60"
+    " --distribution_strategy=mirrored",
+    "finetuning_workers": f"{TUNE} --data-dir killed --num_trials=1"
+    " --distribution_strategy=multi_worker",
 }
+STUDIES = ("study", "study_child")
+TRAININGS = ("pretraining", "workers", "replicas", "finetuning")
+TRAININGS += ("finetuning_workers",)
 ENDLESS = """--num_train_steps=100000000 --save_checkpoints_steps=200
   --eval_every_n_steps=500 --log_every_n_steps=100"""
 # Seconds for what takes much less; for a worker to whom the others never came.
-PATIENCE, MEETING = 900, 45
+PATIENCE, MEETING = 900, 200
 
 
 def start(command, said="said", **environment):
@@ -91,6 +114,8 @@ def start(command, said="said", **environment):
     program, *words = command.split()
     is_file, path = program.endswith(".py"), os.path.join(ROOT, program)
     script = [path] if is_file else ["-m", "electra_tf", program]
+    if "--distribution_strategy=mirrored" in words:
+        script = [os.path.abspath(__file__), "two_devices", *script]
     with open(said, "w") as file:
         return subprocess.Popen(
             [sys.executable, *script, *words],
@@ -103,7 +128,7 @@ def start(command, said="said", **environment):
 
 def start_all(name):
     """The processes of a command that is killed, by the files they speak to."""
-    if name != "workers":
+    if "workers" not in name:
         return {"said": start(VICTIMS[name])}
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     hosts = [f"127.0.0.1:{one.getsockname()[1]}" for one in servers]
@@ -160,6 +185,8 @@ def make_material():
         rows = [f"{text()}\t{draw.randint(0, 1)}\n" for _ in range(count)]
         table = "".join(["sentence\tlabel\n", *rows])
         write(f"made/finetuning_data/sst/{name}.tsv", table)
+    rows = [f"{text()}\n" for _ in range(3000)]
+    write("made/rows.tsv", "".join(["sentence\n", *rows]))
     shutil.copy(f"{ROOT}/tests/fixtures/vocab_200.txt", "made/vocab.txt")
     write("pretraining.json", PRETRAINING)
     write("finetuning.json", FINETUNING)
@@ -175,6 +202,27 @@ def make_material():
     task["files"] = {"train": "train.tsv", "dev": "dev.tsv"}
     write("made/settings/task.json", json.dumps(task))
     write("made/whole", "yes")
+
+
+def study_file():
+    """A study of one arm: its pre-training, and a fine-tuning after it."""
+    pretrain, finetune = json.loads(PRETRAINING), json.loads(FINETUNING)
+    del pretrain["num_train_steps"], finetune["task_names"]
+    records = "killed/pretrain_tfrecords"
+    pretrain["pretrain_tfrecords"] = f"{records}/pretrain_data.tfrecord*"
+    pretrain["eval_tfrecords"] = f"{records}/eval_data.tfrecord*"
+    pretrain["vocab_file"] = finetune["vocab_file"] = "killed/vocab.txt"
+    study = {"data_dir": "killed", "output_dir": "killed/out"}
+    study |= {"pretrain": pretrain, "budget": {"steps": 60}, "seeds": [1]}
+    study |= {"finetune": finetune | {"num_trials": 1}, "tasks": {"sst": {}}}
+    return json.dumps(study | {"arms": {"electra": {}}, "against": "electra"})
+
+
+def child_of(process):
+    """The number of a process's child; None while it has none."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        children = read(f"/proc/{process.pid}/task/{process.pid}/children")
+        return int(children.split()[0]) if children.split() else None
 
 
 def digest(*parts):
@@ -219,10 +267,15 @@ def tensors_of(prefix):
 def begin(name):
     """The folder in which a command is killed, before its first start."""
     fresh("killed")
-    if name in ("pretraining", "workers"):
+    if name in ("predict", "embed", "ensemble"):
+        os.mkdir("killed/out")
+    if name in ("pretraining", "workers", "replicas", *STUDIES):
         fresh("killed/pretrain_tfrecords", "made/pretrain_tfrecords")
         shutil.copy("made/vocab.txt", "killed")
-    if name == "finetuning":
+    if name in STUDIES:
+        write("killed/study.json", study_file())
+        fresh("killed/finetuning_data", "made/finetuning_data")
+    if name in ("finetuning", "finetuning_workers"):
         fresh("killed/finetuning_data", "made/finetuning_data")
         fresh("killed/models/tiny", RUN)
         for made in ("finetuning_models", "results"):
@@ -255,7 +308,7 @@ def wait_for(found, process, *arguments):
 
 
 def at_work(name, began):
-    if name in ("pretraining", "workers", "finetuning"):
+    if name in TRAININGS:
         return re.search(r"(?m)^\d+/\d+ = ", read("said"))
     paths = glob.glob("killed/out/*") + glob.glob("killed/out/.*")
     with contextlib.suppress(FileNotFoundError):
@@ -321,19 +374,28 @@ def kill(name, most, args):
             wait_for(unfinished, process)
             time.sleep(draw.choice((0, 0, 0, 0.001, 0.003)))
         killed, struck = kills and process.poll() is None, time.time()
-        if killed:
+        if killed and name == "study_child":
+            wait_for(child_of, process, process)
+            killed = process.poll() is None
+            with contextlib.suppress(ProcessLookupError, TypeError):
+                os.kill(child_of(process), signal.SIGKILL)
+        elif killed:
             stop = signal.SIGSTOP if args.frozen else signal.SIGKILL
             (os.kill if args.parent_only else os.killpg)(process.pid, stop)
-        met = all("Training: 60 steps" in read(said) for said in others)
+        said_training = re.compile(r"Training: \d+ steps")
+        met = all(said_training.search(read(said)) for said in others)
         patience = PATIENCE if met or not killed else MEETING
         statuses = [wait(other, patience) for other in others.values()]
         seconds, wrong = round(time.time() - struck, 1), []
         for said, status in zip(others, statuses, strict=True):
-            told = "error: another worker ended" in read(said)
+            told = "error: another worker has ended" in read(said)
             # 0: it had trained to the end already.
             if killed and met and status != (75 if told else 0):
                 wrong.append(f"status {status}, told: {told}")
-        if killed:
+            named = re.search(r"error: worker \d.* \(.*:\d+\)", read(said))
+            if killed and not met and not (status == 75 and (told or named)):
+                wrong.append(f"status {status} before all met")
+        if killed and name != "study_child":
             process.kill()
         statuses.append(wait(process, PATIENCE))
         said = "".join(map(read, (victim, *others)))
@@ -356,15 +418,17 @@ def kill(name, most, args):
         how = f"worker {victim[5:] or 0} of two" if others else how
         how += ", frozen" * args.frozen + ", before all met" * (not met)
         how += ", while a file was written" * bool(unfinished())
-        row |= {"seconds": seconds} if others and met else {}
+        row |= {"seconds": seconds} if others else {}
         detail = half_written or said[-1500:] * bool(wrong)
         outcome = ", ".join(wrong) or "well"
         keep(**row, how=how, outcome=outcome, detail=detail)
+    litter = unfinished()
+    wrong += ["litter"] * bool(litter)
     now = fingerprint("killed")
     unlike = [path for path, x in whole["end"].items() if now.get(path) != x]
     failed = any(statuses) and not done
     wrong += ["different"] * bool(unlike) + ["second try"] * failed
-    detail = [unlike, said[-2000:] * failed]
+    detail = [unlike, litter, said[-2000:] * failed]
     keep(**row, outcome=", ".join(wrong) or "well", detail=detail)
 
 
@@ -465,7 +529,19 @@ def run(description, work, count, **more):
     work[args.work](args)
 
 
+def two_devices():
+    """Run a program of the project where TensorFlow sees two devices."""
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    one = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [one, one])
+    del sys.argv[:2]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["two_devices"]:
+        two_devices()
+        sys.exit()
     switches = {"saving": "kill while a file is written"}
     switches["parent_only"] = "not its processes"
     switches["frozen"] = "stopped, not killed: of two workers"

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that the tests of several packages share."""
+"""Fixtures every package's tests share."""
 
 import collections
 import copy
@@ -19,11 +19,9 @@ import pytest
 
 from configure.errors import UserError
 
-pytest_plugins = ["tests.answering"]
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
-# Descriptions of tasks: one of each kind, and the important options.
+# Tasks from data alone: one of each kind, and the options that matter.
 ONE_TEXT = {"text_a": "text", "label": "label"}
 WORDS = {"type": "tagging", "format": "conll"}
 WORDS["columns"] = {"word": 0, "tag": -1}
@@ -46,8 +44,8 @@ TASKS = {
     "news": {"type": "summarization", "columns": ONE_TEXT},
 }
 
-# Set before TensorFlow is imported: tests need no accelerator, hide messages of
-# its start, and leave cores to other processes.
+# Before TensorFlow is imported anywhere: tests need no accelerator, keep its
+# start-up chatter out of the output, and leave cores to their neighbours.
 for name, value in {
     "TF_CPP_MIN_LOG_LEVEL": "2",
     "CUDA_VISIBLE_DEVICES": "-1",
@@ -55,14 +53,14 @@ for name, value in {
     "TF_NUM_INTEROP_THREADS": "2",
 }.items():
     os.environ.setdefault(name, value)
-# A shell that starts the tests in the background ignores SIGINT, and programs
-# that the tests start and interrupt would inherit that.
+# A shell that starts the tests in the background has it ignored, and so would
+# the programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# Tests run with the kernels of training; see electra_tf/__init__.py.
+# The kernels users train with; see electra_tf/__init__.py.
 import electra_tf  # noqa: E402
 
-# All tests of a process use the same kernels, in any order of imports.
-electra_tf.use_onednn = lambda is_enabled: None
+# All tests of a process compute alike, whichever package is imported first.
+electra_tf.use_onednn = lambda wanted: None
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
@@ -72,14 +70,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
 
 
-def refused(message, call, /, *arguments, **settings):
-    """Assert that a call raises a UserError whose message matches."""
-    with pytest.raises(UserError, match=message):
+def refused(words, call, /, *arguments, **settings):
+    """Asserts that a call is refused with such a message."""
+    with pytest.raises(UserError, match=words):
         call(*arguments, **settings)
 
 
 def restore(model, path, allow_missing=False):
-    """Load a checkpoint of the original; return the matched variables."""
+    """Loads a checkpoint of the original into a model; what matched."""
     from electra_tf.checkpoints.assignment import assign
     from electra_tf.checkpoints.tf1 import open_tf1
 
@@ -92,12 +90,12 @@ def read_json(path):
 
 
 def marked_heavy(*cases):
-    """Return cases of a test that only `pytest -m heavy` runs."""
+    """Cases of a test, for `pytest -m heavy` alone."""
     return [pytest.param(case, marks=pytest.mark.heavy) for case in cases]
 
 
 def pytest_collection_modifyitems(config, items):
-    """Skip heavy tests, unless `-m` selects them; the summary counts them."""
+    """Skips, so that the summary names them, what has to be asked for."""
     skip = pytest.mark.skip("heavy: `pytest -m heavy` runs it")
     if "heavy" in config.option.markexpr:
         return
@@ -107,7 +105,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Report the count of skipped tests by reason and directory."""
+    """Says what was skipped and why, and how often in which directory."""
     reasons = collections.defaultdict(collections.Counter)
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2].removeprefix("Skipped: ")
@@ -121,50 +119,45 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_finish():
-    """Exclude imported modules from garbage collection, which saves time."""
+    """What was imported is not looked through for garbage again and again."""
     gc.collect()
     gc.freeze()
 
 
 def _custom_gradients():
-    """Return the registry of gradients, and the names of custom ones.
-
-    TensorFlow never removes them, and keeps a graph with each.
-    """
+    """TensorFlow keeps them for good, each with its graph, which is slow."""
     ops = sys.modules.get("tensorflow.python.framework.ops")
-    registry = ops.gradient_registry._registry if ops else {}
-    return registry, {
-        name for name in registry if name.startswith("CustomGradient-")
-    }
+    kept = ops.gradient_registry._registry if ops else {}
+    return kept, {name for name in kept if name.startswith("CustomGradient-")}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call():
-    """Remove the graphs that a test made, and the global seed."""
+    """Lets go of the graphs that a test made, and of a global seed."""
     _, before = _custom_gradients()
     try:
         return (yield)
     finally:
-        registry, now = _custom_gradients()
+        kept, now = _custom_gradients()
         for name in now - before:
-            del registry[name]
+            del kept[name]
         if eager := sys.modules.get("tensorflow.python.eager.context"):
             eager.context()._set_global_seed(None)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def collect_garbage():
-    """Free the models of a module, which are reference cycles."""
+def without_what_earlier_tests_left():
+    """Collects models, which refer to themselves."""
     yield
-    registry, now = _custom_gradients()
+    kept, now = _custom_gradients()
     for name in now:
-        del registry[name]
+        del kept[name]
     gc.collect()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def without_pictures():
-    """Let runs draw no plots and count tokens of 100 examples, to save time."""
+    """Runs draw nothing and count tokens of 100 examples: half the time."""
     drawing = [
         ("electra_tf.finetuning.results", "draw_scores", b""),
         ("electra_tf.training.summaries", "draw_curves", ""),
@@ -172,7 +165,7 @@ def without_pictures():
     with pytest.MonkeyPatch.context() as patch:
         originals = []
         for name, function, nothing in drawing:
-            # Modules that no test imported stay unimported.
+            # What no test module has imported is not imported for this.
             if module := sys.modules.get(name):
                 originals.append((module, function, getattr(module, function)))
                 patch.setattr(module, function, lambda *_, n=nothing: n)
@@ -183,14 +176,14 @@ def without_pictures():
 
 @pytest.fixture
 def with_pictures(without_pictures, monkeypatch):
-    """Let runs draw their plots."""
+    """Runs draw what they draw."""
     for original in without_pictures:
         monkeypatch.setattr(*original)
 
 
 @pytest.fixture(scope="session")
 def run_python():
-    """Return a function that runs Python in a process of its own."""
+    """Runs a Python of its own to its end; returns what it said."""
 
     def run(*arguments, status=0, cwd=ROOT, env=os.environ, **settings):
         paths = {"PYTHONPATH": str(ROOT)} if cwd == ROOT else {}
@@ -211,7 +204,7 @@ def run_python():
 
 @pytest.fixture(scope="session")
 def reference_dir() -> pathlib.Path:
-    """Return the directory of reference data; skip if it is absent."""
+    """The reference data's directory; skips where it is absent."""
     default = ROOT.parent / "shared"
     path = pathlib.Path(os.environ.get("ELECTRA_TF_REFERENCE", default))
     if not (path / "golden").is_dir():
@@ -224,14 +217,14 @@ def reference_dir() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def golden_dir(reference_dir: pathlib.Path) -> pathlib.Path:
-    """Return the folder of numbers recorded from the original."""
+    """Numbers recorded from the original implementation."""
     return reference_dir / "golden"
 
 
 # Biases on which no loss depends, so that their gradients are rounding noise:
-# softmax cancels a constant, and the bias of attention keys adds one to a
-# query's scores of all keys, the biases of answers' starts (`dense`) and ends
-# (`dense_1`) one to the logits of all positions.
+# an attention key's adds the same to a query's scores of all keys, a start's
+# (`dense`) and an end's (`dense_1`) the same to the logits of all positions,
+# and softmax takes out what is added to all.
 NOISE = re.compile(
     r"/attention/self/key/bias$"
     r"|^task_specific/(squad|squadv1|newsqa|triviaqa)/dense(_1)?/bias$"
@@ -240,13 +233,13 @@ NOISE = re.compile(
 
 @pytest.fixture(scope="session")
 def is_noise():
-    """Return a function that tells from a name if a gradient is zero."""
+    """Whether a variable's true gradient is zero, by its name."""
     return lambda name: NOISE.search(name) is not None
 
 
 @pytest.fixture(scope="session")
 def assert_gradients(is_noise):
-    """Return a function that asserts that gradients equal recorded ones."""
+    """Asserts that gradients by name equal recorded ones."""
 
     def check(gradients, recorded, recorded_norm):
         import tensorflow as tf
@@ -258,8 +251,8 @@ def assert_gradients(is_noise):
             gradient = tf.convert_to_tensor(gradient).numpy()
             size = np.linalg.norm(recorded[name])
             if is_noise(name):
-                # The noise differs between kernels. It was at most 2e-8 of the
-                # norm; the smallest other gradient is 1.6e-4 of it.
+                # Nothing makes both equal. At most 2e-8 with any processor's
+                # kernels; the smallest gradient that is not noise has 1.6e-4.
                 assert np.linalg.norm(gradient) <= 1e-6 * norm, name
                 assert size <= 1e-6 * norm, name
             else:
@@ -271,7 +264,7 @@ def assert_gradients(is_noise):
 
 @pytest.fixture(scope="session")
 def assert_recorded_weights():
-    """Return a function that compares weights and slots with recorded ones."""
+    """Asserts that weights and Adam slots equal a recorded checkpoint's."""
 
     def check(prefix, model, optimizer):
         import tensorflow as tf
@@ -296,13 +289,13 @@ def assert_recorded_weights():
 
 @pytest.fixture(scope="session")
 def tiny_vocab() -> str:
-    """Return the path of a WordPiece vocabulary of 200 tokens."""
+    """Path of a 200-token WordPiece vocabulary kept in the repository."""
     return str(FIXTURES / "vocab_200.txt")
 
 
 @pytest.fixture(scope="session")
 def bpe_file(tmp_path_factory):
-    """Return a function that trains a byte-level BPE on a text."""
+    """Makes a tokenizer.json of byte-level BPE, trained on a text."""
     tokenizers = pytest.importorskip("tokenizers", reason="no extra bpe")
 
     def make(
@@ -353,7 +346,7 @@ def _write_records(path, examples, seed):
 
 @pytest.fixture(scope="session")
 def data_dir(tmp_path_factory):
-    """Return a folder with records of length 16: 3 for training, 1 held out."""
+    """Records of length 16: 3 shards for training and one held out."""
     root = tmp_path_factory.mktemp("data")
     records = root / "pretrain_tfrecords"
     records.mkdir()
@@ -366,7 +359,7 @@ def data_dir(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_pretraining(tiny_vocab):
-    """Return the hparams of a tiny model's pre-training on `data_dir`."""
+    """Hparams of a tiny model's pre-training on `data_dir`."""
     return {
         **TINY,
         "vocab_file": tiny_vocab,
@@ -381,36 +374,31 @@ def tiny_pretraining(tiny_vocab):
 
 @pytest.fixture
 def tiny_config(tmp_path, tiny_pretraining):
-    """Return a factory of tiny configs: `tiny_config(mask_prob=0.3)`."""
+    """A factory of tiny `PretrainingConfig`s: `tiny_config(mask_prob=0.3)`."""
 
     def make(model_name="tiny", data_dir=None, **hparams):
         from configure.pretraining import PretrainingConfig
 
         settings = {**copy.deepcopy(tiny_pretraining), **hparams}
-        folder = str(data_dir or tmp_path)
-        return PretrainingConfig.create(model_name, folder, **settings)
+        where = str(data_dir or tmp_path)
+        return PretrainingConfig.create(model_name, where, **settings)
 
     return make
 
 
 @pytest.fixture(scope="session")
 def tiny_finetuning(tiny_vocab):
-    """Return the hparams of a tiny model, fine-tuned from random weights."""
+    """Hparams of a tiny model that is fine-tuned from fresh weights."""
     sizes = {**TINY["model_hparam_overrides"], "max_position_embeddings": 64}
-    return {
-        **TINY,
-        "vocab_file": tiny_vocab,
-        "init_checkpoint": None,
-        "model_hparam_overrides": sizes,
-    }
+    own = {"vocab_file": tiny_vocab, "init_checkpoint": None}
+    return {**TINY, **own, "model_hparam_overrides": sizes}
 
 
 @pytest.fixture(scope="session")
 def finished_runs(tmp_path_factory, tiny_finetuning):
-    """Return a factory of `finetuned_folder` fixtures.
+    """From a package's weights and settings to its `finetuned_folder`.
 
-    Such a fixture makes the folder of a finished trial; `draw` sets the
-    weights.
+    That makes what a finished trial leaves; `draw` sets the weights.
     """
 
     def factory(draw, labels=None, **settings):
@@ -433,20 +421,13 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
             spec = directory / "task.json"
             spec.write_text(json.dumps(task))
             folder = str(directory / "models" / "m_1")
-            run_hparams = {
-                "task_config": str(spec),
-                "model_dir": folder,
-                "task_names": [name],
-                **settings,
-                **hparams,
-            }
-            config = FinetuningConfig.create(
-                "tiny", str(directory), **run_hparams
-            )
+            given = {"task_config": str(spec), "model_dir": folder}
+            given |= {"task_names": [name], **settings, **hparams}
+            config = FinetuningConfig.create("tiny", str(directory), **given)
             model = FinetuningModel(config, get_tasks(config))
             draw(model.variables)
             save_run(folder, config, model)
-            if not fresh:  # The caller modifies fresh ones.
+            if not fresh:  # The caller breaks those.
                 made[key] = folder
             return folder
 
@@ -456,7 +437,7 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
 
 
 def save_run(folder, config, model):
-    """Write the folder of a run at step 7."""
+    """Writes what a run leaves in its folder at step 7."""
     from electra_tf.checkpoints import formats, tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.training import checkpointing
@@ -470,13 +451,13 @@ def save_run(folder, config, model):
 
 @pytest.fixture(scope="session")
 def long_sizes():
-    """Return the sizes of a tiny model with 512 positions."""
+    """Sizes of a tiny model that reads rows of 512."""
     return TINY["model_hparam_overrides"] | {"max_position_embeddings": 512}
 
 
 @pytest.fixture(scope="session")
 def roughen():
-    """Return a function that adds noise to weights, so that outputs differ."""
+    """Makes fresh weights large enough that answers differ."""
 
     def change(variables):
         import tensorflow as tf
@@ -490,7 +471,7 @@ def roughen():
 
 @pytest.fixture(scope="session")
 def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
-    """Return a factory of folders of pre-training runs, by hparams."""
+    """A factory of pre-training runs' folders, by hparams."""
     made = {}
 
     def make(**hparams):
@@ -500,10 +481,10 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
         key = repr(hparams)
         if key not in made:
             folder = str(tmp_path_factory.mktemp("pretrained"))
-            defaults = {"vocab_file": tiny_vocab, "max_seq_length": 512}
-            defaults |= {"model_hparam_overrides": long_sizes}
-            defaults |= {"generator_hidden_size": 0.5}
-            settings = {**TINY, **defaults, **hparams}
+            own = {"vocab_file": tiny_vocab, "max_seq_length": 512}
+            own |= {"model_hparam_overrides": long_sizes}
+            own |= {"generator_hidden_size": 0.5}
+            settings = {**TINY, **own, **hparams}
             config = PretrainingConfig.create("tiny", folder, **settings)
             model = PretrainingModel(config)
             roughen(model.variables)
@@ -515,12 +496,12 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
 
 @pytest.fixture(scope="session")
 def finetuned_folder(finished_runs):
-    """Return a factory of trials' folders: `finetuned_folder("reviews")`."""
+    """A factory of trials' folders: `finetuned_folder("reviews")`."""
 
     def draw(variables):
         import tensorflow as tf
 
-        # Initial weights are so small that all texts get equal outputs.
+        # Fresh weights are too small for texts to make a difference.
         random = tf.random.Generator.from_seed(3)
         for variable in variables:
             if "kernel" in variable.name or "_embeddings" in variable.name:
@@ -535,9 +516,61 @@ def finetuned_folder(finished_runs):
     )
 
 
+@pytest.fixture(scope="session")
+def head_outputs():
+    """What a model's head gives for features (or rows), as NumPy arrays."""
+    import tensorflow as tf
+
+    def compute(loaded, features):
+        if isinstance(features, list):
+            rows = features
+            features = {name: [row[name] for row in rows] for name in rows[0]}
+        features = {n: tf.constant(value) for n, value in features.items()}
+        inputs = ("input_ids", "input_mask", "segment_ids")
+        encoded = loaded.model.encoder(*(features[name] for name in inputs))
+        found = loaded.model.heads[0].logits(encoded, features)
+        return {name: value.numpy() for name, value in found.items()}
+
+    return compute
+
+
+@pytest.fixture(scope="session")
+def qa_example():
+    """Makes the example of a question: `qa_example(task, question, text)`."""
+    from electra_tf.finetuning.questions import Passage, QAExample
+
+    return lambda task, question, context, number=0: QAExample(
+        eid=number,
+        task_name=task.name,
+        key=str(number),
+        question_text=question,
+        passage=Passage(context),
+    )
+
+
+@pytest.fixture(scope="session")
+def evaluated_questions(head_outputs, qa_example):
+    """The evaluation's scorer, having answered (question, context) pairs."""
+
+    def scored(loaded, pairs):
+        task = loaded.tasks[0]
+        examples = [qa_example(task, *pair, n) for n, pair in enumerate(pairs)]
+        scorer = task.scorer_of(examples)
+        rows = [row for e in examples for row in task.featurize(e, False)]
+        outputs = head_outputs(loaded, rows)
+        for i, row in enumerate(rows):
+            found = {name: value[i] for name, value in outputs.items()}
+            eid = row[f"{task.name}_eid"]
+            scorer.update({**found, "eid": eid, "loss": 0.0})
+        scorer.answer()
+        return scorer
+
+    return scored
+
+
 @pytest.fixture
 def write_task(tmp_path):
-    """Return a function that writes a task's file and returns its path."""
+    """Writes a task's file where it is looked for; returns the path."""
 
     def write(task, name, text):
         path = tmp_path / "finetuning_data" / task / name
@@ -550,15 +583,15 @@ def write_task(tmp_path):
 
 @pytest.fixture
 def sst(write_task):
-    """Write random rows of SST: 30 for training, 11 to evaluate, 5 to test."""
+    """Thirty made-up rows of SST, eleven to evaluate, a test set."""
     random = np.random.RandomState(0)
     common = ["the", "of", "and", "in", "to"]
 
     def rows(count):
         lines = ["sentence\tlabel"]
         for i in range(count):
-            sampled = random.choice(common, random.randint(2, 20))
-            lines.append(f"{' '.join(sampled)}\t{i % 2}")
+            words = random.choice(common, random.randint(2, 20))
+            lines.append(f"{' '.join(words)}\t{i % 2}")
         return "\n".join(lines) + "\n"
 
     write_task("sst", "train.tsv", rows(30))

@@ -138,9 +138,14 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
     return weights if with_training_state else strip_training_state(weights)
 
 
-def strip_training_state(weights: Weights) -> Weights:
-    """Leaves out the run's own: a baseline, a discriminator still untrained."""
-    reasons = dict.fromkeys(TRAINING_ONLY, "of use to the run alone")
+def strip_training_state(weights: Weights, keep: str = "") -> Weights:
+    """Leave out what only the run that wrote a checkpoint uses.
+
+    These are a baseline, the head of `correction_weight`, and a discriminator
+    that is still untrained. `keep` is one of `TRAINING_ONLY` that stays.
+    """
+    scopes = [scope for scope in TRAINING_ONLY if scope != keep]
+    reasons = dict.fromkeys(scopes, "of use to the run alone")
     first = weights.hparams.get("two_stage_steps")
     step = weights.global_step if first else None
     if step is not None and step <= first:

@@ -35,28 +35,6 @@ DEFAULT_WEIGHT = 0.5
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = flags.FlagParser("ask", __doc__)
-    _add_question_flags(parser)
-    _add_answer_flags(parser)
-    args = parser.parse_args(list(argv[1:]))
-    sources = (args.question, args.questions, args.fit, args.page or None)
-    if sum(source is not None for source in sources) != 1:
-        parser.error("expected one of QUESTION, --questions, --fit, --page")
-    for name in ("fit_questions", "passages", "batch_size"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if args.weight is not None and not 0 <= args.weight <= 1:
-        parser.error(f"--weight is {args.weight}; expected 0 to 1")
-    if args.fit and args.weight is not None:
-        parser.error("--fit fits the weight that --weight sets; pass only one")
-    args.index = args.index or f"{args.corpus.rstrip('/')}.index"
-    # The ending keeps other files from being replaced by an index.
-    if not args.index.endswith(".index"):
-        parser.error(f"--index={args.index}: expected a name in .index")
-    return args
-
-
-def _add_question_flags(parser: flags.FlagParser) -> None:
-    """Add the corpus and the sources of questions."""
     parser.add_argument(
         "corpus", metavar="FOLDER", help="a folder of texts, or one text"
     )
@@ -77,15 +55,11 @@ def _add_question_flags(parser: flags.FlagParser) -> None:
             "fit_questions",
             1000,
             "N",
-            "the most of them that are read",
+            "the most of them for which texts are read",
         ),
         ("page", False, "", "serve a page for questions, on this machine"),
         ("port", 8501, "N", "port of the page; 0: any free port"),
     )
-
-
-def _add_answer_flags(parser: flags.FlagParser) -> None:
-    """Add the model, the index and the output."""
     flags.add_flags(
         parser,
         "the answers",
@@ -114,6 +88,22 @@ def _add_answer_flags(parser: flags.FlagParser) -> None:
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
+    args = parser.parse_args(list(argv[1:]))
+    sources = (args.question, args.questions, args.fit, args.page or None)
+    if sum(source is not None for source in sources) != 1:
+        parser.error("expected one of QUESTION, --questions, --fit, --page")
+    for name in ("fit_questions", "passages", "batch_size"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name} must be at least 1")
+    if args.weight is not None and not 0 <= args.weight <= 1:
+        parser.error(f"--weight is {args.weight}; expected 0 to 1")
+    if args.fit and args.weight is not None:
+        parser.error("--fit fits the weight that --weight sets; pass only one")
+    args.index = args.index or _default_index(args.corpus)
+    # The ending keeps other files from being replaced by an index.
+    if not args.index.endswith(".index"):
+        parser.error(f"--index={args.index}: expected a name in .index")
+    return args
 
 
 def main(args: argparse.Namespace) -> int:
@@ -152,6 +142,14 @@ def main(args: argparse.Namespace) -> int:
         write_atomically(_fit_file(args), json.dumps(fitted, indent=2) + "\n")
         write(report)
     return 0
+
+
+def _default_index(corpus: str) -> str:
+    """Return the path next to a corpus: its name, also of ".", and .index."""
+    path = corpus.rstrip("/")
+    if os.path.basename(path) in ("", ".", ".."):
+        path = os.path.abspath(corpus)
+    return f"{path}.index"
 
 
 def _read_questions(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -126,6 +126,7 @@ def main(args: argparse.Namespace) -> int:
             vectors.append(embedded.vectors.reshape(-1, width))
             write(row)
             stream.count()
+        stream.require_rows("texts", "embedded")
     facts = {
         **{name: getattr(args, name) for name in _STATED_FLAGS},
         "max_length": embedder.max_length,

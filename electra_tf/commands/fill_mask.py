@@ -58,4 +58,5 @@ def main(args: argparse.Namespace) -> int:
                 record = dataclasses.asdict(filled) | {"best": filled.best()}
                 write({**stream.location(read), **record})
             stream.count()
+        stream.require_rows("texts", "filled")
     return 0

@@ -132,6 +132,15 @@ class InputStream:
             columns["id"] = read.key
         return columns
 
+    def require_rows(self, unit: str, done: str) -> None:
+        """Raise a UserError if there were lines, and all were bad.
+
+        Called before output files are complete, so that earlier ones stay.
+        """
+        if self._bad_lines and not self.rows:
+            self.report_summary(unit)
+            raise UserError(f"no line could be {done}")
+
     def report_summary(self, unit: str) -> None:
         """Print the count of answers, the seconds and the skipped lines."""
         seconds = time.monotonic() - self._started

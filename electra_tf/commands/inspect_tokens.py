@@ -99,6 +99,8 @@ def main(args: argparse.Namespace) -> int:
                 page.print(view)
             if write is not None:
                 write(dataclasses.asdict(inspection))
+            stream.count()
+        stream.require_rows("texts", "inspected")
     if args.html:
         write_atomically(args.html, page.export_html())
     return 0

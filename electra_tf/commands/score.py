@@ -71,6 +71,7 @@ def main(args: argparse.Namespace) -> int:
             totals["score"] += result.score
             totals["unknown"] += result.unknown
             totals["divided"] += result.windows > 1
+        stream.require_rows(f"texts scored by {scorer.method}", "scored")
     stream.report_summary(f"texts scored by {scorer.method}")
     _report_totals(totals, scorer.method)
     return 0

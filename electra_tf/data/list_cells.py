@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lists in the cells of tables, in the notation of Python or JSON."""
+"""Lists in cells of tables, as Python and JSON write them."""
 
 import ast
 import io
@@ -11,12 +11,12 @@ import warnings
 from typing import Any
 
 _BRACKETS = {"[": "]", "(": ")", "{": "}"}
-# Sets in Python without a literal, and the calls that make other containers.
+# Python's sets that have no literal, and other containers' calls.
 _SET_CALL = re.compile(r"(?:frozen)?set\((.*)\)", re.DOTALL)
 _OTHER_CALL = re.compile(r"[A-Za-z_][\w.]*\(\s*[\[({'\"].*\)", re.DOTALL)
-# A list without an end, as in cells of limited length.
+# A list that was cut, as in cells of limited length.
 _CUT_LIST = re.compile(r"\[\s*['\"][^\]]*", re.DOTALL)
-# Raised where a text is no Python; TokenError, where it has no end.
+# What reading a text as Python raises; TokenError is of cut texts.
 _NO_LITERAL = (
     SyntaxError,
     ValueError,
@@ -28,18 +28,15 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """A text that looks like a list, but is no list of Python or JSON."""
+    """A text that looks like a list and is none of Python or JSON."""
 
 
 def read_list(text: str) -> list[Any] | None:
-    """Read a cell such as `['x', 'y']`; return None for other texts.
+    """Read a cell such as `['x', 'y']`; None for what is no list.
 
-    Tuples and sets of Python are lists, too.
-
-    Raises:
-      UnreadableListError: another text in square brackets, such as `[x, y]` or
-        NumPy's `['x' 'y']`, another container, such as `array(['x'])`, or a
-        list without an end.
+    Tuples and sets of Python are lists, too. Raises UnreadableListError for
+    other texts in square brackets, such as `[x, y]` and NumPy's `['x' 'y']`,
+    for other containers, such as `array(['x'])`, and for a list without end.
     """
     text = text.strip()
     if call := _SET_CALL.fullmatch(text):
@@ -60,15 +57,15 @@ def read_list(text: str) -> list[Any] | None:
 
 
 def _is_one_pair(text: str) -> bool:
-    """Return whether the last bracket closes the first: not in `[x],[y]`."""
+    """Whether the last bracket closes the first, not as in `[x],[y]`."""
     depth = 0
-    for length, character in enumerate(text, 1):
+    for place, character in enumerate(text, 1):
         if character == "[":
             depth += 1
         elif character == "]":
             depth -= 1
         if depth == 0:
-            return length == len(text)
+            return place == len(text)
     return False
 
 
@@ -76,8 +73,7 @@ def _python_literal(text: str) -> Any:
     """Return the value of a literal, or None."""
     try:
         with warnings.catch_warnings():
-            # Python warns of unknown escapes in texts.
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # Of odd escapes in texts.
             tree = ast.parse(text, mode="eval")
         texts = [
             node
@@ -86,10 +82,10 @@ def _python_literal(text: str) -> Any:
         ]
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         n_texts = sum(token.type == tokenize.STRING for token in tokens)
-        # Python joins texts without a comma between them, as in NumPy's lists.
+        # Python joins texts without a comma between; a list of NumPy has none.
         if n_texts != len(texts):
             return None
-        if isinstance(tree.body, ast.Set):  # Keep the order of the text.
+        if isinstance(tree.body, ast.Set):  # In the order that it is written.
             return [ast.literal_eval(node) for node in tree.body.elts]
         return ast.literal_eval(tree)
     except _NO_LITERAL:

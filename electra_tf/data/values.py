@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of JSON values in the notation of other programs.
+"""Values of JSON files, read by their meaning where that is certain.
 
-Other programs write a number in place of a text, a text in place of a number,
-or `"true"` for true. Each function returns the value, or None if its meaning is
-uncertain; `describe` names such a value in a message.
+Other programs write a number where a text belongs, a text where a number
+does, and `"true"` for true. Each function returns the value, or None where
+its meaning is uncertain; `describe` names such a value in a message.
 """
 
 import re
@@ -12,17 +12,16 @@ from typing import Any
 
 from configure.formatting import shorten
 
-# Larger whole numbers lose digits as a float.
+# Larger ones of a float have lost digits.
 _MAX_EXACT_FLOAT = 2**53
 _INTEGER_TEXT = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text, or the decimal text of an integer.
+    """Reads a text; an integer is its decimal text.
 
-    A number with a fraction is None, because a parser may have changed its
-    digits.
+    Not a number with a fraction, whose digits a parser may have changed.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -30,14 +29,14 @@ def as_text(value: Any) -> str | None:
 
 
 def as_id(value: Any) -> str | None:
-    """Return an id: a text, or the decimal text of 5 or 5.0."""
+    """Reads an id; a whole number, 5 and 5.0 alike, is its decimal text."""
     if isinstance(value, float):
         value = as_integer(value)
     return as_text(value)
 
 
 def as_integer(value: Any) -> int | None:
-    """Return an integer: a number without a fraction, or its text."""
+    """Reads an integer: a number without a fraction, or the text of one."""
     if isinstance(value, str):
         match = _INTEGER_TEXT.fullmatch(value.strip())
         return int(match[1]) if match else None
@@ -49,7 +48,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def as_flag(value: Any) -> bool | None:
-    """Return the boolean of true or false, 1 or 0, or of their texts."""
+    """Reads true or false, 1 or 0, or the text of either."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -59,7 +58,7 @@ def as_flag(value: Any) -> bool | None:
 
 
 def describe(value: Any) -> str:
-    """Return a value with its type: `the text '5'`, `the number 4.5`."""
+    """Names a value with its type: `the text '5'`, `the number 4.5`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

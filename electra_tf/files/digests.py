@@ -15,11 +15,12 @@ from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_blocks
 
 DIGESTS_FILE = "digests.json"
-# Vocabularies, safetensors and the graph of a SavedModel have no checksum.
-# TensorFlow verifies those of its checkpoints at every read, and settings may
-# be edited.
+# Vocabularies, labels, safetensors and the graph of a SavedModel have no
+# checksum. TensorFlow verifies those of its checkpoints at every read, and
+# settings may be edited.
 _DIGESTED = re.compile(
     r"vocab\.txt|tokenizer\.json|tokenizer_config\.json|token_counts\.json"
+    r"|.*_labels\.json|.*_label_mapping\.json"
     r"|.*\.safetensors|saved_model\.pb"
 )
 _BLOCK = 2**20  # bytes
@@ -49,6 +50,20 @@ def write_digests(folder: str) -> None:
     digests = {name: file_digest(os.path.join(folder, name)) for name in names}
     path = os.path.join(folder, DIGESTS_FILE)
     write_atomically(path, json.dumps(digests, indent=2) + "\n")
+
+
+def add_digest(path: str) -> None:
+    """Write one more file's digest; files that are gone lose theirs."""
+    folder, name = os.path.split(path)
+    listing = os.path.join(folder, DIGESTS_FILE)
+    digests = read_json(listing) if filesystem.exists(listing) else {}
+    present = {
+        listed_name: digest
+        for listed_name, digest in digests.items()
+        if filesystem.exists(os.path.join(folder, listed_name))
+    }
+    present[name] = file_digest(path)
+    write_atomically(listing, json.dumps(present, indent=2) + "\n")
 
 
 def check_digest(path: str) -> None:

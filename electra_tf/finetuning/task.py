@@ -23,6 +23,7 @@ from electra_tf.data.columns import column_indices, refuse_unnamed
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import add_digest, check_digest
 from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.text.tokenization import Tokenizer
@@ -249,7 +250,11 @@ class Task(abc.ABC):
         self._known_labels = found
 
     def load_labels(self, path: str) -> None:
-        """Takes the labels that an earlier run kept in a file."""
+        """Take the labels that an earlier run kept in a file.
+
+        Raises a UserError if it differs from its folder's digests, if any.
+        """
+        check_digest(path)
         with filesystem.open_file(path, "rb") as file:
             try:
                 self.use_labels(json.loads(file.read()))
@@ -316,6 +321,8 @@ class Task(abc.ABC):
         if labels is not None:
             self.use_labels(labels)
             self._keep_labels(os.path.dirname(path))
+            if path:
+                add_digest(path)
         elif filesystem.exists(path):
             self.load_labels(path)
         else:

@@ -289,8 +289,6 @@ def patience_is_over(
 class Trial(Run):
     """Trains one model on `weights` (None: random ones), and evaluates it."""
 
-    config: FinetuningConfig
-    model: FinetuningModel
     files = RunFiles(
         kind="fine-tuning",
         names=(TASK_FILE,),
@@ -467,9 +465,9 @@ class Trial(Run):
         return found
 
     def write_settings(self, directory: str) -> None:
-        super().write_settings(directory)
         for task in self._tasks:
             task.keep(directory)
+        super().write_settings(directory)  # with digests of the labels, too
 
     def is_finished(self, evaluation_due: bool) -> bool:
         step = self.global_step

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import tensorflow as tf
 import tf_keras
@@ -55,19 +55,15 @@ _SHORT = 4096  # elements of a vector that is updated with others
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
 
-Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices | None
+Gradient = tf.Tensor | tf.IndexedSlices | None
 
 
-class OptimizerState(Protocol):
-    """What a checkpoint holds of an optimizer."""
+class Optimizer(Protocol):
+    """What a training loop and a checkpoint need of an optimizer."""
 
-    kind: str  # the hparam `optimizer`
-    m: dict[str, tf.Variable]  # first moments by variable name
-    v: dict[str, tf.Variable]  # second moments by variable name
-
-
-class Optimizer(OptimizerState, Protocol):
-    """An optimizer of the variables of a training loop."""
+    kind: str  # the hparam `optimizer`, which checkpoints hold
+    m: Mapping[str, tf.Variable]  # first moments by variable name
+    v: Mapping[str, tf.Variable]  # second moments by variable name
 
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor

@@ -18,13 +18,17 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.contents import CORRECTION_HEAD
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.formats import (
+    open_weights,
+    strip_training_state,
+)
 from electra_tf.checkpoints.sizes import (
     MODEL_HPARAMS,
     check_same_model,
     list_changes,
     list_unseen_differences,
 )
+from electra_tf.checkpoints.weights import Weights
 from electra_tf.data.example_count import count_training_examples
 from electra_tf.data.fingerprints import (
     DATA,
@@ -158,8 +162,6 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
 class PretrainingRun(Run):
     """A run of pre-training."""
 
-    config: PretrainingConfig
-    model: PretrainingModel
     files = RunFiles(
         kind="training",
         names=("results", EXPORT, unigram.TOKEN_COUNTS),
@@ -234,11 +236,11 @@ class PretrainingRun(Run):
             )
         if not self.config.init_checkpoint:
             return
-        weights = open_weights(self.config.init_checkpoint)
+        weights = self._initial_weights()
         allowed = [self.config.allow_missing]
         if weights.kind == "bert":
             allowed.append(_BERT_LACKS)
-        if self.config.corrects:  # No export holds this head.
+        if self.config.corrects:  # Only checkpoints of runs hold this head.
             allowed.append(f"^{CORRECTION_HEAD}/")
         allowed = "|".join(filter(None, allowed))
         variables = self.model.variables
@@ -253,6 +255,20 @@ class PretrainingRun(Run):
                 f"{text}; the weights were trained with the former, so set it"
                 " unless the change is meant"
             )
+
+    def _initial_weights(self) -> Weights:
+        """Open `init_checkpoint`, with its correction head if this run has one.
+
+        The head is of use to no other reader of a checkpoint.
+        """
+        path, scope = self.config.init_checkpoint, f"{CORRECTION_HEAD}/"
+        weights = open_weights(path)
+        if self.config.corrects and any(
+            name.startswith(scope) for name in weights.dropped
+        ):
+            whole = open_weights(path, with_training_state=True)
+            return strip_training_state(whole, keep=scope)
+        return weights
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         """Restores; where the data changed, they are read from their start."""

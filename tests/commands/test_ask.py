@@ -66,27 +66,27 @@ def test_an_answer_has_mixed_scores(answered):
     task, answer, answers = answered
     assert answer["question"] == "where is the king?"
     scores = [
-        0.75 * each["reader_score"] + 0.25 * each["retrieval_score"]
-        for each in answers
+        0.75 * one["reader_score"] + 0.25 * one["retrieval_score"]
+        for one in answers
     ]
-    assert [each["score"] for each in answers] == pytest.approx(scores)
-    flags = [bool(each["answer"]) for each in answers]
-    assert [each["answerable"] for each in answers] == flags
-    assert {"null_odds" in each for each in answers} == {task == "manuals"}
+    assert [one["score"] for one in answers] == pytest.approx(scores)
+    flags = [bool(one["answer"]) for one in answers]
+    assert [one["answerable"] for one in answers] == flags
+    assert {"null_odds" in one for one in answers} == {task == "manuals"}
 
 
 def test_an_answer_is_a_part_of_its_source(answered):
     _, answer, answers = answered
     parts = [
-        each["passage"][each["start"] : each["end"]].split()
-        for each in answers
-        if each["answer"]
+        one["passage"][one["start"] : one["end"]].split()
+        for one in answers
+        if one["answer"]
     ]
-    texts = [each["answer"].split() for each in answers if each["answer"]]
+    texts = [one["answer"].split() for one in answers if one["answer"]]
     assert parts == texts
     # Passages that share no word with the question are not read.
     assert len(answer["others"]) == 2
-    sources = {(each["file"], each["id"]) for each in answers}
+    sources = {(one["file"], one["id"]) for one in answers}
     assert ("c.json", "Kings/0") in sources
 
 
@@ -153,3 +153,24 @@ def test_a_model_is_identified_in_any_folder(finetuned_folder, tmp_path, name):
     os.remove(path)
     os.remove(f"{folder}/checkpoint")
     refused("no model.ckpt-<step>", ask._weights_digest, str(folder))
+
+
+@pytest.mark.parametrize(
+    ("corpus", "expected"),
+    [
+        (".", "{parent}/here.index"),
+        ("./", "{parent}/here.index"),
+        ("deep/..", "{parent}/here.index"),
+        ("..", "{parent}.index"),
+        ("texts", "texts.index"),
+        ("texts//", "texts.index"),
+        ("../texts/a.txt", "../texts/a.txt.index"),
+    ],
+)
+def test_an_index_has_the_name_of_its_corpus(
+    corpus, expected, tmp_path, monkeypatch
+):
+    (tmp_path / "here" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    args = ask.parse_flags(["ask", corpus, "who?", "--model=m"])
+    assert args.index == expected.format(parent=tmp_path)

@@ -183,7 +183,22 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     np.testing.assert_allclose(np.load(out), found, atol=1e-5)
     refused("--overwrite", _run, *words)
     own = ("--model", folder, tmp_path / "out.json", "--overwrite")
-    refused("out.json: the output is an input", _run, *own, "--output", out)
+    refused("out.json: is an input", _run, *own, "--output", out)
+
+
+@pytest.mark.parametrize("text", [b"\xff\n\xfe\n", b"\n\n\xff"])
+def test_vectors_of_no_usable_line_are_an_error(
+    finetuned_folder, tmp_path, capfd, text
+):
+    (tmp_path / "in.txt").write_bytes(text)
+    out = tmp_path / "out.npy"
+    words = ("--model", finetuned_folder("reviews"), tmp_path / "in.txt")
+    words += ("--output", out, "--overwrite")
+    out.write_bytes(b"of an earlier command")
+    refused("no line could be embedded", _run, *words)
+    assert out.read_bytes() == b"of an earlier command"
+    assert not (tmp_path / "out.json").exists()
+    assert "0 texts in" in capfd.readouterr().err
 
 
 def test_words_have_offsets_and_names(finetuned_folder, tmp_path):

@@ -192,6 +192,7 @@ def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
     model = tmp_path / "models/tiny/finetuning_models/chunk_model_1"
     beside = read_json(model / "chunk_label_mapping.json")
     assert list(beside) == ["O", "S-NP", "S-PP"]
+    assert "chunk_label_mapping.json" in read_json(model / "digests.json")
     anew = {"num_train_epochs": 2.0, "overwrite": True, "do_eval": False}
     run(finetuning_config("chunk", **anew))
     assert (model / "chunk_label_mapping.json").exists()

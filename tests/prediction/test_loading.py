@@ -12,6 +12,7 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.checkpoints.formats import open_weights
+from electra_tf.files.digests import write_digests
 from electra_tf.prediction.loading import load_finetuned
 from tests.conftest import read_json, refused
 
@@ -99,6 +100,40 @@ def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
         assert load_finetuned(str(folder)).task().labels == labels
     (folder / "reviews_labels.json").write_text('["p", "q"]')
     refused("labels have changed", load_finetuned, str(folder))
+
+
+@pytest.fixture
+def labels_of_data(finetuned_folder):
+    """The labels file of a model whose description states no labels."""
+    folder = pathlib.Path(finetuned_folder("reviews", fresh=True))
+    spec = pathlib.Path(read_json(folder / "config.json")["task_config"])
+    task = read_json(spec)
+    del task["labels"]
+    spec.write_text(json.dumps(task))
+    path = folder / "reviews_labels.json"
+    path.write_text('["bad", "good", "so-so"]')
+    return path
+
+
+def test_damaged_labels_are_refused(labels_of_data):
+    write_digests(str(labels_of_data.parent))
+    load_finetuned(str(labels_of_data.parent))
+    labels_of_data.write_text('["bad", "gold", "so-so"]')
+    words = "reviews_labels.json: checksum differs from .*digests.json"
+    refused(words, load_finetuned, str(labels_of_data.parent))
+
+
+def test_missing_labels_are_refused(labels_of_data):
+    write_digests(str(labels_of_data.parent))
+    labels_of_data.unlink()
+    words = "reviews_labels.json: missing, but listed in"
+    refused(words, load_finetuned, str(labels_of_data.parent))
+
+
+def test_labels_of_a_folder_without_their_digest_are_read(labels_of_data):
+    labels_of_data.write_text('["p", "q", "r"]')
+    loaded = load_finetuned(str(labels_of_data.parent))
+    assert loaded.task().labels == ["p", "q", "r"]
 
 
 def test_what_is_missing_is_named(finetuned_folder, tmp_path):

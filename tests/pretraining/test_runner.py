@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints.formats import open_weights
 from electra_tf.pretraining import masking, metrics, runner
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.summaries import Console, read_rows, write_results
@@ -295,3 +296,22 @@ def test_xla_programs_train_and_evaluate_with_all_switches(start):
     )
     assert result["global_step"] == 2
     assert np.isfinite([result["train_loss"], result["loss"]]).all()
+
+
+def test_a_start_takes_the_correction_head_of_a_run(start, tmp_path):
+    first = str(tmp_path / "first")
+    start(model_dir=first, correction_weight=5.0, mask_prob=0.4)
+    _, output = start(
+        init_checkpoint=first,
+        correction_weight=5.0,
+        mask_prob=0.4,
+        learning_rate=0.0,
+    )
+    assert "0 missing" in output
+    head = "correction_predictions/dense/kernel"
+    opened = [
+        open_weights(path, with_training_state=True)
+        for path in (first, str(tmp_path / "model"))
+    ]
+    before, after = (weights.read(head) for weights in opened)
+    np.testing.assert_array_equal(before, after)

@@ -135,8 +135,15 @@ class StudyRun:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._signal = number
-        # A terminal's Ctrl-C goes to the piece by itself; twice is at once.
-        if self._child and number == signal.SIGTERM:
+        self._stop_child()
+
+    def _stop_child(self) -> None:
+        """Pass a signal on to the piece that runs, always as SIGTERM.
+
+        A signal to the whole group (a terminal's Ctrl-C) has reached the piece
+        already; a SIGTERM within seconds of it is the same request there.
+        """
+        if self._child:
             self._child.terminate()
 
     def _ensure(self, cell: Cell, needed: bool = False) -> bool:
@@ -235,6 +242,8 @@ class StudyRun:
             stdout=self._log,
             stderr=self._log,
         )
+        if self._signal:  # It came before there was a child to pass it on to.
+            self._stop_child()
         try:
             return self._child.wait(limit)
         except subprocess.TimeoutExpired:

@@ -211,6 +211,56 @@ def test_data_made_otherwise_are_made_again_and_told(
         shutil.copy(first, records / "pretrain_more")
 
 
+SAVES_WHEN_STOPPED = """
+import pathlib, signal, sys, time
+note = pathlib.Path(sys.argv[1])
+def save(number, frame):
+    note.write_text("saved")
+    sys.exit(128 + number)
+signal.signal(signal.SIGTERM, save)
+note.write_text("at work")
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_study_alone_stops_its_piece_too(
+    said, write_study, start, tmp_path, number
+):
+    note = tmp_path / "note"
+    said["data"] = {"x": ["-c", SAVES_WHEN_STOPPED, str(note)]}
+    process = start(write_study(said))
+    while not (note.exists() and note.read_text()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, printed
+    assert note.read_text() == "saved"
+
+
+def test_a_signal_that_comes_while_a_piece_starts_reaches_it(
+    said, write_study, monkeypatch, tmp_path
+):
+    said["data"] = {"x": ["-c", "import time; time.sleep(600)"]}
+    study = run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0)
+    start_child = subprocess.Popen
+
+    def start_late(*words, **settings):
+        study._note(signal.SIGINT, None)
+        return start_child(*words, **settings)
+
+    monkeypatch.setattr(subprocess, "Popen", start_late)
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with pytest.raises(run.StoppedError) as stopped:
+            study.run()
+    finally:
+        for signal_number, handler in handlers.items():
+            signal.signal(signal_number, handler)
+    assert stopped.value.status == 128 + signal.SIGINT
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl")
 def test_a_piece_ends_with_its_killed_study(said, write_study, start, tmp_path):
     note = tmp_path / "pid"
