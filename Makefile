@@ -19,7 +19,7 @@ export MPLBACKEND := Agg
 # Works where the home directory is missing or read-only, too.
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
-.PHONY: help demo quick test lint notebook format pretrain-reference pretrain-twin \
+.PHONY: help demo quick test lint typecheck notebook format pretrain-reference pretrain-twin \
 	setup clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make quick               the tests of what is not slow (2 minutes)"
 	@echo "make test                lint and all tests (15 minutes on 2 cores)"
 	@echo "make lint                ruff and the import layers"
+	@echo "make typecheck           mypy on the packages that compute and train"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
@@ -89,6 +90,10 @@ lint: $(READY)
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports --no-logo
 
+# The packages, and what mypy is strict about, stand in pyproject.toml.
+typecheck: $(READY)
+	@.venv/bin/mypy
+
 # Executes the notebook and keeps its outputs.
 notebook: $(READY)
 	@.venv/bin/jupyter execute --inplace examples/pretraining.ipynb
@@ -120,4 +125,4 @@ $(READY): constraints.txt requirements.txt requirements-dev.txt
 	@touch $@
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

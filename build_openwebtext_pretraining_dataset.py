@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds pre-training records from the archives of OpenWebText.
+"""Build pre-training records from the archives of OpenWebText.
 
 Source: google-research/electra, build_openwebtext_pretraining_dataset.py.
 """
@@ -17,17 +17,25 @@ from electra_tf.data.corpora import Corpus
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser(
         originals=("--data_dir", *build_options.ORIGINAL_FLAGS),
-        description="Builds pre-training records from OpenWebText: the archives"
+        description="Build pre-training records from OpenWebText: the archives"
         " in DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
         " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"
         " extracted to disk.",
         usage="%(prog)s --data-dir DIR [flags]",
     )
-    place = "holds vocab.txt and openwebtext/; the records go there"
-    flags.add_flags(parser, "files", ("data_dir", flags.REQUIRED, "DIR", place))
+    flags.add_flags(
+        parser,
+        "files",
+        (
+            "data_dir",
+            flags.REQUIRED,
+            "DIR",
+            "folder of vocab.txt and openwebtext/; records are written to it",
+        ),
+    )
     flags.add_field_flags(
         parser, build_options.BuildOptions, skip=build_options.PATH_FIELDS
     )
@@ -36,7 +44,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Builds the records."""
+    """Build the records."""
     options = build_options.options_from(
         args,
         corpus=Corpus(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The program that builds pre-training records (TFRecord) from raw text.
+"""Build pre-training records (TFRecord) from raw text.
 
 Source: google-research/electra, build_pretraining_dataset.py, main.
 """
@@ -23,11 +23,11 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
             "--blanks_separate_docs",
             *build_options.ORIGINAL_FLAGS,
         ),
-        description="Builds pre-training records from raw text. The corpus: one"
-        " sentence per line, a blank line between documents, UTF-8. Lines"
+        description="Build pre-training records from raw text in UTF-8, with"
+        " one sentence per line and a blank line between documents. Lines"
         " longer than an example lose their tail (see --split_long_lines); the"
-        " closing report counts what was lost. Sentences of one document are"
-        " packed into two segments per example.",
+        " final report counts lost tokens. Sentences of one document are packed"
+        " into two segments per example.",
         usage="%(prog)s --corpus-dir DIR --vocab-file FILE --output-dir DIR"
         " [flags]",
         epilog="For example: --num-processes=4 --draws=document"
@@ -36,9 +36,19 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "files",
-        ("corpus_dir", None, "PATH", "directory of text files"),
-        ("vocab_file", flags.REQUIRED, "PATH", "vocabulary, one token a line"),
-        ("output_dir", flags.REQUIRED, "PATH", "where the records go"),
+        ("corpus_dir", None, "PATH", "folder of text files"),
+        (
+            "vocab_file",
+            flags.REQUIRED,
+            "PATH",
+            "vocabulary, one token per line",
+        ),
+        (
+            "output_dir",
+            flags.REQUIRED,
+            "PATH",
+            "folder for the records",
+        ),
         (
             "blanks_separate_docs",
             True,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes a pre-trained model on tasks and evaluates it: see `--help`.
+"""Fine-tune a pre-trained model on tasks and evaluate it; see `--help`.
 
 Source: google-research/electra, run_finetuning.py, main.
 """
@@ -14,8 +14,8 @@ from configure.finetuning import FinetuningConfig
 
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
-    """Runs; exits with 128 + the signal's number when asked to stop early."""
-    # After the flags: --help and --print_config need no TensorFlow.
+    """Run the config; return 128 + signal if a signal interrupted the run."""
+    # Imported here because --help and --print_config need no TensorFlow.
     from electra_tf.finetuning import runner
 
     config, _ = parsed

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pre-trains an ELECTRA model, or evaluates one: `--help` tells how.
+"""Pre-train an ELECTRA model, or evaluate one; see `--help`.
 
 Source: google-research/electra, run_pretraining.py, main.
 """
@@ -14,8 +14,8 @@ from configure.pretraining import PretrainingConfig
 
 
 def main(parsed: tuple[PretrainingConfig, Namespace]) -> int:
-    """Runs; exits with 128 + the signal's number when asked to stop early."""
-    # After the flags: --help and --print_config need no TensorFlow.
+    """Run the config; return 128 + signal if a signal interrupted the run."""
+    # Imported here because --help and --print_config need no TensorFlow.
     from electra_tf.pretraining import runner
 
     config, _ = parsed

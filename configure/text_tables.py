@@ -27,7 +27,6 @@ def render_rows(
     for column in range(len(rows[0])):
         table.add_column(
             justify="left" if column < left else "right",
-            vertical="bottom",
             overflow="fold",
         )
     for row in rows:

@@ -19,7 +19,7 @@ import numpy as np
 import tf_keras
 
 from configure.errors import UserError
-from electra_tf.extras.ensemble import answer_of, open_task
+from electra_tf.extras.ensemble.predictions import make_answer, open_task
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.lines import LineReader
 from electra_tf.finetuning.classification import RegressionTask
@@ -150,7 +150,7 @@ def main(argv: list[str]) -> None:
         if isinstance(task, TaggingTask):
             found = found[: len(example.words)]
         found = found.reshape(-1, predicted.shape[-1])
-        lines.append(answer_of(answerer, example, found))
+        lines.append(make_answer(answerer, example, found))
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     write_atomically(args.output, text)
     print(f"{len(examples):,} predictions in {args.output}")

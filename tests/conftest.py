@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures every package's tests share."""
+"""Fixtures that the tests of several packages share."""
 
 import collections
 import copy
@@ -19,9 +19,11 @@ import pytest
 
 from configure.errors import UserError
 
+pytest_plugins = ["tests.answering"]
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FIXTURES = ROOT / "tests" / "fixtures"
-# Tasks from data alone: one of each kind, and the options that matter.
+# Descriptions of tasks: one of each kind, and the important options.
 ONE_TEXT = {"text_a": "text", "label": "label"}
 WORDS = {"type": "tagging", "format": "conll"}
 WORDS["columns"] = {"word": 0, "tag": -1}
@@ -44,8 +46,8 @@ TASKS = {
     "news": {"type": "summarization", "columns": ONE_TEXT},
 }
 
-# Before TensorFlow is imported anywhere: tests need no accelerator, keep its
-# start-up chatter out of the output, and leave cores to their neighbours.
+# Set before TensorFlow is imported: tests need no accelerator, hide messages of
+# its start, and leave cores to other processes.
 for name, value in {
     "TF_CPP_MIN_LOG_LEVEL": "2",
     "CUDA_VISIBLE_DEVICES": "-1",
@@ -53,14 +55,14 @@ for name, value in {
     "TF_NUM_INTEROP_THREADS": "2",
 }.items():
     os.environ.setdefault(name, value)
-# A shell that starts the tests in the background has it ignored, and so would
-# the programs that tests start and interrupt.
+# A shell that starts the tests in the background ignores SIGINT, and programs
+# that the tests start and interrupt would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# The kernels users train with; see electra_tf/__init__.py.
+# Tests run with the kernels of training; see electra_tf/__init__.py.
 import electra_tf  # noqa: E402
 
-# All tests of a process compute alike, whichever package is imported first.
-electra_tf.use_onednn = lambda wanted: None
+# All tests of a process use the same kernels, in any order of imports.
+electra_tf.use_onednn = lambda is_enabled: None
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
@@ -70,14 +72,14 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("ci" if "CI" in os.environ else "default")
 
 
-def refused(words, call, /, *arguments, **settings):
-    """Asserts that a call is refused with such a message."""
-    with pytest.raises(UserError, match=words):
+def refused(message, call, /, *arguments, **settings):
+    """Assert that a call raises a UserError whose message matches."""
+    with pytest.raises(UserError, match=message):
         call(*arguments, **settings)
 
 
 def restore(model, path, allow_missing=False):
-    """Loads a checkpoint of the original into a model; what matched."""
+    """Load a checkpoint of the original; return the matched variables."""
     from electra_tf.checkpoints.assignment import assign
     from electra_tf.checkpoints.tf1 import open_tf1
 
@@ -90,12 +92,12 @@ def read_json(path):
 
 
 def marked_heavy(*cases):
-    """Cases of a test, for `pytest -m heavy` alone."""
+    """Return cases of a test that only `pytest -m heavy` runs."""
     return [pytest.param(case, marks=pytest.mark.heavy) for case in cases]
 
 
 def pytest_collection_modifyitems(config, items):
-    """Skips, so that the summary names them, what has to be asked for."""
+    """Skip heavy tests, unless `-m` selects them; the summary counts them."""
     skip = pytest.mark.skip("heavy: `pytest -m heavy` runs it")
     if "heavy" in config.option.markexpr:
         return
@@ -105,7 +107,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Says what was skipped and why, and how often in which directory."""
+    """Report the count of skipped tests by reason and directory."""
     reasons = collections.defaultdict(collections.Counter)
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2].removeprefix("Skipped: ")
@@ -119,45 +121,50 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_finish():
-    """What was imported is not looked through for garbage again and again."""
+    """Exclude imported modules from garbage collection, which saves time."""
     gc.collect()
     gc.freeze()
 
 
 def _custom_gradients():
-    """TensorFlow keeps them for good, each with its graph, which is slow."""
+    """Return the registry of gradients, and the names of custom ones.
+
+    TensorFlow never removes them, and keeps a graph with each.
+    """
     ops = sys.modules.get("tensorflow.python.framework.ops")
-    kept = ops.gradient_registry._registry if ops else {}
-    return kept, {name for name in kept if name.startswith("CustomGradient-")}
+    registry = ops.gradient_registry._registry if ops else {}
+    return registry, {
+        name for name in registry if name.startswith("CustomGradient-")
+    }
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call():
-    """Lets go of the graphs that a test made, and of a global seed."""
+    """Remove the graphs that a test made, and the global seed."""
     _, before = _custom_gradients()
     try:
         return (yield)
     finally:
-        kept, now = _custom_gradients()
+        registry, now = _custom_gradients()
         for name in now - before:
-            del kept[name]
+            del registry[name]
         if eager := sys.modules.get("tensorflow.python.eager.context"):
             eager.context()._set_global_seed(None)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def without_what_earlier_tests_left():
-    """Collects models, which refer to themselves."""
+def collect_garbage():
+    """Free the models of a module, which are reference cycles."""
     yield
-    kept, now = _custom_gradients()
+    registry, now = _custom_gradients()
     for name in now:
-        del kept[name]
+        del registry[name]
     gc.collect()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def without_pictures():
-    """Runs draw nothing and count tokens of 100 examples: half the time."""
+    """Let runs draw no plots and count tokens of 100 examples, to save time."""
     drawing = [
         ("electra_tf.finetuning.results", "draw_scores", b""),
         ("electra_tf.training.summaries", "draw_curves", ""),
@@ -165,7 +172,7 @@ def without_pictures():
     with pytest.MonkeyPatch.context() as patch:
         originals = []
         for name, function, nothing in drawing:
-            # What no test module has imported is not imported for this.
+            # Modules that no test imported stay unimported.
             if module := sys.modules.get(name):
                 originals.append((module, function, getattr(module, function)))
                 patch.setattr(module, function, lambda *_, n=nothing: n)
@@ -176,14 +183,14 @@ def without_pictures():
 
 @pytest.fixture
 def with_pictures(without_pictures, monkeypatch):
-    """Runs draw what they draw."""
+    """Let runs draw their plots."""
     for original in without_pictures:
         monkeypatch.setattr(*original)
 
 
 @pytest.fixture(scope="session")
 def run_python():
-    """Runs a Python of its own to its end; returns what it said."""
+    """Return a function that runs Python in a process of its own."""
 
     def run(*arguments, status=0, cwd=ROOT, env=os.environ, **settings):
         paths = {"PYTHONPATH": str(ROOT)} if cwd == ROOT else {}
@@ -204,7 +211,7 @@ def run_python():
 
 @pytest.fixture(scope="session")
 def reference_dir() -> pathlib.Path:
-    """The reference data's directory; skips where it is absent."""
+    """Return the directory of reference data; skip if it is absent."""
     default = ROOT.parent / "shared"
     path = pathlib.Path(os.environ.get("ELECTRA_TF_REFERENCE", default))
     if not (path / "golden").is_dir():
@@ -217,14 +224,14 @@ def reference_dir() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def golden_dir(reference_dir: pathlib.Path) -> pathlib.Path:
-    """Numbers recorded from the original implementation."""
+    """Return the folder of numbers recorded from the original."""
     return reference_dir / "golden"
 
 
 # Biases on which no loss depends, so that their gradients are rounding noise:
-# an attention key's adds the same to a query's scores of all keys, a start's
-# (`dense`) and an end's (`dense_1`) the same to the logits of all positions,
-# and softmax takes out what is added to all.
+# softmax cancels a constant, and the bias of attention keys adds one to a
+# query's scores of all keys, the biases of answers' starts (`dense`) and ends
+# (`dense_1`) one to the logits of all positions.
 NOISE = re.compile(
     r"/attention/self/key/bias$"
     r"|^task_specific/(squad|squadv1|newsqa|triviaqa)/dense(_1)?/bias$"
@@ -233,13 +240,13 @@ NOISE = re.compile(
 
 @pytest.fixture(scope="session")
 def is_noise():
-    """Whether a variable's true gradient is zero, by its name."""
+    """Return a function that tells from a name if a gradient is zero."""
     return lambda name: NOISE.search(name) is not None
 
 
 @pytest.fixture(scope="session")
 def assert_gradients(is_noise):
-    """Asserts that gradients by name equal recorded ones."""
+    """Return a function that asserts that gradients equal recorded ones."""
 
     def check(gradients, recorded, recorded_norm):
         import tensorflow as tf
@@ -251,8 +258,8 @@ def assert_gradients(is_noise):
             gradient = tf.convert_to_tensor(gradient).numpy()
             size = np.linalg.norm(recorded[name])
             if is_noise(name):
-                # Nothing makes both equal. At most 2e-8 with any processor's
-                # kernels; the smallest gradient that is not noise has 1.6e-4.
+                # The noise differs between kernels. It was at most 2e-8 of the
+                # norm; the smallest other gradient is 1.6e-4 of it.
                 assert np.linalg.norm(gradient) <= 1e-6 * norm, name
                 assert size <= 1e-6 * norm, name
             else:
@@ -264,7 +271,7 @@ def assert_gradients(is_noise):
 
 @pytest.fixture(scope="session")
 def assert_recorded_weights():
-    """Asserts that weights and Adam slots equal a recorded checkpoint's."""
+    """Return a function that compares weights and slots with recorded ones."""
 
     def check(prefix, model, optimizer):
         import tensorflow as tf
@@ -289,13 +296,13 @@ def assert_recorded_weights():
 
 @pytest.fixture(scope="session")
 def tiny_vocab() -> str:
-    """Path of a 200-token WordPiece vocabulary kept in the repository."""
+    """Return the path of a WordPiece vocabulary of 200 tokens."""
     return str(FIXTURES / "vocab_200.txt")
 
 
 @pytest.fixture(scope="session")
 def bpe_file(tmp_path_factory):
-    """Makes a tokenizer.json of byte-level BPE, trained on a text."""
+    """Return a function that trains a byte-level BPE on a text."""
     tokenizers = pytest.importorskip("tokenizers", reason="no extra bpe")
 
     def make(
@@ -346,7 +353,7 @@ def _write_records(path, examples, seed):
 
 @pytest.fixture(scope="session")
 def data_dir(tmp_path_factory):
-    """Records of length 16: 3 shards for training and one held out."""
+    """Return a folder with records of length 16: 3 for training, 1 held out."""
     root = tmp_path_factory.mktemp("data")
     records = root / "pretrain_tfrecords"
     records.mkdir()
@@ -359,7 +366,7 @@ def data_dir(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_pretraining(tiny_vocab):
-    """Hparams of a tiny model's pre-training on `data_dir`."""
+    """Return the hparams of a tiny model's pre-training on `data_dir`."""
     return {
         **TINY,
         "vocab_file": tiny_vocab,
@@ -374,31 +381,36 @@ def tiny_pretraining(tiny_vocab):
 
 @pytest.fixture
 def tiny_config(tmp_path, tiny_pretraining):
-    """A factory of tiny `PretrainingConfig`s: `tiny_config(mask_prob=0.3)`."""
+    """Return a factory of tiny configs: `tiny_config(mask_prob=0.3)`."""
 
     def make(model_name="tiny", data_dir=None, **hparams):
         from configure.pretraining import PretrainingConfig
 
         settings = {**copy.deepcopy(tiny_pretraining), **hparams}
-        where = str(data_dir or tmp_path)
-        return PretrainingConfig.create(model_name, where, **settings)
+        folder = str(data_dir or tmp_path)
+        return PretrainingConfig.create(model_name, folder, **settings)
 
     return make
 
 
 @pytest.fixture(scope="session")
 def tiny_finetuning(tiny_vocab):
-    """Hparams of a tiny model that is fine-tuned from fresh weights."""
+    """Return the hparams of a tiny model, fine-tuned from random weights."""
     sizes = {**TINY["model_hparam_overrides"], "max_position_embeddings": 64}
-    own = {"vocab_file": tiny_vocab, "init_checkpoint": None}
-    return {**TINY, **own, "model_hparam_overrides": sizes}
+    return {
+        **TINY,
+        "vocab_file": tiny_vocab,
+        "init_checkpoint": None,
+        "model_hparam_overrides": sizes,
+    }
 
 
 @pytest.fixture(scope="session")
 def finished_runs(tmp_path_factory, tiny_finetuning):
-    """From a package's weights and settings to its `finetuned_folder`.
+    """Return a factory of `finetuned_folder` fixtures.
 
-    That makes what a finished trial leaves; `draw` sets the weights.
+    Such a fixture makes the folder of a finished trial; `draw` sets the
+    weights.
     """
 
     def factory(draw, labels=None, **settings):
@@ -421,13 +433,20 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
             spec = directory / "task.json"
             spec.write_text(json.dumps(task))
             folder = str(directory / "models" / "m_1")
-            given = {"task_config": str(spec), "model_dir": folder}
-            given |= {"task_names": [name], **settings, **hparams}
-            config = FinetuningConfig.create("tiny", str(directory), **given)
+            run_hparams = {
+                "task_config": str(spec),
+                "model_dir": folder,
+                "task_names": [name],
+                **settings,
+                **hparams,
+            }
+            config = FinetuningConfig.create(
+                "tiny", str(directory), **run_hparams
+            )
             model = FinetuningModel(config, get_tasks(config))
             draw(model.variables)
             save_run(folder, config, model)
-            if not fresh:  # The caller breaks those.
+            if not fresh:  # The caller modifies fresh ones.
                 made[key] = folder
             return folder
 
@@ -437,7 +456,7 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
 
 
 def save_run(folder, config, model):
-    """Writes what a run leaves in its folder at step 7."""
+    """Write the folder of a run at step 7."""
     from electra_tf.checkpoints import formats, tf2
     from electra_tf.checkpoints.weights import ModelWeights
     from electra_tf.training import checkpointing
@@ -451,13 +470,13 @@ def save_run(folder, config, model):
 
 @pytest.fixture(scope="session")
 def long_sizes():
-    """Sizes of a tiny model that reads rows of 512."""
+    """Return the sizes of a tiny model with 512 positions."""
     return TINY["model_hparam_overrides"] | {"max_position_embeddings": 512}
 
 
 @pytest.fixture(scope="session")
 def roughen():
-    """Makes fresh weights large enough that answers differ."""
+    """Return a function that adds noise to weights, so that outputs differ."""
 
     def change(variables):
         import tensorflow as tf
@@ -471,7 +490,7 @@ def roughen():
 
 @pytest.fixture(scope="session")
 def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
-    """A factory of pre-training runs' folders, by hparams."""
+    """Return a factory of folders of pre-training runs, by hparams."""
     made = {}
 
     def make(**hparams):
@@ -481,10 +500,10 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
         key = repr(hparams)
         if key not in made:
             folder = str(tmp_path_factory.mktemp("pretrained"))
-            own = {"vocab_file": tiny_vocab, "max_seq_length": 512}
-            own |= {"model_hparam_overrides": long_sizes}
-            own |= {"generator_hidden_size": 0.5}
-            settings = {**TINY, **own, **hparams}
+            defaults = {"vocab_file": tiny_vocab, "max_seq_length": 512}
+            defaults |= {"model_hparam_overrides": long_sizes}
+            defaults |= {"generator_hidden_size": 0.5}
+            settings = {**TINY, **defaults, **hparams}
             config = PretrainingConfig.create("tiny", folder, **settings)
             model = PretrainingModel(config)
             roughen(model.variables)
@@ -496,12 +515,12 @@ def pretrained_folder(tmp_path_factory, tiny_vocab, roughen, long_sizes):
 
 @pytest.fixture(scope="session")
 def finetuned_folder(finished_runs):
-    """A factory of trials' folders: `finetuned_folder("reviews")`."""
+    """Return a factory of trials' folders: `finetuned_folder("reviews")`."""
 
     def draw(variables):
         import tensorflow as tf
 
-        # Fresh weights are too small for texts to make a difference.
+        # Initial weights are so small that all texts get equal outputs.
         random = tf.random.Generator.from_seed(3)
         for variable in variables:
             if "kernel" in variable.name or "_embeddings" in variable.name:
@@ -516,61 +535,9 @@ def finetuned_folder(finished_runs):
     )
 
 
-@pytest.fixture(scope="session")
-def head_outputs():
-    """What a model's head gives for features (or rows), as NumPy arrays."""
-    import tensorflow as tf
-
-    def compute(loaded, features):
-        if isinstance(features, list):
-            rows = features
-            features = {name: [row[name] for row in rows] for name in rows[0]}
-        features = {n: tf.constant(value) for n, value in features.items()}
-        inputs = ("input_ids", "input_mask", "segment_ids")
-        encoded = loaded.model.encoder(*(features[name] for name in inputs))
-        found = loaded.model.heads[0].logits(encoded, features)
-        return {name: value.numpy() for name, value in found.items()}
-
-    return compute
-
-
-@pytest.fixture(scope="session")
-def qa_example():
-    """Makes the example of a question: `qa_example(task, question, text)`."""
-    from electra_tf.finetuning.questions import Passage, QAExample
-
-    return lambda task, question, context, number=0: QAExample(
-        eid=number,
-        task_name=task.name,
-        key=str(number),
-        question_text=question,
-        passage=Passage(context),
-    )
-
-
-@pytest.fixture(scope="session")
-def evaluated_questions(head_outputs, qa_example):
-    """The evaluation's scorer, having answered (question, context) pairs."""
-
-    def scored(loaded, pairs):
-        task = loaded.tasks[0]
-        examples = [qa_example(task, *pair, n) for n, pair in enumerate(pairs)]
-        scorer = task.scorer_of(examples)
-        rows = [row for e in examples for row in task.featurize(e, False)]
-        outputs = head_outputs(loaded, rows)
-        for i, row in enumerate(rows):
-            found = {name: value[i] for name, value in outputs.items()}
-            eid = row[f"{task.name}_eid"]
-            scorer.update({**found, "eid": eid, "loss": 0.0})
-        scorer.answer()
-        return scorer
-
-    return scored
-
-
 @pytest.fixture
 def write_task(tmp_path):
-    """Writes a task's file where it is looked for; returns the path."""
+    """Return a function that writes a task's file and returns its path."""
 
     def write(task, name, text):
         path = tmp_path / "finetuning_data" / task / name
@@ -583,15 +550,15 @@ def write_task(tmp_path):
 
 @pytest.fixture
 def sst(write_task):
-    """Thirty made-up rows of SST, eleven to evaluate, a test set."""
+    """Write random rows of SST: 30 for training, 11 to evaluate, 5 to test."""
     random = np.random.RandomState(0)
     common = ["the", "of", "and", "in", "to"]
 
     def rows(count):
         lines = ["sentence\tlabel"]
         for i in range(count):
-            words = random.choice(common, random.randint(2, 20))
-            lines.append(f"{' '.join(words)}\t{i % 2}")
+            sampled = random.choice(common, random.randint(2, 20))
+            lines.append(f"{' '.join(sampled)}\t{i % 2}")
         return "\n".join(lines) + "\n"
 
     write_task("sst", "train.tsv", rows(30))

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (letters of many scripts are the point here)
-"""Made questions in five languages, and where their answers' wordpieces are.
+"""Generated questions in five languages, and the tokens of their answers.
 
-The places come from the `tokenizers` library, which shares no code with this
+The tokens come from the `tokenizers` library, which shares no code with this
 project.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-# Words of each language, and what stands between them.
+# Words of each language, and their separators.
 LANGUAGES = {
     "english": (
         "the fox saw a fox-like animal near foxhole in 1963 , and (that) fox's"
@@ -40,8 +40,8 @@ LANGUAGES = {
         ["", "", "", " ", "  "],
     ),
 }
-# In no vocabulary: emoji (with joiners), a letter of another script, a word
-# too long, and characters that cleaning removes inside others.
+# Texts that are in no vocabulary: emoji (with joiners), a letter of a different
+# script, a word that is too long, and characters that cleaning removes.
 ODD = ["😀", "👩\u200d🔬", "ꦗ", "z" * 201, "x\u200by", "\u200b", "…", "«q»"]
 SETTINGS = [(False, False), (True, False), (True, True)]
 
@@ -51,26 +51,26 @@ class MadeQuestion(NamedTuple):
 
     question: str
     passage: str
-    start: int  # the answer's first character
-    end: int  # the one after its last
+    start: int  # index of the answer's first character
+    end: int  # index after its last character
 
 
 def make_questions(language: str, count: int, seed: int) -> list[MadeQuestion]:
-    """Draws questions; most answers stand in their passage several times."""
+    """Draw questions; most answers occur several times in their passage."""
     source = random.Random(f"{language} {seed}")
-    words, between = LANGUAGES[language]
+    words, separators = LANGUAGES[language]
     words = words.split(" ")
     made = []
     while len(made) < count:
         # Few different words, so that they repeat.
-        some = source.sample(words, 6) + source.sample(ODD, 2)
-        passage, places = "", []
-        for word in source.choices(some, k=source.randrange(4, 60)):
-            places.append((len(passage), len(passage) + len(word)))
-            passage += word + source.choice(between)
-        first = source.randrange(len(places))
-        last = min(first + source.randrange(3), len(places) - 1)
-        start, end = places[first][0], places[last][1]
+        sample = source.sample(words, 6) + source.sample(ODD, 2)
+        passage, spans = "", []
+        for word in source.choices(sample, k=source.randrange(4, 60)):
+            spans.append((len(passage), len(passage) + len(word)))
+            passage += word + source.choice(separators)
+        first = source.randrange(len(spans))
+        last = min(first + source.randrange(3), len(spans) - 1)
+        start, end = spans[first][0], spans[last][1]
         if source.random() < 0.3:  # a part of a word
             end = source.randrange(start + 1, end + 1)
             start = source.randrange(start, end)
@@ -81,21 +81,21 @@ def make_questions(language: str, count: int, seed: int) -> list[MadeQuestion]:
 
 
 def is_letter(char: str) -> bool:
-    """Whether every setting keeps a character."""
+    """Return whether every setting keeps a character."""
     return unicodedata.category(char)[0] in "LNP"
 
 
 def make_vocabulary() -> list[str]:
-    """Characters and a few words; every fifth character is unknown."""
+    """Return a vocabulary of characters and words; every fifth is missing."""
     chars, whole = set(), []
-    for words, _ in LANGUAGES.values():
-        whole += [word for word in words.split(" ")[::3] if len(word) < 6]
-        for text in (words, words.lower()):
-            chars |= {*text, *unicodedata.normalize("NFD", text)} - {" "}
-    kept = [char for i, char in enumerate(sorted(chars)) if i % 5]
+    for text, _ in LANGUAGES.values():
+        whole += [word for word in text.split(" ")[::3] if len(word) < 6]
+        for cased in (text, text.lower()):
+            chars |= {*cased, *unicodedata.normalize("NFD", cased)} - {" "}
+    known_chars = [char for i, char in enumerate(sorted(chars)) if i % 5]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    continuing = [f"##{char}" for char in kept]
-    return list(dict.fromkeys([*special, *kept, *continuing, *whole]))
+    continuing = [f"##{char}" for char in known_chars]
+    return list(dict.fromkeys([*special, *known_chars, *continuing, *whole]))
 
 
 class LibraryTokenizer:
@@ -122,29 +122,29 @@ class LibraryTokenizer:
         self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
     def __call__(self, text):
-        """Returns (token, first character, the one after the last) of each."""
-        found = self._tokenizer.encode(text, add_special_tokens=False)
+        """Return (token, start, end) for each token; `end` is exclusive."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
         return [
             (token, start, self._behind_accents(text, end))
             for token, (start, end) in zip(
-                found.tokens, found.offsets, strict=True
+                encoding.tokens, encoding.offsets, strict=True
             )
         ]
 
     def _behind_accents(self, text, end):
-        """The library leaves a dropped accent out of every token."""
-        place = end
-        while self._strips and place < len(text):
-            kind = unicodedata.category(text[place])
+        """Return the end of a token with the accents that the library drops."""
+        position = end
+        while self._strips and position < len(text):
+            kind = unicodedata.category(text[position])
             if kind == "Mn":
-                end = place + 1
+                end = position + 1
             elif kind[0] != "C":
                 break
-            place += 1
+            position += 1
         return end
 
 
 def pieces_under(pieces, start, end):
-    """Returns the first and last of the wordpieces that share characters."""
+    """Return the first and last wordpiece with characters in a range."""
     shared = [i for i, (_, s, e) in enumerate(pieces) if s < end and e > start]
     return shared[0], shared[-1]

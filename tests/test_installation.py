@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What an installation brings in: constraints.txt against the requirements."""
+"""Packages of an installation: constraints.txt against the requirements."""
 
 import importlib.metadata
 import pathlib
@@ -31,21 +31,21 @@ def read_lines(name):
 
 
 def pins(python):
-    """Versions by name; fails where a package has two."""
-    found = {}
+    """Return versions by name; fail if a package has two."""
+    versions = {}
     for requirement in map(Requirement, read_lines("constraints.txt")):
         if requirement.marker is None or requirement.marker.evaluate(
             environment(python)
         ):
             (exact,) = requirement.specifier
             assert exact.operator == "==", str(requirement)
-            assert requirement.name not in found, requirement.name
-            found[canonicalize_name(requirement.name)] = exact.version
-    return found
+            assert requirement.name not in versions, requirement.name
+            versions[canonicalize_name(requirement.name)] = exact.version
+    return versions
 
 
 def required(python):
-    """Everything that the project itself asks for, with all its extras."""
+    """Return the requirements of the project and of all its extras."""
     lines = read_lines("requirements.txt") + read_lines("requirements-dev.txt")
     for extra in PROJECT["optional-dependencies"].values():
         lines += extra
@@ -60,13 +60,13 @@ def test_each_requirement_has_a_version_that_suits_it(python):
         assert requirement.specifier.contains(version), str(requirement)
 
 
-def test_every_package_that_comes_in_is_pinned():
-    """By the metadata of what is installed here; extras that are not, less."""
+def test_every_required_package_is_pinned():
+    """The metadata of installed packages lists their requirements."""
     python = "{}.{}".format(*sys.version_info)
     versions, seen = pins(python), set()
-    left = [(r.name, frozenset(r.extras)) for r in required(python)]
-    while left:
-        name, extras = left.pop()
+    queue = [(r.name, frozenset(r.extras)) for r in required(python)]
+    while queue:
+        name, extras = queue.pop()
         key = canonicalize_name(name)
         if (key, extras) in seen:
             continue
@@ -77,18 +77,18 @@ def test_every_package_that_comes_in_is_pinned():
         except importlib.metadata.PackageNotFoundError:
             continue
         for requirement in map(Requirement, requires):
-            wanted = [
+            environments = [
                 {**environment(python), "extra": e} for e in ("", *extras)
             ]
             marker = requirement.marker
-            if marker is None or any(map(marker.evaluate, wanted)):
+            if marker is None or any(map(marker.evaluate, environments)):
                 version = versions.get(canonicalize_name(requirement.name))
                 assert version, f"{name} needs {requirement}: not pinned"
                 suits = requirement.specifier.contains(
                     version, prereleases=True
                 )
                 assert suits, f"{name} needs {requirement}: pinned {version}"
-                left.append((requirement.name, frozenset(requirement.extras)))
+                queue.append((requirement.name, frozenset(requirement.extras)))
     assert len(seen) > 100
 
 
@@ -115,7 +115,7 @@ def test_make_and_the_readme_install_what_is_pinned():
 
 
 def test_uninstalling_leaves_no_folder():
-    """pip removes the folders that files of the package were right in."""
+    """pip removes an empty folder only if a file was directly in it."""
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = whole["tool"]["setuptools"]["data-files"]
     below = {folder for folder in folders if folder != "share/electra_tf"}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders as transformers saves them, for the packages that read some."""
+"""Folders of models in the format of transformers."""
 
 import json
 
@@ -11,17 +11,17 @@ from tests.conftest import read_json
 
 @pytest.fixture(scope="session")
 def transformers_folder(tmp_path_factory, finetuned_folder):
-    """A factory of folders as transformers saves them, of the tests' tasks.
+    """Return a factory of folders in the format of transformers.
 
-    `transformers_folder("reviews")` gives the run's folder, and one with the
-    same weights and nothing of this project's in it.
+    `transformers_folder("reviews")` returns the run's folder and one with the
+    same weights, without any file or setting of this project.
     """
     made = {}
 
     def make(task, fresh=False, **hparams):
         from electra_tf.commands import convert_checkpoint
 
-        own = {
+        defaults = {
             "classification_head_layers": 2,
             "joint_prediction": False,
             "answerable_classifier": False,
@@ -29,10 +29,10 @@ def transformers_folder(tmp_path_factory, finetuned_folder):
         }
         key = (task, repr(hparams))
         if key not in made or fresh:
-            run = finetuned_folder(task, **{**own, **hparams})
+            run = finetuned_folder(task, **{**defaults, **hparams})
             folder = tmp_path_factory.mktemp(f"hf-{task}")
-            words = [run, str(folder), "--output_format=huggingface"]
-            args = convert_checkpoint.parse_flags(["convert", *words])
+            arguments = [run, str(folder), "--output_format=huggingface"]
+            args = convert_checkpoint.parse_flags(["convert", *arguments])
             convert_checkpoint.main(args)
             for name in ("electra_config", "digests", "conversion"):
                 (folder / f"{name}.json").unlink()

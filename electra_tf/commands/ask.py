@@ -35,6 +35,28 @@ DEFAULT_WEIGHT = 0.5
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = flags.FlagParser("ask", __doc__)
+    _add_question_flags(parser)
+    _add_answer_flags(parser)
+    args = parser.parse_args(list(argv[1:]))
+    sources = (args.question, args.questions, args.fit, args.page or None)
+    if sum(source is not None for source in sources) != 1:
+        parser.error("expected one of QUESTION, --questions, --fit, --page")
+    for name in ("fit_questions", "passages", "batch_size"):
+        if getattr(args, name) < 1:
+            parser.error(f"--{name} must be at least 1")
+    if args.weight is not None and not 0 <= args.weight <= 1:
+        parser.error(f"--weight is {args.weight}; expected 0 to 1")
+    if args.fit and args.weight is not None:
+        parser.error("--fit fits the weight that --weight sets; pass only one")
+    args.index = args.index or _default_index(args.corpus)
+    # The ending keeps other files from being replaced by an index.
+    if not args.index.endswith(".index"):
+        parser.error(f"--index={args.index}: expected a name in .index")
+    return args
+
+
+def _add_question_flags(parser: flags.FlagParser) -> None:
+    """Add the corpus and the sources of questions."""
     parser.add_argument(
         "corpus", metavar="FOLDER", help="a folder of texts, or one text"
     )
@@ -55,11 +77,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "fit_questions",
             1000,
             "N",
-            "the most of them for which texts are read",
+            "the most of them that are read",
         ),
         ("page", False, "", "serve a page for questions, on this machine"),
         ("port", 8501, "N", "port of the page; 0: any free port"),
     )
+
+
+def _add_answer_flags(parser: flags.FlagParser) -> None:
+    """Add the model, the index and the output."""
     flags.add_flags(
         parser,
         "the answers",
@@ -88,22 +114,6 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
-    args = parser.parse_args(list(argv[1:]))
-    sources = (args.question, args.questions, args.fit, args.page or None)
-    if sum(source is not None for source in sources) != 1:
-        parser.error("expected one of QUESTION, --questions, --fit, --page")
-    for name in ("fit_questions", "passages", "batch_size"):
-        if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
-    if args.weight is not None and not 0 <= args.weight <= 1:
-        parser.error(f"--weight is {args.weight}; expected 0 to 1")
-    if args.fit and args.weight is not None:
-        parser.error("--fit fits the weight that --weight sets; pass only one")
-    args.index = args.index or _default_index(args.corpus)
-    # The ending keeps other files from being replaced by an index.
-    if not args.index.endswith(".index"):
-        parser.error(f"--index={args.index}: expected a name in .index")
-    return args
 
 
 def main(args: argparse.Namespace) -> int:

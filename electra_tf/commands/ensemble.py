@@ -1,12 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Mixes predictions of several models of a task, and says what that gains.
+"""Mixes predictions of several models of a task, and measures the gain.
 
-Mean, vote, weights fitted to the labels of a split. Files are those of
-`predict` (tagging: with --all_tags), evaluations' ..._nbest.json, or JSON lines
-like them. Where the split has labels, every file and mixture is scored, and
-gains over the mean and the best file have standard errors (paired bootstrap
-over examples). Fitted weights are scored on folds they were not fitted to.
+Mixtures are the mean, a vote, and a mean with weights fitted to the labels of a
+split. Files are those of `predict` (tagging: with --all_tags), evaluations'
+..._nbest.json, or JSON lines of the same form. If the split has labels, every
+file and mixture is scored, and gains over the mean and the best file have
+standard errors (paired bootstrap over examples). Fitted weights are scored on
+folds that they were not fitted to.
 """
 
 import argparse
@@ -25,23 +26,25 @@ from electra_tf.files.reading import check_readable
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
-    from electra_tf.extras.ensemble import Members
+    from electra_tf.extras.ensemble.predictions import Predictions
 
 MIXTURES = ("mean", "vote", "fitted")
 MAX_DRAWS = 2**28  # of all resamples together; 2 GiB
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("ensemble", __doc__)
     flags.add_flags(
         parser,
-        "what was predicted",
+        "the predictions",
         ("data_dir", flags.REQUIRED, "DIR", "the data directory"),
         ("task", None, "NAME", "the task; not needed with --task_config"),
-        ("task_config", None, "FILE", "its description, if it is your own"),
+        ("task_config", None, "FILE", "description of a task of your own"),
         (
-            *("vocab_file", None, "FILE"),
+            "vocab_file",
+            None,
+            "FILE",
             "default: vocab.txt in the data directory",
         ),
         ("split", "dev", "NAME", "the split that the files are about"),
@@ -49,16 +52,18 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "the ensemble",
-        ("folds", 5, "N", "of the examples, for fitted weights"),
-        ("resamples", 1000, "N", "of the examples, for standard errors"),
-        ("seed", 0, "N", "of folds and resamples"),
-        ("json", None, "FILE", "where all figures and weights go"),
+        ("folds", 5, "N", "folds of the examples, for fitted weights"),
+        ("resamples", 1000, "N", "resamples of them, for standard errors"),
+        ("seed", 0, "N", "random seed of folds and resamples"),
+        ("json", None, "FILE", "file for all metrics and weights"),
         (
-            *("weights", "mean", "MIXTURE"),
-            "what --output holds: mean, vote, fitted, or a weight a file, as"
-            " 0.5,0.3,0.2 (such as those fitted on dev, for test)",
+            "weights",
+            "mean",
+            "MIXTURE",
+            "what --output holds: mean, vote, fitted, or a weight for each"
+            " file, as 0.5,0.3,0.2 (such as those fitted on dev, for test)",
         ),
-        ("output", None, "FILE", "where the mixed predictions go"),
+        ("output", None, "FILE", "file for the mixed predictions"),
         shared_flags.OVERWRITE,
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
@@ -73,49 +78,61 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Scores and writes."""
+    """Score the files and mixtures, and write the chosen mixture."""
     for path in args.files:
         check_readable(path)
     for path in filter(None, (args.output, args.json)):
         writer.check_free(path, args.overwrite, args.files)
-    given = _weights(args.weights, len(args.files))
-    from electra_tf.extras import ensemble
-    from electra_tf.finetuning.row_report import bad_rows_in_errors
+    chosen_weights = _parse_weights(args.weights, len(args.files))
+    from electra_tf.extras.ensemble.mixing import cross_fit, mix
 
-    task = ensemble.open_task(
-        args.data_dir, args.task, args.vocab_file, args.task_config
-    )
-    with bad_rows_in_errors({task.name: task.row_report}):
-        members = ensemble.members_of(task, args.split, args.files)
-    for line in task.row_report.summary(task.name):
-        shared_flags.report(line)
-    if not members.labelled and (args.json or not args.output):
-        raise UserError(
-            f"{members.name}: has no labels to score by; give --output alone"
-        )
-    stacks = members.stacks
+    predictions = _read_predictions(args)
+    stacks = predictions.stacks
     mixtures = {
-        "mean": ensemble.mix(stacks, np.full(len(args.files), 1.0)),
-        "vote": [members.vote(stack) for stack in stacks],
+        "mean": mix(stacks, np.full(len(args.files), 1.0)),
+        "vote": [predictions.vote(stack) for stack in stacks],
     }
-    if given is not None:
-        mixtures[args.weights] = ensemble.mix(stacks, given)
-    if members.labelled:
-        weights, own = ensemble.cross_fit(members, args.folds, args.seed)
-        mixtures["fitted"] = ensemble.mix(stacks, own)
-        _score(args, members, mixtures, weights.tolist())
+    if chosen_weights is not None:
+        mixtures[args.weights] = mix(stacks, chosen_weights)
+    if predictions.has_labels:
+        weights, by_example = cross_fit(predictions, args.folds, args.seed)
+        mixtures["fitted"] = mix(stacks, by_example)
+        _score(args, predictions, mixtures, weights.tolist())
     if args.weights not in mixtures:
         raise UserError(
             f"--weights={args.weights}: {args.split} has no labels to fit to;"
-            " fit on dev, and give the weights that it prints"
+            " fit on dev, and pass the weights that it prints"
         )
     if args.output:
         with writer.answer_file(args.output, "jsonl", args.overwrite) as write:
             for number, mixed in enumerate(mixtures[args.weights]):
-                write(members.answer(number, mixed))
+                write(predictions.answer(number, mixed))
 
 
-def _weights(text: str, count: int) -> np.ndarray | None:
+def _read_predictions(args: argparse.Namespace) -> "Predictions":
+    """Return the files' predictions, and report bad rows of the task's data."""
+    from electra_tf.extras.ensemble.predictions import (
+        open_task,
+        read_predictions,
+    )
+    from electra_tf.finetuning.row_report import bad_rows_in_errors
+
+    task = open_task(
+        args.data_dir, args.task, args.vocab_file, args.task_config
+    )
+    with bad_rows_in_errors({task.name: task.row_report}):
+        predictions = read_predictions(task, args.split, args.files)
+    for line in task.row_report.summary(task.name):
+        shared_flags.report(line)
+    if not predictions.has_labels and (args.json or not args.output):
+        raise UserError(
+            f"{predictions.name}: has no labels to score by; pass --output"
+            " without --json"
+        )
+    return predictions
+
+
+def _parse_weights(text: str, count: int) -> np.ndarray | None:
     """Return the weights of `--weights`, or None for the name of a mixture."""
     if text in MIXTURES:
         return None
@@ -127,8 +144,8 @@ def _weights(text: str, count: int) -> np.ndarray | None:
     if len(weights) != count or not usable.all() or not weights.any():
         raise UserError(
             f"--weights={text}: expected {', '.join(MIXTURES)}, or {count}"
-            " finite numbers, none below 0 and one above it, with commas"
-            " between"
+            " finite numbers, none below 0 and at least one above it, separated"
+            " by commas"
         )
     with np.errstate(over="ignore"):
         overflows = np.isinf(weights.sum())
@@ -137,45 +154,66 @@ def _weights(text: str, count: int) -> np.ndarray | None:
 
 def _score(
     args: argparse.Namespace,
-    members: "Members",
+    predictions: "Predictions",
     mixtures: Mapping[str, Any],
     weights: Sequence[float],
 ) -> None:
-    """Prints the table, and writes the JSON."""
-    from electra_tf.extras.ensemble import compare
+    """Print the table of scores and gains, and write the JSON.
 
-    files = {
-        path: [stack[i] for stack in members.stacks]
-        for i, path in enumerate(args.files)
-    }
-    systems = {n: members.score(m) for n, m in {**files, **mixtures}.items()}
-    count, figure = len(members.stacks), members.figure
-    if args.resamples > (most := max(2, MAX_DRAWS // count)):
+    Args:
+      args: the parsed flags.
+      predictions: the files' predictions.
+      mixtures: name -> [units, columns] for each example.
+      weights: those fitted to all examples.
+    """
+    from electra_tf.extras.ensemble.mixing import compare
+
+    outputs: dict[str, Any] = {}
+    for number, path in enumerate(args.files):
+        outputs[path] = [stack[number] for stack in predictions.stacks]
+    outputs |= mixtures
+    systems = {name: predictions.score(m) for name, m in outputs.items()}
+    count, metric = len(predictions.stacks), predictions.metric
+    if args.resamples > (limit := max(2, MAX_DRAWS // count)):
         raise UserError(
-            f"--resamples={args.resamples}: expected at most {most:,}, since"
-            f" {members.name} has {count:,} examples"
+            f"--resamples={args.resamples}: expected at most {limit:,}, since"
+            f" {predictions.name} has {count:,} examples"
         )
     rng = np.random.default_rng(args.seed)
-    draws = rng.integers(count, size=[args.resamples, count])
-    found = compare(systems, args.files, figure, draws)
-    rows = [["", "", figure, "gain on the mean file", "on the best file"]]
-    for name, own in found["systems"].items():
-        cells = [f"{own['figures'][figure]:.2f}", "", ""]
-        for column, over in enumerate(("mean", "best"), 1):
-            if name in mixtures:
-                gain, error = own[f"over_{over}"]
-                cells[column] = f"{gain:+.2f} ± {error:.2f}"
-        mark = "best" if name == found["best_file"] else ""
-        rows.append([name, mark, *cells])
-    mean = f"{found['mean_file']:.2f}"
-    rows.insert(len(files) + 1, ["mean file", "", mean, "", ""])
-    print(f"{members.name}: {count:,} examples")
-    print("\n".join(render_rows(rows)))
+    resamples = rng.integers(count, size=[args.resamples, count])
+    comparison = compare(systems, args.files, metric, resamples)
+    print(f"{predictions.name}: {count:,} examples")
+    print("\n".join(_table(comparison, metric, args.files)))
     shown = ",".join(f"{weight:.3f}" for weight in weights)
     print(
         f"fitted: scored by {args.folds}-fold cross-validation; fitted to all"
         f" examples, for other data: --weights {shown}"
     )
     if args.json:
-        found |= {"files": args.files, "weights": weights, "figure": figure}
-        write_atomically(args.json, f"{json.dumps(found, indent=1)}\n")
+        comparison |= {
+            "files": args.files,
+            "weights": weights,
+            "figure": metric,
+        }
+        write_atomically(args.json, f"{json.dumps(comparison, indent=1)}\n")
+
+
+def _table(
+    comparison: Mapping[str, Any], metric: str, paths: Sequence[str]
+) -> list[str]:
+    """Return the lines of a table of files, their mean, and mixtures."""
+    rows = [["", "", metric, "gain on the mean file", "on the best file"]]
+    for name, result in comparison["systems"].items():
+        is_best = name == comparison["best_file"]
+        row = [
+            name,
+            "best" if is_best else "",
+            f"{result['figures'][metric]:.2f}",
+        ]
+        for baseline in ("over_mean", "over_best"):
+            gain, error = result[baseline]
+            row.append("" if name in paths else f"{gain:+.2f} ± {error:.2f}")
+        rows.append(row)
+    mean = f"{comparison['mean_file']:.2f}"
+    rows.insert(len(paths) + 1, ["mean file", "", mean, "", ""])
+    return render_rows(rows)

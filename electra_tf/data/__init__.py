@@ -1,7 +1,24 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text becomes record files, and record files become batches.
+"""Readers of text and tables, builds of records, and batches of records.
+
+Builds of pre-training records, in the order that a line of text goes through:
+build: a whole build, its jobs and workers.
+build_options, jobs, manifest, build_report, beam: parts of a build.
+corpora, archives, tfds_data: documents of text.
+segments: the cutting of documents into examples.
+records: examples as bytes in record files.
+
+Batches of a pre-training run:
+record_files, raw_text: the records or the text of a run.
+record_checks, example_count, fingerprints: checks before training.
+input_pipeline: batches.
+
+Users' files:
+tables, columns, conll: rows, columns and sentences.
+values, list_cells: the notation of other programs.
+feature_spec: features of fine-tuning examples.
 
 TensorFlow is imported only by `input_pipeline` and `feature_spec`, so that
-worker processes start in an instant.
+worker processes start fast.
 """

@@ -1,6 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text out of files that may be made to fill memory: in bounded memory."""
+"""The text of archives and of large files, read in bounded memory.
+
+A file may be a bomb: made to unpack to far more than memory or disk hold.
+"""
 
 import bz2
 import contextlib
@@ -25,25 +28,29 @@ _NO_TEXT = re.compile(
     rb"|\x28\xb5\x2f\xfd|Rar!\x1a|\xff\xfe|\xfe\xff"
 )
 _NO_MEMBERS = (".xz", ".tar", ".gz", ".zip", ".jsonl", ".ndjson")
-_BLOCK = 1 << 20
-# Less than this is no bomb, however small its file.
-_UNPACKED_ANYWAY = 1 << 26
+_BLOCK = 1 << 20  # bytes
+# An unpacked text up to this size is no bomb, however small its file is.
+_UNPACKED_ANYWAY = 1 << 26  # bytes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What is read at most; beyond it a file is no text, or a bomb."""
+    """Limits beyond which a file is not text, or a bomb."""
 
     # ---- Limits ----
     max_line_mb: Positive = 64  # of a line
-    # Text of an archive whose members are shuffled (--draws=stream), which is
-    # held in memory.
+    # Text of an archive whose members are shuffled (--draws=stream) and so are
+    # all in memory.
     max_archive_gb: Positive = 4
-    max_ratio: Positive = 200  # text by the size of its packed file
+    max_ratio: Positive = 200  # unpacked text / size of its packed file
 
 
-def lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
-    """The lines of an open file; one that is too long is an error."""
+def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
+    """Yield the lines of an open file.
+
+    Raises:
+      UserError: a line is longer than `max_line_mb`.
+    """
     longest = limits.max_line_mb << 20
     while raw := file.readline(longest + 1):
         if len(raw) > longest:
@@ -55,33 +62,32 @@ def lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
 
 
 def check_ratio(unpacked: int, path: str, size: int, limits: Limits) -> None:
-    """Stops at a file that unpacks to far more than text does."""
+    """Raise a UserError for a file that unpacks to far more than text does."""
     if unpacked > max(_UNPACKED_ANYWAY, size * limits.max_ratio):
         raise UserError(
             f"{path}: its {size:,} bytes unpack to more than"
-            f" {limits.max_ratio} times as much (--max_ratio); text takes 3 to"
-            " 20 times. Remove the file, or raise the limit if it is meant."
+            f" {limits.max_ratio} times as much; text unpacks to 3 to 20 times."
+            " Remove the file, or raise --max_ratio."
         )
 
 
 def check_text(file: IO[bytes], path: str) -> None:
-    """Refuses an open file that begins as no text does, such as a zip."""
+    """Raise a UserError for an open file that is no text, such as a zip."""
     start = file.read(512)
     file.seek(0)
     is_tar = start[257:262] == b"ustar"
-    # What may be an archive by its name, and is none, is perhaps a damaged one.
+    # A file with the extension of an archive may be a damaged archive.
     may_be_tar = path.endswith((".xz", ".bz2")) and b"\0" in start
     if is_tar or may_be_tar or _NO_TEXT.match(start):
         raise UserError(
-            f"{path}: no UTF-8 text, but UTF-16, or an archive of another kind,"
-            " or a damaged one. Convert it (iconv), unpack it, fetch it again"
-            " or remove it (.tar, .tar.gz, .tar.xz and .tar.bz2 are read by"
-            " their names)."
+            f"{path}: found UTF-16 or an unsupported or damaged archive;"
+            " expected UTF-8 text, or .tar, .tar.gz, .tar.xz or .tar.bz2."
+            " Convert it (iconv), unpack it, download it again or remove it."
         )
 
 
 class _Metered:
-    """A file that gives a block at most: a header of gigabytes is refused."""
+    """A file that refuses to read headers of gigabytes at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.seek, self.tell, self._file = file.seek, file.tell, file
@@ -94,7 +100,7 @@ class _Metered:
 
 @contextlib.contextmanager
 def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
-    """Opens a tar file, packed or not: it, and the file as it is."""
+    """Yield a tar file, compressed or not, and the file as it is on disk."""
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(filesystem.open_file(path, "rb"))
         start = raw.read(8)
@@ -107,18 +113,30 @@ def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
 
 
 def is_tar(path: str) -> bool:
-    """Whether an archive by its name is one; an error where it is damaged."""
+    """Return whether a file with the extension of an archive is a tar file.
+
+    Raises:
+      UserError: the name has .tar or .tgz, but the file is no tar file.
+    """
     try:
         with _open(path):
             return True
     except tarfile.ReadError as error:
         if _TAR_NAME.search(path):
-            raise damaged(path, error) from error
-        return False  # The name may end in .xz alone.
+            raise damage_error(path, error) from error
+        return False  # A file of the extension .xz may be a text.
 
 
-def members(path: str, limits: Limits) -> Iterator[tuple[str, IO[bytes], int]]:
-    """Name and open file of each text, and how far the archive is read."""
+def read_members(
+    path: str, limits: Limits
+) -> Iterator[tuple[str, IO[bytes], int]]:
+    """Yield the name and the open file of each text, and the bytes read.
+
+    The bytes are those of the archive on disk, up to this member.
+
+    Raises:
+      UserError: a member is no text file, or the archive is a bomb.
+    """
     size, total = filesystem.file_size(path), 0
     with _open(path) as (archive, raw):
         for member in archive:
@@ -133,40 +151,45 @@ def members(path: str, limits: Limits) -> Iterator[tuple[str, IO[bytes], int]]:
                 or member.name.lower().endswith(_NO_MEMBERS)
             ):
                 raise UserError(
-                    f"{path}: member {member.name!r} is no text file inside"
-                    " the archive: a link, a device, a path that leaves it,"
-                    " JSON, or an archive itself (unpack the outer one first)."
-                    " Nothing was extracted."
+                    f"{path}: member {member.name!r} is not a text file in the"
+                    " archive: a link, a device, a path outside of it, JSON, or"
+                    " an archive. Nothing was extracted; remove the member, or"
+                    " unpack the outer archive first."
                 )
             total += member.size
             check_ratio(total, path, size, limits)
             yield member.name, archive.extractfile(member), raw.tell()
 
 
-def damaged(path: str, error: Exception) -> UserError:
-    """Words for an archive that cannot be read to its end."""
+def damage_error(path: str, error: Exception) -> UserError:
+    """Return the error of an archive that cannot be read to its end."""
     return UserError(
-        f"{path}: the archive is damaged or cut short ({error}); fetch it again"
-        " or remove it."
+        f"{path}: the archive is damaged or cut short ({error}); download it"
+        " again or remove it."
     )
 
 
-def in_memory(
-    texts: Iterable[tuple[str, IO[bytes], int]], path: str, limits: Limits
+def load_members(
+    members: Iterable[tuple[str, IO[bytes], int]], path: str, limits: Limits
 ) -> list[tuple[str, bytes]]:
-    """All texts of an archive, up to the limit."""
-    found, left = [], limits.max_archive_gb << 30
-    for name, text, _ in texts:
+    """Return the names and texts of all members.
+
+    Raises:
+      UserError: they are larger than `max_archive_gb`.
+    """
+    texts = []
+    remaining = limits.max_archive_gb << 30
+    for name, file, _ in members:
         blocks = []
-        for block in iter(functools.partial(text.read, _BLOCK), b""):
+        for block in iter(functools.partial(file.read, _BLOCK), b""):
             blocks.append(block)
-            left -= len(block)
-            if left < 0:
+            remaining -= len(block)
+            if remaining < 0:
                 raise UserError(
                     f"{path}: more than {limits.max_archive_gb} GiB of text in"
-                    " one archive (--max_archive_gb), which has to be held in"
-                    " memory; take --draws=document, or unpack it and build"
+                    " one archive (--max_archive_gb), which must fit into"
+                    " memory; pass --draws=document, or unpack it and build"
                     " from the directory."
                 )
-        found.append((name, b"".join(blocks)))
-    return found
+        texts.append((name, b"".join(blocks)))
+    return texts

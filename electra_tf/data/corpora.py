@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Where text comes from: files, archives and data sets as documents.
+"""The documents of a corpus: of text files, archives and data sets.
 
-A document is what may not share an example with its neighbour: the lines
-between two blank ones if `blanks_separate_docs`, otherwise a whole text. A
-text is a file of a directory, a record of a JSONL file, a member of an
-archive or an example of a TFDS data set. A line is one "sentence".
+Two documents never share an example. A document is the lines between two blank
+lines if `blanks_separate_docs`, otherwise a whole text. A text is a file of a
+directory, a record of a JSONL file, a member of an archive or an example of a
+TFDS data set. A line is one "sentence".
 """
 
 import contextlib
@@ -32,25 +32,23 @@ from electra_tf.data.tables import JSON_LINES
 from electra_tf.files import filesystem
 from electra_tf.files.reading import ICONV
 
-# Raw lines -> stripped lines, grouped into pieces of documents.
-
-# Long documents come in pieces, so that memory stays bounded.
+# Long documents are read in pieces, so that memory stays bounded.
 _LINES_PER_PIECE = 4096
-_HELD_PER_PIECE = 1 << 24
+_CHARACTERS_PER_PIECE = 1 << 24
 
 
 class Piece(NamedTuple):
     """Some consecutive lines of one document."""
 
-    # Identifies the document within its file: the byte offset of its first
-    # line, behind member or record where there is one.
+    # Identifies the document in its file: the byte offset of its first line,
+    # after the name of the member or the number of the record if there is one.
     position: str
     lines: list[str]  # lines without surrounding white space, none empty
     is_last: bool  # whether the document ends here
 
 
 class ReadingReport:
-    """What is worth telling about the files read so far.
+    """Counts of the text that was read so far.
 
     Attributes:
       strict: whether the first byte that is not UTF-8 is an error.
@@ -66,7 +64,12 @@ class ReadingReport:
         self.invalid: dict[str, list[int]] = {}
 
     def decode(self, raw: bytes, name: str, position: int) -> str:
-        """Decodes UTF-8, leaving out and counting bytes that are not.
+        """Decode UTF-8; leave out and count bytes that are not UTF-8.
+
+        Args:
+          raw: the bytes.
+          name: the file, for messages.
+          position: the position of the first byte in the file.
 
         Source: model/tokenization.py, convert_to_unicode ("ignore").
         Differs: the original's file reader stops at such a byte.
@@ -78,7 +81,7 @@ class ReadingReport:
                 raise UserError(
                     f"{name}: byte {position + error.start} is not UTF-8:"
                     f" found {raw[error.start : error.start + 20]!r}. Convert"
-                    f" the file ({ICONV}, where it is in Latin-1)."
+                    f" the file ({ICONV}, if it is in Latin-1)."
                     " (Stopped by --strict; without it such bytes are left out"
                     " and counted.)"
                 ) from None
@@ -97,7 +100,12 @@ class ReadingReport:
 def invalid_bytes_warning(
     invalid: Mapping[str, Sequence[int]], bytes_read: int
 ) -> list[str]:
-    """Says how much of a corpus is not UTF-8, and where; see ReadingReport."""
+    """Return lines about the bytes of a corpus that are not UTF-8.
+
+    Args:
+      invalid: see `ReadingReport.invalid`.
+      bytes_read: bytes of text read.
+    """
     if not invalid:
         return []
     count = sum(left_out for _, left_out in invalid.values())
@@ -105,7 +113,7 @@ def invalid_bytes_warning(
     return [
         f"{count:,} of {bytes_read:,} bytes ({share:.3%}) are not UTF-8 and"
         " were left out; a text in another encoding loses its letters. Convert"
-        f" such files ({ICONV}, where they are in Latin-1):",
+        f" such files ({ICONV}, if they are in Latin-1):",
         *limit_lines(
             [
                 f"{name}: {left_out:,} bytes, the first at byte {offset}"
@@ -123,35 +131,44 @@ def _read_pieces(
     report: ReadingReport,
     prefix: str = "",
 ) -> Iterator[Piece]:
-    """Cuts the lines of one text into documents.
+    """Yield the documents of one text.
 
-    `prefix`: for positions; where there is none, the text is the source, and
-    the report is told of bytes read at the end of each document.
+    Args:
+      raw_lines: its lines.
+      name: its file, for messages.
+      start: the position of the first line.
+      corpus: how documents end.
+      report: counts what was read.
+      prefix: the start of all positions; "": the text is the whole source, and
+        the bytes read are reported after each document.
     """
     position = start
     document = ""
     lines: list[str] = []
-    held = 0  # characters of these
+    num_characters = 0  # of these lines
     for raw in raw_lines:
         try:
             line = raw.decode().strip()
         except UnicodeDecodeError:
             line = report.decode(raw, name, position).strip()
-        if not position:  # A byte order mark is no text.
+        if not position:  # Only here may a byte order mark be.
             line = line.removeprefix("\ufeff")
         if line:
             if not document:
                 document = f"{prefix}{position}"
             lines.append(line)
-            held += len(line)
-            if len(lines) >= _LINES_PER_PIECE or held > _HELD_PER_PIECE:
+            num_characters += len(line)
+            if (
+                len(lines) >= _LINES_PER_PIECE
+                or num_characters > _CHARACTERS_PER_PIECE
+            ):
                 yield Piece(document, lines, False)
-                lines, held = [], 0
+                lines, num_characters = [], 0
         elif document and corpus.blanks_separate_docs:
             if not prefix:
                 report.units_read = position - start
             yield Piece(document, lines, True)
-            document, lines, held = "", [], 0
+            document, lines, num_characters = "", [], 0
         position += len(raw)
     if not prefix:
         report.units_read = position - start
@@ -163,17 +180,15 @@ def _read_pieces(
 def _text_pieces(
     text: str | bytes,
     name: str,
-    place: object,
+    position: int,
     corpus: "Corpus",
     report: ReadingReport,
 ) -> Iterator[Piece]:
-    """Cuts a text in memory, at a place in its source, into documents."""
-    if isinstance(text, str):  # JSON may hold lone surrogates.
+    """Yield the documents of a text in memory; `position` is in its source."""
+    if isinstance(text, str):  # JSON may contain lone surrogates.
         text = text.encode("utf-8", "ignore")
-    return _read_pieces(io.BytesIO(text), name, 0, corpus, report, f"{place}:")
-
-
-# OpenWebText archives, read member by member without touching the disk.
+    lines = io.BytesIO(text)
+    return _read_pieces(lines, name, 0, corpus, report, f"{position}:")
 
 
 def _read_archive(
@@ -182,21 +197,23 @@ def _read_archive(
     report: ReadingReport,
     shuffle: random.Random | None = None,
 ) -> Iterator[Piece]:
-    """Reads the text files of an archive.
+    """Yield the documents of an archive, member by member.
 
     Source: build_openwebtext_pretraining_dataset.py, write_examples.
     Differs: nothing is extracted; members are sorted by name before they are
-      shuffled, where the original takes the order of the file system.
+      shuffled (the original shuffles the order of the file system).
     """
     try:
-        members = archives.members(source.path, corpus)
+        members = archives.read_members(source.path, corpus)
         if shuffle is not None:
-            held = archives.in_memory(members, source.path, corpus)
-            held.sort(key=lambda member: member[0])
-            shuffle.shuffle(held)
-            members = ((name, io.BytesIO(text), 0) for name, text in held)
+            texts = archives.load_members(members, source.path, corpus)
+            texts.sort(key=lambda member: member[0])
+            shuffle.shuffle(texts)
+            members = ((name, io.BytesIO(text), 0) for name, text in texts)
         for member, text, units in members:
-            lines = archives.lines(text, f"{source.path}: {member}", corpus)
+            lines = archives.read_lines(
+                text, f"{source.path}: {member}", corpus
+            )
             name = f"{source.name}!{member}"
             yield from _read_pieces(
                 lines, name, 0, corpus, report, prefix=f"{member}:"
@@ -205,11 +222,8 @@ def _read_archive(
     except PermissionError:
         raise
     except (tarfile.TarError, OSError) as error:
-        raise archives.damaged(source.path, error) from error
+        raise archives.damage_error(source.path, error) from error
     report.units_read = source.size
-
-
-# Text data sets of TensorFlow Datasets, read by name.
 
 
 def _read_examples(
@@ -227,15 +241,21 @@ def _read_examples(
 
 
 def _text_of(record: Any, field: str, where: str) -> str | bytes:
-    """The text of a JSONL record or of a TFDS example ("outer/inner")."""
+    """Return the text of a JSONL record or of a TFDS example.
+
+    Args:
+      record: the record.
+      field: its key, or the path of a nested key, such as "outer/inner".
+      where: the place of the record, for messages.
+    """
     value = record
-    flat = isinstance(record, dict) and field in record
-    for name in [field] if flat else field.split("/"):
+    is_key = isinstance(record, dict) and field in record
+    for name in [field] if is_key else field.split("/"):
         if not isinstance(value, dict) or name not in value:
             names = record if isinstance(record, dict) else ["no fields"]
             raise UserError(
                 f"{where} has no field {field!r} (it has: {', '.join(names)});"
-                " name the field with --text_field."
+                " pass the field by --text_field."
             )
         value = value[name]
     if not isinstance(value, str | bytes):
@@ -254,19 +274,19 @@ _JSONL = re.compile(r".*\.(jsonl|ndjson)(\.gz|\.xz)?", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class Corpus(archives.Limits):
-    """Which text to read, and how to cut it into documents."""
+    """The text to read, and how it is cut into documents."""
 
-    path: str = ""  # directory (or one file); empty for a TFDS data set
+    path: str = ""  # directory, or one file; empty for a TFDS data set
     blanks_separate_docs: bool = True  # whether blank lines end documents
 
     # ---- Kinds of corpora (extensions) ----
-    # auto goes by file name: .jsonl or .ndjson, archives (.tar, .tar.xz, .xz,
-    # ...), anything else text; .gz is unpacked.
+    # auto: by file name .jsonl or .ndjson, archives (.tar, .tar.xz, .xz, ...),
+    # anything else text; .gz is unpacked.
     corpus_format: _Format = "auto"
     text_field: str = "text"  # field of JSONL records or TFDS examples
     tfds_name: str = ""  # TFDS data set by name
     tfds_split: str = "train"  # its split
-    tfds_data_dir: str = ""  # where TFDS keeps its data
+    tfds_data_dir: str = ""  # folder of prepared TFDS data sets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,25 +294,28 @@ class Source:
     """A file, or a range of one, that one worker reads from start to end."""
 
     name: str  # file name; with the position it identifies a document
-    path: str  # where it is
+    path: str
     kind: str  # "text", "jsonl", "archive" or "tfds"
     size: int  # size of the whole file in bytes (TFDS: in examples)
-    start: int  # first byte (or example) to read; begins a document
-    end: int  # where the next range begins
+    start: int  # first byte (or example) to read, at the start of a document
+    end: int  # first byte (or example) after the range
 
 
 class Listing(NamedTuple):
-    """The files of a corpus, sorted by name, and what was left out."""
+    """The files of a corpus, sorted by name, and the folders in it."""
 
     sources: list[Source]
     nested_directories: list[str]
 
 
 def list_sources(corpus: Corpus) -> Listing:
-    """Finds the files of a corpus.
+    """Return the files of a corpus.
+
+    Raises:
+      UserError: there is no text.
 
     Source: build_pretraining_dataset.py, write_examples (sorted listing).
-    Differs: names of a known ending are not read as plain text; see
+    Differs: files with a known extension are not read as plain text; see
       `--corpus_format=text`.
     """
     hints = typing.get_type_hints(Corpus, include_extras=True)
@@ -302,8 +325,8 @@ def list_sources(corpus: Corpus) -> Listing:
         return Listing([_tfds_source(corpus)], [])
     if not filesystem.exists(corpus.path):
         raise UserError(
-            f"corpus_dir {corpus.path!r} does not exist; give the directory "
-            "that holds the text files."
+            f"corpus_dir {corpus.path!r} does not exist; pass the directory "
+            "of the text files."
         )
     if filesystem.is_directory(corpus.path):
         folder, names = corpus.path, filesystem.list_directory(corpus.path)
@@ -321,13 +344,15 @@ def list_sources(corpus: Corpus) -> Listing:
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
     if not any(source.size for source in sources):
-        inside = (
-            f" Directories inside it are not entered ({join_names(nested)});"
-            " give one of them."
-        )
+        remedy = ""
+        if nested:
+            remedy = (
+                f" Directories inside it are not read ({join_names(nested)});"
+                " pass one of them."
+            )
         raise UserError(
-            f"corpus_dir {corpus.path!r} holds no text: {len(sources)} files,"
-            f" all empty.{inside if nested else ''}"
+            f"corpus_dir {corpus.path!r} contains no text: {len(sources)}"
+            f" files, all empty.{remedy}"
         )
     return Listing(sources, nested)
 
@@ -335,7 +360,9 @@ def list_sources(corpus: Corpus) -> Listing:
 def _tfds_source(corpus: Corpus) -> Source:
     name, split = corpus.tfds_name, corpus.tfds_split
     if not name:
-        raise UserError("corpus_format tfds needs --tfds_name.")
+        raise UserError(
+            "corpus_format tfds requires a data set; pass --tfds_name."
+        )
     splits = tfds_data.open_builder(name, corpus.tfds_data_dir).info.splits
     try:
         size = splits[split].num_examples
@@ -345,7 +372,9 @@ def _tfds_source(corpus: Corpus) -> Source:
             f"{', '.join(splits)})."
         ) from error
     if not size:
-        raise UserError(f"{name}, split {split!r}, holds no examples.")
+        raise UserError(
+            f"{name}, split {split!r}, has no examples; choose another split."
+        )
     return Source(f"{name}:{split}", name, "tfds", size, 0, size)
 
 
@@ -360,14 +389,16 @@ def _kind(name: str, corpus_format: str) -> str:
 
 
 def can_be_cut(source: Source, corpus: Corpus) -> bool:
-    """Whether several workers can share a source."""
-    one_document = source.kind == "text" and not corpus.blanks_separate_docs
-    packed = source.kind != "tfds" and source.path.endswith((".gz", ".xz"))
-    return not (one_document or packed or source.kind == "archive")
+    """Return whether several workers can share a source."""
+    is_document = source.kind == "text" and not corpus.blanks_separate_docs
+    is_compressed = source.kind != "tfds" and source.path.endswith(
+        (".gz", ".xz")
+    )
+    return not (is_document or is_compressed or source.kind == "archive")
 
 
 def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
-    """Splits a file at document boundaries so that several workers share it."""
+    """Return about `count` ranges of a file, cut at document boundaries."""
     if count <= 1 or not can_be_cut(source, corpus):
         return [source]
     aims = [source.size * i // count for i in range(1, count)]
@@ -385,10 +416,13 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
 def _next_boundary(
     file: IO[bytes], aim: int, source: Source, corpus: Corpus
 ) -> int:
-    """First line start after `aim` that follows a blank line (JSONL: any)."""
+    """Return the first start of a document after `aim`.
+
+    It is the start of a line after a blank line, or of any line in JSONL.
+    """
     file.seek(aim)
-    position, is_rest = aim, True  # The rest of a line comes first, maybe.
-    for raw in archives.lines(file, source.path, corpus):
+    position, is_rest = aim, True  # `aim` may be inside of a line.
+    for raw in archives.read_lines(file, source.path, corpus):
         position += len(raw)
         is_blank = not is_rest and not raw.decode("utf-8", "ignore").strip()
         if source.kind == "jsonl" or is_blank:
@@ -403,7 +437,17 @@ def read_documents(
     report: ReadingReport,
     shuffle: random.Random | None = None,
 ) -> Iterator[Piece]:
-    """Reads a source, document after document.
+    """Yield the documents of a source.
+
+    Args:
+      source: the file or the range of a file.
+      corpus: how it is read.
+      report: counts what was read.
+      shuffle: the stream that shuffles the members of archives; None: they are
+        in the order of the archive.
+
+    Raises:
+      UserError: the file is damaged or cannot be read.
 
     Source: build_pretraining_dataset.py, ExampleWriter.write_examples;
       build_openwebtext_pretraining_dataset.py, write_examples.
@@ -420,10 +464,13 @@ def read_documents(
     except filesystem.DECOMPRESSION_ERRORS as error:
         raise UserError(
             f"{source.path}: the compressed file is damaged or cut short "
-            f"({error}); fetch it again or remove it."
+            f"({error}); download it again or remove it."
         ) from error
     except PermissionError as error:
-        raise UserError(f"{source.path}: no permission to read it.") from error
+        raise UserError(
+            f"{source.path}: no permission to read it; change its permissions"
+            " (chmod)."
+        ) from error
 
 
 def _read_text(
@@ -440,16 +487,17 @@ def _read_text(
 def _lines_until(
     file: IO[bytes], source: Source, corpus: Corpus
 ) -> Iterator[bytes]:
-    """Lines of a source from its start up to its end (compressed: all)."""
-    packed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
-    position, end = source.start, math.inf if packed else source.end
+    """Yield the lines of a source, of a compressed file all lines."""
+    is_compressed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
+    position = source.start
+    end = math.inf if is_compressed else source.end
     if position:
         file.seek(position)
     if position >= end:
         return
-    for raw in archives.lines(file, source.path, corpus):
+    for raw in archives.read_lines(file, source.path, corpus):
         position += len(raw)
-        if packed:
+        if is_compressed:
             archives.check_ratio(position, source.path, source.size, corpus)
         yield raw
         if position >= end:

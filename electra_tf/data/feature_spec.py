@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Named features of fine-tuning examples, and their tf.Example form.
+"""The features of fine-tuning examples, and their form as tf.Example.
 
 Source: google-research/electra, finetune/feature_spec.py; finetune/
 preprocessing.py, _make_tf_example.
@@ -17,19 +17,25 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class FeatureSpec:
-    """One input of a model."""
+    """One input of a model.
+
+    Attributes:
+      name: its key.
+      shape: its shape without the batch axis; [] is a scalar.
+      is_int_feature: whether it is int64 on disk and int32 in a batch; False:
+        it is float32.
+      per_token: whether the first axis is that of tokens, so that columns of
+        padding alone are left out of a batch.
+    """
 
     name: str
-    shape: list[int]  # its shape without the batch axis; [] is a scalar
-    # Int64 on disk and int32 in a batch; else float32.
+    shape: list[int]
     is_int_feature: bool = True
-    # Whether the first axis is that of tokens, so that columns which are
-    # padding in a whole batch are left out.
     per_token: bool = False
 
 
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
-    """The inputs that every task has."""
+    """Return the inputs of every task."""
     return [
         FeatureSpec("input_ids", [max_seq_length], per_token=True),
         FeatureSpec("input_mask", [max_seq_length], per_token=True),
@@ -41,15 +47,19 @@ def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
 def encode_example(
     specs: Sequence[FeatureSpec], values: Mapping[str, Any]
 ) -> tf.train.Example:
-    """Makes a tf.Example of an example's features; those not given are 0."""
-    known = {spec.name for spec in specs}
+    """Return an example's features as a tf.Example; missing features are 0.
+
+    Raises:
+      ValueError: a feature is unknown, or has another number of values.
+    """
+    names = {spec.name for spec in specs}
     for name in values:
-        if name not in known:
+        if name not in names:
             raise ValueError(f"Unknown feature {name}")
     example = tf.train.Example()
     for spec in specs:
-        given = values.get(spec.name, [0] * math.prod(spec.shape))
-        flat = _flatten(given, np.int64 if spec.is_int_feature else np.float32)
+        value = values.get(spec.name, [0] * math.prod(spec.shape))
+        flat = _flatten(value, np.int64 if spec.is_int_feature else np.float32)
         if len(flat) != math.prod(spec.shape):
             raise ValueError(
                 f"Feature {spec.name} has {len(flat)} values; expected shape"
@@ -64,27 +74,34 @@ def encode_example(
 def decode_example(
     specs: Sequence[FeatureSpec], record: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """Reads one serialized tf.Example (a string scalar), or a batch [B].
+    """Return the features of a serialized tf.Example, or of a batch.
 
-    Each feature by name: int32 or float32, of its shape, after [B] for a batch.
+    Args:
+      specs: the features.
+      record: string, a scalar or [B].
+
+    Returns:
+      int32 or float32 by name, of the feature's shape; [B, ...] for a batch.
     """
     parsing = {}
     for spec in specs:
         dtype = tf.int64 if spec.is_int_feature else tf.float32
         parsing[spec.name] = tf.io.FixedLenFeature(spec.shape, dtype)
     parsed = tf.io.parse_example(record, parsing)
-    return {
-        spec.name: tf.cast(parsed[spec.name], tf.int32)
-        if spec.is_int_feature
-        else parsed[spec.name]
-        for spec in specs
-    }
+    features = {}
+    for spec in specs:
+        values = parsed[spec.name]
+        if spec.is_int_feature:
+            values = tf.cast(values, tf.int32)
+        features[spec.name] = values
+    return features
 
 
-def _flatten(given: Any, dtype: type) -> list[Any]:
-    """A feature's values as a flat list."""
-    if isinstance(given, list) and (
-        not given or isinstance(given[0], int | float)
+def _flatten(value: Any, dtype: type) -> list[Any]:
+    """Return the numbers of a feature as a flat list."""
+    # The usual case; NumPy takes several times as long.
+    if isinstance(value, list) and (
+        not value or isinstance(value[0], int | float)
     ):
-        return given  # the usual case, several times as quick
-    return np.asarray(given, dtype).ravel().tolist()
+        return value
+    return np.asarray(value, dtype).ravel().tolist()

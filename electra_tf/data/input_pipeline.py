@@ -1,9 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Records or raw text -> batches, in an order that can be saved and resumed."""
+"""Batches of pre-training examples, in an order that can be resumed."""
+
+from __future__ import annotations
 
 import random
-from typing import Any
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
@@ -11,45 +13,53 @@ from electra_tf.data.raw_text import RawText
 from electra_tf.data.record_files import find_record_files, text_hparam
 from electra_tf.data.records import FEATURE_NAMES
 
-# Files read in turn; the original's number of reading threads.
+if TYPE_CHECKING:
+    from configure.pretraining import PretrainingConfig
+
+# Files that are read in turn: the number of the original's reading threads.
 _FILES_AT_ONCE = 4
-# Documents of raw text read in turn, so that a batch is of many.
+# Documents of raw text that are read in turn, so that a batch has many.
 _DOCUMENTS_AT_ONCE = 32
 
 
 def build_dataset(
-    config: Any,
+    config: PretrainingConfig,
     batch_size: int,
     training: bool,
     worker: tuple[int, int] = (0, 1),
 ) -> tf.data.Dataset:
-    """Batches of pre-training examples.
+    """Return the batches of a run.
 
     Training: files repeated for ever and shuffled, records interleaved from
-    four files and shuffled in a buffer of `config.shuffle_buffer_size`; with
-    `pretrain_text` that of documents, cut anew in every epoch.
-    Evaluation: held-out records once, in file order, the last batch perhaps
-    smaller; without held-out records, the training records as in training.
+    four files and shuffled in a buffer of `config.shuffle_buffer_size`. With
+    `pretrain_text` documents take the place of files, and are cut differently
+    in every epoch.
+    Evaluation: held-out records once, in the order of files; the last batch may
+    be smaller. Without held-out records, training records as in training.
 
     With `config.deterministic_input` the batches are a function of
     `config.seed` (and of TensorFlow's global seed, if one is set), and a saved
-    iterator, with shuffle buffer and prefetched batches, goes on exactly where
-    it stopped.
+    iterator, with shuffle buffer and prefetched batches, continues exactly from
+    its position.
 
     Args:
-      worker: w and n: the worker w > 0 of n parses every n-th row alone, from
-        w on. The first parses all: checkpoints hold its batches that were read
-        ahead, for any number of workers.
+      config: names the data and its order.
+      batch_size: rows of a batch, B.
+      training: whether the batches are for training.
+      worker: number w and count n of workers. A worker w > 0 parses only every
+        n-th row, from row w. The first worker parses all rows, because its
+        prefetched batches are saved in checkpoints, for any count of workers.
 
     Returns:
-      Dataset of dicts `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
+      a dataset of `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
 
     Source: pretrain/pretrain_data.py, get_input_fn.
     Differs: seeded and resumable by default (the original reads in whatever
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    # Evaluations draw masks by a batch's number; workers count the same rows.
+    # Evaluations draw masks by the number of a batch, and several workers must
+    # have the same rows, so these orders are always fixed.
     deterministic = config.deterministic_input or not training or worker[1] > 1
     if hparam := text_hparam(config, training):
         text = RawText(config, hparam)
@@ -57,27 +67,23 @@ def build_dataset(
     else:
         paths, held_out, _ = find_record_files(config, training)
         shuffled = training or not held_out
-        records = tf.data.TFRecordDataset(paths)
-    if shuffled and not hparam:
-        names = tf.data.Dataset.from_tensor_slices(paths).repeat()
-        names = names.shuffle(len(paths), seed=_seed(config, "files"))
-        records = names.interleave(
-            tf.data.TFRecordDataset,
-            cycle_length=min(_FILES_AT_ONCE, len(paths)),
-            block_length=1,
-            num_parallel_calls=None if deterministic else tf.data.AUTOTUNE,
-            deterministic=None if deterministic else False,
-        )
+        if shuffled:
+            seed = _derive_seed(config.seed, "files")
+            records = _interleave_files(paths, seed, deterministic)
+        else:
+            records = tf.data.TFRecordDataset(paths)
     if shuffled:
         records = records.shuffle(
-            max(1, config.shuffle_buffer_size), seed=_seed(config, "records")
+            max(1, config.shuffle_buffer_size),
+            seed=_derive_seed(config.seed, "records"),
         )
     batches = records.batch(batch_size, drop_remainder=shuffled)
     first, step = worker
 
     def parse(payloads: tf.Tensor) -> dict[str, tf.Tensor]:
         if first:
-            # Whole batches may come from a checkpoint: any number of rows.
+            # A batch that was prefetched in a checkpoint has any number of
+            # rows, so the static shape must not fix it.
             payloads = tf.compat.v1.placeholder_with_default(
                 payloads[first::step], [None]
             )
@@ -89,11 +95,26 @@ def build_dataset(
     return batches.with_options(input_options(deterministic))
 
 
-def input_options(deterministic: bool = True) -> tf.data.Options:
-    """Where order is fixed, threads are, too, so that nothing is tuned.
+def _interleave_files(
+    paths: list[str], seed: int, deterministic: bool
+) -> tf.data.Dataset:
+    """Return the records of files that are shuffled again in each epoch."""
+    names = tf.data.Dataset.from_tensor_slices(paths).repeat()
+    names = names.shuffle(len(paths), seed=seed)
+    return names.interleave(
+        tf.data.TFRecordDataset,
+        cycle_length=min(_FILES_AT_ONCE, len(paths)),
+        block_length=1,
+        num_parallel_calls=None if deterministic else tf.data.AUTOTUNE,
+        deterministic=None if deterministic else False,
+    )
 
-    The tuner's thread sleeps between looks, each time twice as long, up to a
-    minute, and at its end an iterator may wait for it (TensorFlow 2.20).
+
+def input_options(deterministic: bool = True) -> tf.data.Options:
+    """Return the options of a dataset; a fixed order turns tuning off.
+
+    The tuning thread sleeps up to a minute between measurements, and an
+    iterator may wait for it at its end (TensorFlow 2.20).
     """
     options = tf.data.Options()
     options.deterministic = deterministic
@@ -101,8 +122,10 @@ def input_options(deterministic: bool = True) -> tf.data.Options:
     return options
 
 
-def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
-    """Batches of all training examples, once; of text, its first epoch."""
+def each_example_once(
+    config: PretrainingConfig, batch_size: int
+) -> tf.data.Dataset:
+    """Return batches of all training examples; of text, its first epoch."""
     if hparam := text_hparam(config, training=True):
         text = RawText(config, hparam)
         text.repeats = False
@@ -116,15 +139,15 @@ def each_example_once(config: Any, batch_size: int) -> tf.data.Dataset:
     return batches.with_options(input_options())
 
 
-def _seed(config: Any, purpose: str) -> int:
-    return random.Random(f"{config.seed} {purpose}").getrandbits(31)
+def _derive_seed(seed: int, purpose: str) -> int:
+    return random.Random(f"{seed} {purpose}").getrandbits(31)
 
 
 def _cut_text(text: RawText) -> tf.data.Dataset:
-    """Records cut from documents, of which the iterator saves the numbers."""
+    """Return the records of documents; an iterator saves only their numbers."""
 
     def cut(number: tf.Tensor) -> tf.data.Dataset:
-        # Only what is declared stateless may be part of a saved iterator.
+        # Only a stateless function may be part of a saved iterator.
         records = tf.numpy_function(
             text.records, [number], tf.string, stateful=False
         )

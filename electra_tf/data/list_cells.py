@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lists in cells of tables, as Python and JSON write them."""
+"""Lists in the cells of tables, in the notation of Python or JSON."""
 
 import ast
 import io
@@ -11,12 +11,12 @@ import warnings
 from typing import Any
 
 _BRACKETS = {"[": "]", "(": ")", "{": "}"}
-# Python's sets that have no literal, and other containers' calls.
+# Sets in Python without a literal, and the calls that make other containers.
 _SET_CALL = re.compile(r"(?:frozen)?set\((.*)\)", re.DOTALL)
 _OTHER_CALL = re.compile(r"[A-Za-z_][\w.]*\(\s*[\[({'\"].*\)", re.DOTALL)
-# A list that was cut, as in cells of limited length.
+# A list without an end, as in cells of limited length.
 _CUT_LIST = re.compile(r"\[\s*['\"][^\]]*", re.DOTALL)
-# What reading a text as Python raises; TokenError is of cut texts.
+# Raised where a text is no Python; TokenError, where it has no end.
 _NO_LITERAL = (
     SyntaxError,
     ValueError,
@@ -28,15 +28,18 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """A text that looks like a list and is none of Python or JSON."""
+    """A text that looks like a list, but is no list of Python or JSON."""
 
 
 def read_list(text: str) -> list[Any] | None:
-    """Read a cell such as `['x', 'y']`; None for what is no list.
+    """Read a cell such as `['x', 'y']`; return None for other texts.
 
-    Tuples and sets of Python are lists, too. Raises UnreadableListError for
-    other texts in square brackets, such as `[x, y]` and NumPy's `['x' 'y']`,
-    for other containers, such as `array(['x'])`, and for a list without end.
+    Tuples and sets of Python are lists, too.
+
+    Raises:
+      UnreadableListError: another text in square brackets, such as `[x, y]` or
+        NumPy's `['x' 'y']`, another container, such as `array(['x'])`, or a
+        list without an end.
     """
     text = text.strip()
     if call := _SET_CALL.fullmatch(text):
@@ -57,15 +60,15 @@ def read_list(text: str) -> list[Any] | None:
 
 
 def _is_one_pair(text: str) -> bool:
-    """Whether the last bracket closes the first, not as in `[x],[y]`."""
+    """Return whether the last bracket closes the first: not in `[x],[y]`."""
     depth = 0
-    for place, character in enumerate(text, 1):
+    for length, character in enumerate(text, 1):
         if character == "[":
             depth += 1
         elif character == "]":
             depth -= 1
         if depth == 0:
-            return place == len(text)
+            return length == len(text)
     return False
 
 
@@ -73,7 +76,8 @@ def _python_literal(text: str) -> Any:
     """Return the value of a literal, or None."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Of odd escapes in texts.
+            # Python warns of unknown escapes in texts.
+            warnings.simplefilter("ignore")
             tree = ast.parse(text, mode="eval")
         texts = [
             node
@@ -82,10 +86,10 @@ def _python_literal(text: str) -> Any:
         ]
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         n_texts = sum(token.type == tokenize.STRING for token in tokens)
-        # Python joins texts without a comma between; a list of NumPy has none.
+        # Python joins texts without a comma between them, as in NumPy's lists.
         if n_texts != len(texts):
             return None
-        if isinstance(tree.body, ast.Set):  # In the order that it is written.
+        if isinstance(tree.body, ast.Set):  # Keep the order of the text.
             return [ast.literal_eval(node) for node in tree.body.elts]
         return ast.literal_eval(tree)
     except _NO_LITERAL:

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Values of JSON files, read by their meaning where that is certain.
+"""Readers of JSON values in the notation of other programs.
 
-Other programs write a number where a text belongs, a text where a number
-does, and `"true"` for true. Each function returns the value, or None where
-its meaning is uncertain; `describe` names such a value in a message.
+Other programs write a number in place of a text, a text in place of a number,
+or `"true"` for true. Each function returns the value, or None if its meaning is
+uncertain; `describe` names such a value in a message.
 """
 
 import re
@@ -12,16 +12,17 @@ from typing import Any
 
 from configure.formatting import shorten
 
-# Larger ones of a float have lost digits.
+# Larger whole numbers lose digits as a float.
 _MAX_EXACT_FLOAT = 2**53
 _INTEGER_TEXT = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def as_text(value: Any) -> str | None:
-    """Reads a text; an integer is its decimal text.
+    """Return a text, or the decimal text of an integer.
 
-    Not a number with a fraction, whose digits a parser may have changed.
+    A number with a fraction is None, because a parser may have changed its
+    digits.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -29,14 +30,14 @@ def as_text(value: Any) -> str | None:
 
 
 def as_id(value: Any) -> str | None:
-    """Reads an id; a whole number, 5 and 5.0 alike, is its decimal text."""
+    """Return an id: a text, or the decimal text of 5 or 5.0."""
     if isinstance(value, float):
         value = as_integer(value)
     return as_text(value)
 
 
 def as_integer(value: Any) -> int | None:
-    """Reads an integer: a number without a fraction, or the text of one."""
+    """Return an integer: a number without a fraction, or its text."""
     if isinstance(value, str):
         match = _INTEGER_TEXT.fullmatch(value.strip())
         return int(match[1]) if match else None
@@ -48,7 +49,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def as_flag(value: Any) -> bool | None:
-    """Reads true or false, 1 or 0, or the text of either."""
+    """Return the boolean of true or false, 1 or 0, or of their texts."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -58,7 +59,7 @@ def as_flag(value: Any) -> bool | None:
 
 
 def describe(value: Any) -> str:
-    """Names a value with its type: `the text '5'`, `the number 4.5`."""
+    """Return a value with its type: `the text '5'`, `the number 4.5`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

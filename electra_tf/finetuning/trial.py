@@ -289,6 +289,8 @@ def patience_is_over(
 class Trial(Run):
     """Trains one model on `weights` (None: random ones), and evaluates it."""
 
+    config: FinetuningConfig
+    model: FinetuningModel
     files = RunFiles(
         kind="fine-tuning",
         names=(TASK_FILE,),

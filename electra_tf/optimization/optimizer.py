@@ -6,7 +6,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import tensorflow as tf
 import tf_keras
@@ -55,15 +55,19 @@ _SHORT = 4096  # elements of a vector that is updated with others
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
 
-Gradient = tf.Tensor | tf.IndexedSlices | None
+Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices | None
 
 
-class Optimizer(Protocol):
-    """What a training loop and a checkpoint need of an optimizer."""
+class OptimizerState(Protocol):
+    """What a checkpoint holds of an optimizer."""
 
-    kind: str  # the hparam `optimizer`, which checkpoints hold
-    m: Mapping[str, tf.Variable]  # first moments by variable name
-    v: Mapping[str, tf.Variable]  # second moments by variable name
+    kind: str  # the hparam `optimizer`
+    m: dict[str, tf.Variable]  # first moments by variable name
+    v: dict[str, tf.Variable]  # second moments by variable name
+
+
+class Optimizer(OptimizerState, Protocol):
+    """An optimizer of the variables of a training loop."""
 
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor

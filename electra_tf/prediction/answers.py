@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a model can be asked, and what turns a head's outputs into answers."""
+"""The inputs of each kind of task, and the answers from a head's outputs."""
 
 import abc
 import dataclasses
@@ -38,33 +38,33 @@ from electra_tf.text.words import split_words
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")
 _SECOND = ("text_pair", "text_b", "sentence2")
-_PASSAGES_KEPT = 64
+_PASSAGES_CACHED = 64
 
 Outputs = dict[str, np.ndarray]
 
 
 class BadInputError(UserError):
-    """Something that this model cannot be asked."""
+    """An input that a model cannot answer."""
 
-    def __init__(self, found: Any, expected: str) -> None:
-        self.content, self.expected = shorten(found), expected
+    def __init__(self, content: object, expected: str) -> None:
+        self.content, self.expected = shorten(content), expected
         super().__init__(f"found {self.content}; expected {expected}")
 
 
 class Answerer(abc.ABC):
-    """Asks one kind of task.
+    """Converts inputs to examples, and outputs of a head to answers.
 
     Attributes:
-      columns: the values of a question, and what files call them.
-      optional: those of them that a question need not have.
-      fed: names of the task's own features that its head reads besides the
-        shared ones, all int32 [L].
-      outputs: names of the head's outputs that answers are made of.
+      columns: the values of an input, and their names in files.
+      optional: the columns that an input need not have.
+      head_features: names of the features that the head of the task reads in
+        addition to the shared ones, all int32 [L].
+      outputs: names of the head's outputs that answers need.
     """
 
     columns: dict[str, tuple[str, ...]]
     optional: frozenset[str] = frozenset()
-    fed: tuple[str, ...] = ()
+    head_features: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ("logits",)
 
     def __init__(self, task: Task) -> None:
@@ -72,65 +72,85 @@ class Answerer(abc.ABC):
 
     @abc.abstractmethod
     def example(self, item: Any, number: int) -> Example:
-        """Makes an example, or raises BadInputError."""
+        """Return the example of an input.
+
+        Args:
+          item: the input.
+          number: its number, which becomes the example's id.
+
+        Raises:
+          BadInputError: it is no input of this task.
+        """
 
     def is_single(self, item: Any) -> bool:
-        """Whether something is one question rather than a list of them."""
+        """Return whether a value is one input instead of a list of inputs."""
         return isinstance(item, str | bytes | Mapping)
 
     def answers(
         self, examples: Sequence[Example], rows: Sequence[list[Outputs]]
     ) -> list[dict[str, Any]]:
-        """Returns the answers, plain values that JSON can hold.
+        """Return the answers, as values that JSON can represent.
 
-        `rows` are the head's outputs, one dictionary for each input row of an
-        example: several are windows of a question's text.
+        Args:
+          examples: the examples.
+          rows: the head's outputs for each row of each example. An example has
+            several rows if its text has several windows.
         """
         return [
-            self.answer(example, own[0])
-            for example, own in zip(examples, rows, strict=True)
+            self.answer(example, windows[0])
+            for example, windows in zip(examples, rows, strict=True)
         ]
 
     def answer(self, example: Example, outputs: Outputs) -> dict[str, Any]:
-        """Returns the answer to a question of one row."""
+        """Return the answer to an example of one row."""
         raise NotImplementedError
 
 
 def make_answerer(task: Task, n_best: int) -> Answerer:
-    """Returns the answerer of a task's kind."""
-    for task_class, make in (
-        (QATask, functools.partial(QuestionAnswerer, n_best=n_best)),
-        (MultiLabelTask, LabelSetAnswerer),
-        (ClassificationTask, ClassAnswerer),
-        (RegressionTask, NumberAnswerer),
-        (TaggingTask, TagAnswerer),
-        (SummarizationTask, SummaryAnswerer),
-    ):
+    """Return the answerer of a task.
+
+    Args:
+      task: the task.
+      n_best: the number of answers that question answering returns.
+
+    Raises:
+      UserError: this kind of task has no predictions.
+    """
+    if isinstance(task, QATask):
+        return QuestionAnswerer(task, n_best)
+    answerers = {
+        MultiLabelTask: LabelSetAnswerer,  # a subclass of the next, so first
+        ClassificationTask: ClassAnswerer,
+        RegressionTask: NumberAnswerer,
+        TaggingTask: TagAnswerer,
+        SummarizationTask: SummaryAnswerer,
+    }
+    for task_class, answerer_class in answerers.items():
         if isinstance(task, task_class):
-            return make(task)
+            return answerer_class(task)
     raise UserError(
-        f"task {task.name} is a {type(task).__name__}; there are predictions"
-        " for classification, regression, several labels, tagging, question"
+        f"task {task.name} is a {type(task).__name__}; predictions support"
+        " classification, regression, several labels, tagging, question"
         " answering and summarization"
     )
 
 
-def _texts_of(
+def _select_texts(
     item: Any, names: Sequence[tuple[str, ...]], expected: str
 ) -> list[str]:
-    """Takes the texts of these names out of a question."""
+    """Return the texts of an input, one for each group of names."""
     if isinstance(item, Mapping):
-        given = [
-            next((item[n] for n in options if item.get(n) is not None), None)
-            for options in names
-        ]
+        parts = []
+        for options in names:
+            present = (item[n] for n in options if item.get(n) is not None)
+            parts.append(next(present, None))
     elif isinstance(item, str | bytes):
-        given = [item]
+        parts = [item]
     elif isinstance(item, Sequence):
-        given = item
+        parts = item
     else:
-        given = []
-    texts = [_as_text(value) for value in given]
+        parts = []
+    texts = [_as_text(part) for part in parts]
     if len(texts) != len(names) or None in texts:
         raise BadInputError(item, expected)
     return texts
@@ -151,18 +171,18 @@ def _is_pair(item: Any) -> bool:
 
 
 def _has_second(item: Any) -> bool:
-    """Whether a question about texts has a second one."""
+    """Return whether an input has a second text."""
     if isinstance(item, Mapping):
         return any(item.get(name) is not None for name in _SECOND)
     return not isinstance(item, str | bytes) and len(item) == 2
 
 
 class TextAnswerer(Answerer):
-    """Asks about texts or pairs of texts.
+    """Base class of tasks over texts or pairs of texts.
 
-    An item is a text, a pair `("one", "two")`, or a mapping with `text` (or
+    An input is a text, a pair `("one", "two")`, or a mapping with `text` (or
     `text_a`) and, for pairs, `text_pair` (or `text_b`). A task that only a
-    checkpoint describes takes texts and pairs alike.
+    checkpoint describes accepts both texts and pairs.
     """
 
     def __init__(self, task: TextTask) -> None:
@@ -178,14 +198,17 @@ class TextAnswerer(Answerer):
 
     def example(self, item: Any, number: int) -> TextExample:
         names = [*self.columns.values()]
-        alone = "text_b" not in self.columns
         if self.optional and not _has_second(item):
             names = names[:1]
-        if alone and isinstance(item, Mapping) and any(map(item.get, _SECOND)):
-            raise BadInputError(item, self._expected)
-        first, second = (*_texts_of(item, names, self._expected), None)[:2]
+        if "text_b" not in self.columns and isinstance(item, Mapping):
+            if any(map(item.get, _SECOND)):
+                raise BadInputError(item, self._expected)
+        texts = _select_texts(item, names, self._expected)
         return TextExample(
-            eid=number, task_name=self._task.name, text_a=first, text_b=second
+            eid=number,
+            task_name=self._task.name,
+            text_a=texts[0],
+            text_b=texts[1] if len(texts) > 1 else None,
         )
 
     def is_single(self, item: Any) -> bool:
@@ -195,7 +218,7 @@ class TextAnswerer(Answerer):
 
 
 class ClassAnswerer(TextAnswerer):
-    """`label`, its `probability`, and the `probabilities` of all labels."""
+    """Answers with `label`, its `probability`, and all `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
@@ -209,10 +232,10 @@ class ClassAnswerer(TextAnswerer):
 
 
 class LabelSetAnswerer(TextAnswerer):
-    """`labels` that are likelier than not, and all `probabilities`."""
+    """Answers with the `labels` above 0.5, and all `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
-        """Returns the labels whose logit is above 0."""
+        """Return the labels whose logit is above 0."""
         labels = list(self._task.labels)
         logits = outputs["logits"].astype(np.float64)
         shares = (0.5 * (1.0 + np.tanh(0.5 * logits))).tolist()
@@ -223,7 +246,7 @@ class LabelSetAnswerer(TextAnswerer):
 
 
 class NumberAnswerer(TextAnswerer):
-    """`value`, in the units of the labels; not clipped to their range."""
+    """Answers with `value`, in the units of the labels, not clipped."""
 
     outputs = ("predictions",)
 
@@ -234,24 +257,28 @@ class NumberAnswerer(TextAnswerer):
 
 @dataclasses.dataclass(kw_only=True)
 class TextOfWords(TaggingExample):
-    """A sentence to be tagged."""
+    """A sentence to be tagged.
 
-    # The text that the words are from; None if words were given.
+    Attributes:
+      text: the text of the words; None if the input was a list of words.
+      offsets: start and end of each word in the text; None without a text.
+    """
+
     text: str | None = None
-    # With a text, the words' places in it; see `split_words`.
-    places: list[tuple[int, int]] | None = None
+    offsets: list[tuple[int, int]] | None = None
 
 
 class TagAnswerer(Answerer):
-    """Asks for the tags of words.
+    """Answers with the tags of words.
 
-    An item is running text, a list of words, or a mapping with `text` or
-    `words`. Answers hold `words`, a tag and its probability for each (None
-    for words cut off as too long), and for models of spans the `spans`: type,
-    text, first and last word, and with running text the place in characters.
+    An input is running text, a list of words, or a mapping with `text` or
+    `words`. Answers have `words`, a tag and its probability for each (None for
+    words cut off by the length), and for models of spans the `spans`: type,
+    text, first and last word, and for running text start and end in characters.
 
     Attributes:
-      all_tags: whether `tag_probabilities` has each word's, tag by tag.
+      all_tags: whether answers have `tag_probabilities`, those of all tags of
+        each word.
     """
 
     all_tags = False
@@ -259,16 +286,16 @@ class TagAnswerer(Answerer):
     def __init__(self, task: TaggingTask) -> None:
         super().__init__(task)
         self.columns = {"words": ("words", "tokens", "text")}
-        self.fed = (f"{task.name}_labeled_positions",)
+        self.head_features = (f"{task.name}_labeled_positions",)
         self._labels = sorted(task.label_mapping, key=task.label_mapping.get)
 
     def example(self, item: Any, number: int) -> TextOfWords:
         if isinstance(item, Mapping):
             item = item.get("words", item.get("text"))
-        text, places, words = _as_text(item), None, item
+        text, offsets, words = _as_text(item), None, item
         if text is not None:
-            places = split_words(text)
-            words = [text[first:last] for first, last in places]
+            offsets = split_words(text)
+            words = [text[start:end] for start, end in offsets]
         if not isinstance(words, list | tuple) or not all(
             isinstance(word, str) for word in words
         ):
@@ -279,7 +306,7 @@ class TagAnswerer(Answerer):
             words=list(words),
             labels=[0] * len(words),
             text=text,
-            places=places,
+            offsets=offsets,
         )
 
     def answer(self, example: TextOfWords, outputs: Outputs) -> dict[str, Any]:
@@ -295,43 +322,46 @@ class TagAnswerer(Answerer):
         }
         if self.all_tags:
             rows = shares.astype(float).round(6).tolist()
-            named = [dict(zip(self._labels, r, strict=True)) for r in rows]
-            answer["tag_probabilities"] = [*named, *cut]
+            by_tag = [dict(zip(self._labels, r, strict=True)) for r in rows]
+            answer["tag_probabilities"] = [*by_tag, *cut]
         if not self._task.is_token_level:
             answer["spans"] = [
-                self._span(example, *span)
+                self._describe_span(example, *span)
                 for span in read_spans(tags, type_change_starts_span=True)
             ]
         return answer
 
-    def _span(
+    def _describe_span(
         self, example: TextOfWords, first: int, last: int, kind: str
     ) -> dict[str, Any]:
         span: dict[str, Any] = {"type": kind, "first": first, "last": last}
-        if example.places is None:
+        if example.offsets is None:
             span["text"] = " ".join(example.words[first : last + 1])
             return span
-        start, end = example.places[first][0], example.places[last][1]
+        start, end = example.offsets[first][0], example.offsets[last][1]
         text = example.text[start:end]
         return {**span, "start": start, "end": end, "text": text}
 
 
 class SummaryAnswerer(Answerer):
-    """Asks for the sentences that summarize a document.
+    """Answers with the sentences that summarize a document.
 
-    An item is a text, or a mapping with `text` or `article`. Answers hold the
-    `summary`, a sentence a line; its `sentences`: number from 0, text, place in
-    characters, probability; and the `probabilities` of all sentences.
+    An input is a text, or a mapping with `text` or `article`. Answers have the
+    `summary`, one sentence per line; its `sentences`: number from 0, text,
+    start and end in characters, probability; and the `probabilities` of all
+    sentences.
     """
 
     def __init__(self, task: SummarizationTask) -> None:
         super().__init__(task)
         self.columns = {"text_a": (*_FIRST, "article", "document")}
-        fed = ("labeled_positions", "numbers")
-        self.fed = tuple(f"{task.name}_{name}" for name in fed)
+        self.head_features = (
+            f"{task.name}_labeled_positions",
+            f"{task.name}_numbers",
+        )
 
     def example(self, item: Any, number: int) -> Document:
-        (text,) = _texts_of(item, [*self.columns.values()], "a text")
+        (text,) = _select_texts(item, [*self.columns.values()], "a text")
         if not text.strip():
             raise BadInputError(item, "a text with a sentence")
         return Document(eid=number, task_name=self._task.name, text=text)
@@ -339,12 +369,14 @@ class SummaryAnswerer(Answerer):
     def answers(
         self, examples: Sequence[Document], rows: Sequence[list[Outputs]]
     ) -> list[dict[str, Any]]:
-        found = []
-        for document, own in zip(examples, rows, strict=True):
-            windows = [row["logits"][: row["n_words"]] for row in own]
-            logits = np.concatenate(windows, dtype=np.float64)
+        answers = []
+        for document, windows in zip(examples, rows, strict=True):
+            logits = np.concatenate(
+                [row["logits"][: row["n_words"]] for row in windows],
+                dtype=np.float64,
+            )
             shares = softmax(logits, -1)[:, 1].tolist()
-            chosen = [
+            sentences = [
                 {
                     "number": i,
                     "text": document.sentences[i],
@@ -354,21 +386,25 @@ class SummaryAnswerer(Answerer):
                 }
                 for i in choose(shares, self._task.spec.sentences)
             ]
-            summary = "\n".join(one["text"] for one in chosen)
-            answer = {"summary": summary, "sentences": chosen}
-            found.append({**answer, "probabilities": shares})
-        return found
+            answers.append(
+                {
+                    "summary": "\n".join(s["text"] for s in sentences),
+                    "sentences": sentences,
+                    "probabilities": shares,
+                }
+            )
+        return answers
 
 
 class QuestionAnswerer(Answerer):
-    """Asks questions about texts.
+    """Answers questions about texts.
 
-    An item is a mapping with `question` and `context`, or a tuple of the two.
-    Answers hold the `answer`, its `score` (of start and end together) and its
-    `probability` among the best ones, its `start` and `end` in the context, in
-    characters, and the `n_best`. Models that know questions without an answer
-    also give the `null_odds`; where they are above the threshold, `answer` is
-    "" and has no place.
+    An input is a mapping with `question` and `context`, or a tuple of the two.
+    Answers have the `answer`, its `score` (of start and end together) and its
+    `probability` among the best answers, its `start` and `end` in the context,
+    in characters, and the `n_best`. Models of questions without an answer also
+    return the `null_odds`; if these are above the threshold, `answer` is "" and
+    its start and end are None.
     """
 
     def __init__(self, task: QATask, n_best: int) -> None:
@@ -379,26 +415,29 @@ class QuestionAnswerer(Answerer):
         }
         self._n_best = n_best
         spans = SPAN_OUTPUTS[task.config.joint_prediction]
-        # The odds of no answer may be of start and end, whatever the spans'.
+        # The odds of no answer may be computed from start and end logits, even
+        # if spans have logits of their own.
         outputs = ("answerable_logit", "start_logits", "end_logits", *spans)
         self.outputs = tuple(dict.fromkeys(outputs))
         # Questions about one text share its wordpieces.
-        self._passage = functools.lru_cache(_PASSAGES_KEPT)(Passage)
+        self._passage = functools.lru_cache(_PASSAGES_CACHED)(Passage)
 
     def example(self, item: Any, number: int) -> QAExample:
         expected = "a question and a context"
         if isinstance(item, Mapping):
             item = {**item}
-            # As in training: an integer is a question, and no passage.
+            # As in training, an integer may be a question, but not a passage.
             text = values.as_text(item.get("question"))
             if text is not None:
                 item["question"] = text
             for name in ("question", "context", "passage"):
                 value = item.get(name)
                 if not isinstance(value, str | bytes | None):
-                    found = f"{name} is {values.describe(value)}"
-                    raise BadInputError(found, expected)
-        question, context = _texts_of(item, [*self.columns.values()], expected)
+                    content = f"{name} is {values.describe(value)}"
+                    raise BadInputError(content, expected)
+        question, context = _select_texts(
+            item, [*self.columns.values()], expected
+        )
         return QAExample(
             eid=number,
             task_name=self._task.name,
@@ -417,49 +456,57 @@ class QuestionAnswerer(Answerer):
         for row in itertools.chain.from_iterable(rows):
             scorer.update({**row, "loss": 0.0})
         scorer.answer()
-        final, answers = scorer.final_answers(), []
+        final_answers, answers = scorer.final_answers(), []
         for example in examples:
-            key, best = example.key, scorer.best[example.key]
-            listed = [
-                {
-                    "answer": found.text,
-                    "score": float(found.score),
-                    "probability": share,
-                    **_place(example, found),
-                }
-                for found, share in zip(best, probabilities(best), strict=True)
-                if found.words is not None
-            ]
-            first = listed[0] if listed else {"score": 0.0, "probability": 0.0}
-            answer = {**first, "answer": "", "start": None, "end": None}
-            # Without any span there is none, whatever evaluation calls it.
-            if listed and final[key]:
-                chosen = (one for one in listed if one["answer"] == final[key])
-                answer = next(chosen, answer)
-            if key in scorer.null_odds:
-                answer = {**answer, "null_odds": scorer.null_odds[key]}
-            answers.append({**answer, "n_best": listed[: self._n_best]})
+            spans = _describe_spans(example, scorer.best[example.key])
+            answer = spans[0] if spans else {"score": 0.0, "probability": 0.0}
+            answer = {**answer, "answer": "", "start": None, "end": None}
+            # Evaluation names an answer even if no span is possible.
+            text = final_answers[example.key]
+            if spans and text:
+                matches = (span for span in spans if span["answer"] == text)
+                answer = next(matches, answer)
+            if example.key in scorer.null_odds:
+                null_odds = scorer.null_odds[example.key]
+                answer = {**answer, "null_odds": null_odds}
+            answers.append({**answer, "n_best": spans[: self._n_best]})
         return answers
 
 
-def _place(example: QAExample, found: Answer) -> dict[str, int | None]:
-    """Returns where an answer stands in its context, in characters."""
-    if found.span is not None:
-        return dict(zip(("start", "end"), found.span, strict=True))
-    first, last = found.words
+def _describe_spans(
+    example: QAExample, best: Sequence[Answer]
+) -> list[dict[str, Any]]:
+    """Return the best answers that are spans of the context."""
+    return [
+        {
+            "answer": answer.text,
+            "score": float(answer.score),
+            "probability": share,
+            **_locate(example, answer),
+        }
+        for answer, share in zip(best, probabilities(best), strict=True)
+        if answer.words is not None
+    ]
+
+
+def _locate(example: QAExample, answer: Answer) -> dict[str, int | None]:
+    """Return start and end of an answer in its context, in characters."""
+    if answer.span is not None:
+        return dict(zip(("start", "end"), answer.span, strict=True))
+    first, last = answer.words
     words = example.passage.words[first : last + 1]
-    # In the context other white space may stand between the words.
-    offset = " ".join(words).find(found.text)
-    if offset < 0 or not found.text:
+    # The context may have other white space between the words than one space.
+    offset = " ".join(words).find(answer.text)
+    if offset < 0 or not answer.text:
         return {"start": None, "end": None}
 
     def in_context(offset: int) -> int:
-        """From a place in words joined by spaces to one in the context."""
+        """Return the offset in the context of one in the joined words."""
         for number, word in enumerate(words, first):
             if offset < len(word):
                 return example.passage.starts[number] + offset
             offset -= len(word) + 1
-        raise ValueError("the place is behind the words")
+        raise ValueError("the offset is after the words")
 
-    end = in_context(offset + len(found.text) - 1) + 1
+    end = in_context(offset + len(answer.text) - 1) + 1
     return {"start": in_context(offset), "end": end}

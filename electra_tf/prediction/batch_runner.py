@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of features -> outputs of a head, in batches of similar length.
+"""The outputs of rows of features, in batches of similar length.
 
 The graph is traced once, for any batch size and length.
 """
@@ -17,19 +17,17 @@ import tensorflow as tf
 from electra_tf.modeling.layers import inference
 
 Row = Mapping[str, Any]
-_CALL_COST = 64.0  # In tokens; see `call_cost`.
-# On a processor: the threads of one batch's short operations wait for each
-# other, those of two have always something to do.
+_CALL_COST = 64.0  # tokens; see `call_cost`
+# On a processor, the threads of the short operations of one batch wait for each
+# other; with two batches all threads are busy.
 _BATCHES_AT_ONCE = 2
 
 
 class PackedFunction:
-    """A graph over int32 features of shape [B, L] that come as one tensor.
+    """A graph over int32 features [B, L] that are passed as one tensor.
 
-    One tensor to convert and one function that needs no look-up: a call costs
-    little beside what it computes, even with one short row.
-
-    `compute`: from features [B, L] by name to tensors whose first axis is B.
+    A call converts one tensor and looks up no function, so that even a call
+    with one short row takes little more than its computation.
     """
 
     def __init__(
@@ -37,6 +35,12 @@ class PackedFunction:
         names: Sequence[str],
         compute: Callable[[dict[str, tf.Tensor]], dict[str, tf.Tensor]],
     ) -> None:
+        """Trace the graph.
+
+        Args:
+          names: the features.
+          compute: returns tensors whose first axis is B, from features [B, L].
+        """
         self.names = tuple(names)
         packed = tf.TensorSpec([len(names), None, None], tf.int32)
 
@@ -51,6 +55,7 @@ class PackedFunction:
     def __call__(
         self, rows: Sequence[Row], length: int
     ) -> dict[str, np.ndarray]:
+        """Return the outputs of rows, padded or cut to a length."""
         packed = np.zeros([len(self.names), len(rows), length], np.int32)
         for i, name in enumerate(self.names):
             for j, row in enumerate(rows):
@@ -67,34 +72,44 @@ def run_in_batches(
     batch_size: int,
     longest: int,
 ) -> list[dict[str, np.ndarray]]:
-    """Outputs of each row, in order, made in batches of similar length."""
+    """Return the outputs of each row, computed in batches of similar length.
+
+    Args:
+      function: the graph.
+      rows: the features.
+      lengths: the columns that each row needs.
+      batch_size: most rows of a batch.
+      longest: most columns of a batch.
+    """
     order = sorted(range(len(rows)), key=lambda i: -lengths[i])
     cost = call_cost()
     sizes = batch_sizes([lengths[i] for i in order], batch_size, cost)
     ends = itertools.accumulate(sizes)
     batches = [order[end - n : end] for n, end in zip(sizes, ends, strict=True)]
-    found: list[dict[str, np.ndarray]] = [{}] * len(rows)
+    row_outputs: list[dict[str, np.ndarray]] = [{}] * len(rows)
 
-    def run(chosen: Sequence[int]) -> None:
-        length = min(lengths[chosen[0]], longest)
-        outputs = function([rows[i] for i in chosen], length)
-        for place, i in enumerate(chosen):
-            found[i] = {name: a[place] for name, a in outputs.items()}
+    def run(indices: Sequence[int]) -> None:
+        length = min(lengths[indices[0]], longest)
+        outputs = function([rows[i] for i in indices], length)
+        for position, i in enumerate(indices):
+            row_outputs[i] = {
+                name: array[position] for name, array in outputs.items()
+            }
 
     if len(batches) < 2 or math.isinf(cost):
         list(map(run, batches))
     else:
         with ThreadPoolExecutor(_BATCHES_AT_ONCE) as pool:
-            list(pool.map(run, batches))  # Raises what they raise.
-    return found
+            list(pool.map(run, batches))  # The list raises their errors.
+    return row_outputs
 
 
 def call_cost() -> float:
-    """Returns what a call costs besides its tokens, in tokens.
+    """Return the time of a call itself, in tokens.
 
-    On a processor padding costs as much as text, and a call little: the time
-    of about 64 tokens in ELECTRA-Small. An accelerator is idle with short
-    batches; there calls are what costs.
+    On a processor padding takes as long as text, and a call takes the time of
+    about 64 tokens in ELECTRA-Small. An accelerator is idle with short batches,
+    so there the number of calls counts (infinity).
     """
     kinds = {device.device_type for device in tf.config.list_logical_devices()}
     return _CALL_COST if kinds == {"CPU"} else math.inf
@@ -103,14 +118,20 @@ def call_cost() -> float:
 def batch_sizes(
     lengths: Sequence[int], most: int, call_cost: float
 ) -> list[int]:
-    """Cuts sorted rows into batches that cost least in all.
+    """Return the sizes of the batches of sorted rows that cost least in all.
 
-    A batch costs its rows times its longest, and `call_cost`.
+    A batch costs its number of rows times the longest row, plus `call_cost`.
+
+    Args:
+      lengths: the lengths of the rows, longest first.
+      most: most rows of a batch.
+      call_cost: see the function `call_cost`.
     """
     count = len(lengths)
     if math.isinf(call_cost):
         return [min(most, count - i) for i in range(0, count, most)]
-    # best[i]: least cost of the rows from i on, and the first batch's size.
+    # best[i]: the least cost of rows i to the last, and minus the size of the
+    # first batch, so that larger batches win ties.
     best: list[tuple[float, int]] = [(0.0, 0)] * (count + 1)
     for i in reversed(range(count)):
         best[i] = min(

@@ -6,9 +6,9 @@
     embedder("A text.").shape                      # (256,)
     embedder(["One.", "Two."], layers=(-2, -1), pooling="first")
 
-A raw ELECTRA encoder tells replaced tokens from real ones; it was never taught
-that similar sentences have similar vectors. Fine-tune it, or expect little of
-distances between its sentence vectors.
+A pre-trained ELECTRA encoder separates replaced tokens from real ones; it was
+not trained to represent similar sentences by similar vectors. Fine-tune it
+before using distances between sentence vectors.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ from electra_tf.text.offsets import OffsetTokenizer, Piece
 from electra_tf.text.wordpiece import JOINER
 from electra_tf.text.words import split_words
 
-SEVERAL = ("words", "none")  # poolings that make several vectors a text
+SEVERAL = ("words", "none")  # poolings with several vectors per text
 POOLINGS = ("first", "mean", "max", *SEVERAL)
 COMBINATIONS = ("mean", "concat")
 PARTS = ("encoder", "generator")
@@ -37,26 +37,38 @@ PARTS = ("encoder", "generator")
 
 @dataclasses.dataclass(frozen=True)
 class Embedded:
-    """The vectors of one text."""
+    """The vectors of one text.
 
-    vectors: np.ndarray  # float32 [H], or with pooling "words" or "none" [N, H]
-    # What the N rows are of: words as they stand in the text, or wordpieces,
-    # [CLS] and [SEP] among them; None for one vector.
+    Attributes:
+      vectors: float32 [H], or with pooling "words" or "none" [N, H].
+      units: what the N vectors represent: words of the text, or wordpieces
+        with [CLS] and [SEP]; None for one vector.
+      cut: the count of wordpieces that were cut off by the length.
+    """
+
+    vectors: np.ndarray
     units: list[str] | None
-    cut: int  # wordpieces that did not fit into the model, and are not in it
-
-
-class _Text(NamedTuple):
-    """A text as the encoder takes it; `starts` of each word's first piece."""
-
-    ids: list[int]
-    words: list[str]
-    starts: list[int]
     cut: int
 
 
+class _Text(NamedTuple):
+    """The input of the encoder for a text."""
+
+    ids: list[int]
+    words: list[str]
+    starts: list[int]  # index of the first wordpiece of each word
+    cut: int  # wordpieces that were cut off
+
+
 class Embedder:
-    """Turns texts into vectors; `size` is the encoder's H."""
+    """Computes the vectors of texts.
+
+    Attributes:
+      encoder: the encoder.
+      size: its hidden size, H.
+      max_length: most wordpieces of a text, [CLS] and [SEP] included.
+      batch_size: rows of a batch.
+    """
 
     def __init__(
         self,
@@ -83,7 +95,16 @@ class Embedder:
         vocab_file: str | None = None,
         hparams: Mapping[str, Any] | None = None,
     ) -> "Embedder":
-        """Loads an encoder; texts are cut to its positions, or max_length."""
+        """Load an encoder.
+
+        Args:
+          path: a run's folder, or a checkpoint.
+          part: one of `PARTS`.
+          batch_size: rows of a batch.
+          max_length: most wordpieces of a text; None: the model's positions.
+          vocab_file: the vocabulary; None: that of the model.
+          hparams: hparams that a checkpoint does not have.
+        """
         if part not in PARTS:
             raise UserError(
                 f"part {part!r}: expected one of {', '.join(PARTS)}"
@@ -107,16 +128,18 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> np.ndarray | list[np.ndarray]:
-        """Returns the vectors of one text or of several; see `embed`.
+        """Return the vectors of one text or of several; see `embed`.
 
-        Float32: [H] for one text and [N, H] for several; with pooling "words"
-        or "none", which make several vectors a text, [T, H] or a list of them.
+        Returns:
+          float32: [H] for one text and [N, H] for several. With pooling "words"
+          or "none", which have several vectors per text, [T, H] for one text
+          and a list of such arrays for several.
         """
-        alone = isinstance(texts, str | bytes)
-        texts = [texts] if alone else texts
-        found = self.embed(texts, layers, pooling, combine)
-        vectors = [one.vectors for one in found]
-        if alone:
+        is_single = isinstance(texts, str | bytes)
+        texts = [texts] if is_single else texts
+        embedded = self.embed(texts, layers, pooling, combine)
+        vectors = [text.vectors for text in embedded]
+        if is_single:
             return vectors[0]
         if pooling in SEVERAL:
             return vectors
@@ -130,38 +153,41 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> list[Embedded]:
-        """Returns vectors and what they are of.
+        """Return the vectors of texts, and the units that they represent.
 
         Args:
+          texts: the texts.
+          layers: one layer, or several: 0 is the output of the embeddings, k
+            that of block k, -1 that of the last block.
           pooling: "first" (the vector at [CLS]), "mean" and "max" over all
             wordpieces with [CLS] and [SEP], "words" (the mean of each word's
-            pieces), or "none".
-          layers: which layer, or which ones: 0 is the embeddings' output,
-            k the k-th block's, -1 the last block's.
-          combine: "mean" or "concat", what becomes of several layers.
+            wordpieces), or "none".
+          combine: "mean" or "concat" of several layers.
         """
         function = self._function(layers, pooling, combine)
-        made = [self._text(text) for text in texts]
+        inputs = [self._tokenize(text) for text in texts]
         rows = [
             {"input_ids": text.ids, "input_mask": [1] * len(text.ids)}
-            for text in made
+            for text in inputs
         ]
-        lengths = [len(text.ids) for text in made]
+        lengths = [len(text.ids) for text in inputs]
         outputs = batch_runner.run_in_batches(
             function, rows, lengths, self.batch_size, self.max_length
         )
         return [
-            self._embedded(text, found["vectors"], pooling)
-            for text, found in zip(made, outputs, strict=True)
+            self._pool(text, row_outputs["vectors"], pooling)
+            for text, row_outputs in zip(inputs, outputs, strict=True)
         ]
 
     def width(
         self, layers: int | Sequence[int] = -1, combine: str = "mean"
     ) -> int:
-        chosen = self._layers(layers)
-        return self.size * (len(chosen) if combine == "concat" else 1)
+        """Return the length of a vector."""
+        if combine == "concat":
+            return self.size * len(self._layer_indices(layers))
+        return self.size
 
-    def _text(self, text: str | bytes) -> _Text:
+    def _tokenize(self, text: str | bytes) -> _Text:
         if isinstance(text, bytes):
             text = text.decode("utf-8", "ignore")
         if not isinstance(text, str):
@@ -169,22 +195,24 @@ class Embedder:
         most = self.max_length - 2
         ids: list[int] = []
         words, starts, total = [], [], 0
-        for word, pieces in self._words(text):
-            total += len(pieces)
-            if pieces and len(ids) < most:
+        for word, word_ids in self._split(text):
+            total += len(word_ids)
+            if word_ids and len(ids) < most:
                 words.append(word)
                 starts.append(len(ids) + 1)
-                ids += pieces[: most - len(ids)]
+                ids += word_ids[: most - len(ids)]
         ids = [self._cls_id, *ids, self._sep_id]
         return _Text(ids, words, starts, total + 2 - len(ids))
 
-    def _words(self, text: str) -> Iterator[tuple[str, list[int]]]:
-        """Yields the words of a text and the ids of their pieces."""
+    def _split(self, text: str) -> Iterator[tuple[str, list[int]]]:
+        """Yield the words of a text and the ids of their wordpieces."""
         if not self._tokenizer.splitter:
-            for first, last in split_words(text):
-                yield text[first:last], self._tokenizer.encode(text[first:last])
+            for start, end in split_words(text):
+                word = text[start:end]
+                yield word, self._tokenizer.encode(word)
             return
-        # Of other rules than the original's: words follow from the pieces.
+        # Tokenizers of the library split differently, so that words are
+        # composed from wordpieces.
         vocab = self._tokenizer.vocab
         groups: list[list[Piece]] = []
         for piece in self._offsets.tokenize(text):
@@ -192,13 +220,12 @@ class Embedder:
                 groups.append([])
             groups[-1].append(piece)
         for group in groups:
-            first = min(piece.start for piece in group)
-            last = max(piece.end for piece in group)
-            yield text[first:last], [vocab[piece.token] for piece in group]
+            start = min(piece.start for piece in group)
+            end = max(piece.end for piece in group)
+            yield text[start:end], [vocab[piece.token] for piece in group]
 
-    def _embedded(
-        self, text: _Text, vectors: np.ndarray, pooling: str
-    ) -> Embedded:
+    def _pool(self, text: _Text, vectors: np.ndarray, pooling: str) -> Embedded:
+        """Return the vectors of a text from the outputs of the graph."""
         if pooling not in SEVERAL:
             return Embedded(vectors, None, text.cut)
         if pooling == "none":
@@ -213,34 +240,35 @@ class Embedder:
         means = (sums / counts).astype(np.float32)
         return Embedded(means, text.words, text.cut)
 
-    def _layers(self, layers: int | Sequence[int]) -> tuple[int, ...]:
-        """Places among the embeddings' output and the blocks'."""
-        chosen = (layers,) if isinstance(layers, int) else tuple(layers)
+    def _layer_indices(self, layers: int | Sequence[int]) -> tuple[int, ...]:
+        """Return indices into the outputs of embeddings and blocks."""
+        numbers = (layers,) if isinstance(layers, int) else tuple(layers)
         count = len(self.encoder.blocks)
-        for layer in chosen:
+        for layer in numbers:
             if not -count - 1 <= layer <= count:
                 raise UserError(
                     f"layer {layer}: the encoder has layers 1 to {count} (or"
                     f" -{count} to -1), and 0, the embeddings"
                 )
-        if not chosen:
-            raise UserError("layers: name at least one")
-        return tuple(layer % (count + 1) for layer in chosen)
+        if not numbers:
+            raise UserError("layers: pass at least one")
+        return tuple(layer % (count + 1) for layer in numbers)
 
     def _function(
         self, layers: int | Sequence[int], pooling: str, combine: str
     ) -> batch_runner.PackedFunction:
-        for name, value, known in (
+        for name, value, supported in (
             ("pooling", pooling, POOLINGS),
             ("combine", combine, COMBINATIONS),
         ):
-            if value not in known:
+            if value not in supported:
                 raise UserError(
-                    f"{name} {value!r}: expected one of {', '.join(known)}"
+                    f"{name} {value!r}: expected one of {', '.join(supported)}"
                 )
-        # Words are put together from wordpieces, outside the graph.
+        # The vectors of words are means of those of wordpieces, outside the
+        # graph.
         pooling = "none" if pooling == "words" else pooling
-        key = (self._layers(layers), pooling, combine)
+        key = (self._layer_indices(layers), pooling, combine)
         if key not in self._functions:
             self._functions[key] = batch_runner.PackedFunction(
                 FEATURE_NAMES[:2],
@@ -257,18 +285,18 @@ class Embedder:
     ) -> dict[str, tf.Tensor]:
         ids, mask = features["input_ids"], features["input_mask"]
         encoded = self.encoder(ids, mask, tf.zeros_like(ids))
-        every = (encoded.embedding_output, *encoded.layers)
-        chosen = [every[layer] for layer in layers]
+        all_outputs = (encoded.embedding_output, *encoded.layers)
+        outputs = [all_outputs[layer] for layer in layers]
         if combine == "concat":
-            sequence = tf.concat(chosen, -1)
+            sequence = tf.concat(outputs, -1)
         else:
-            sequence = tf.add_n(chosen) / len(chosen)
+            sequence = tf.add_n(outputs) / len(outputs)
         if pooling == "first":
             return {"vectors": sequence[:, 0]}
         if pooling == "mean":
             return {"vectors": mean_over_tokens(sequence, mask)}
         if pooling == "max":
             lowest = tf.fill(tf.shape(sequence), sequence.dtype.min)
-            kept = tf.where(mask[..., None] > 0, sequence, lowest)
-            return {"vectors": tf.reduce_max(kept, 1)}
+            unpadded = tf.where(mask[..., None] > 0, sequence, lowest)
+            return {"vectors": tf.reduce_max(unpadded, 1)}
         return {"vectors": sequence}

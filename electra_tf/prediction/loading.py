@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a folder that a run left to a model that can be asked.
+"""Loaders of models from the folders of runs and from checkpoints.
 
-`load_finetuned` is for what run_finetuning leaves, `load_pretrained` for
-pre-training runs and checkpoints of any kind.
+`load_finetuned` loads fine-tuned models, `load_pretrained` pre-training runs
+and checkpoints of any kind.
 """
 
 import dataclasses
@@ -40,36 +40,55 @@ from electra_tf.training import checkpointing
 
 @dataclasses.dataclass(frozen=True)
 class FinetunedModel:
-    """A fine-tuned model with all that its answers need."""
+    """A fine-tuned model, its tasks and its tokenizer.
 
-    config: FinetuningConfig  # its hparams, paths as they are now
-    tasks: tuple[Task, ...]  # what it learned, in the order of its heads
-    model: FinetuningModel  # the weights in place
-    tokenizer: Tokenizer  # as in training
-    folder: str  # of the run: its config.json, vocab.txt and checkpoints
-    checkpoint: str  # prefix of the weights
-    global_step: int | None  # updates done, or None where the file does not say
-    # Wordpieces that its tokenizer cuts texts to, where a file states it.
+    Attributes:
+      config: its hparams, with current paths.
+      tasks: its tasks, in the order of its heads.
+      model: the network with its weights.
+      tokenizer: the tokenizer of its training.
+      folder: the run's folder, with config.json, vocab.txt and checkpoints.
+      checkpoint: the prefix of the weights.
+      global_step: the count of updates; None if the file does not contain it.
+      max_length: the wordpieces that its tokenizer cuts texts to; None if no
+        file states it.
+    """
+
+    config: FinetuningConfig
+    tasks: tuple[Task, ...]
+    model: FinetuningModel
+    tokenizer: Tokenizer
+    folder: str
+    checkpoint: str
+    global_step: int | None
     max_length: int | None = None
 
     def task(self, name: str | None = None) -> Task:
+        """Return a task by name, or the only task."""
         return self.tasks[self.task_index(name)]
 
     def task_index(self, name: str | None = None) -> int:
+        """Return the index of a task by name, or that of the only task."""
         names = [task.name for task in self.tasks]
         if name is None and len(names) == 1:
             return 0
         if name in names:
             return names.index(name)
-        problem = "learned several tasks" if name is None else f"has no {name}"
+        problem = "has several tasks" if name is None else f"has no {name}"
         raise UserError(
-            f"{self.folder}: the model {problem}; choose one of its tasks:"
+            f"{self.folder}: the model {problem}; pass one of its tasks:"
             f" {', '.join(names)}"
         )
 
 
 def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
-    """Loads a fine-tuned model; its training data are not needed."""
+    """Load a fine-tuned model; its training data is not needed.
+
+    Args:
+      folder: the folder of the run or of a trial, a checkpoint, or a Hugging
+        Face folder.
+      **overrides: hparams.
+    """
     home, checkpoint = find_run(folder)
     config, tokenizer, tasks = read_run(folder, **overrides)
     model = FinetuningModel(config, tasks)
@@ -85,53 +104,74 @@ def load_finetuned(folder: str, **overrides: Any) -> FinetunedModel:
             raise
         raise UserError(
             f"{error}\n(The model was built from {home}/"
-            f"{checkpointing.CONFIG_FILE}, its labels as the run found them; if"
-            " the task or its labels have changed since, put them back, or"
-            " train anew.)"
+            f"{checkpointing.CONFIG_FILE} with the labels of the run. If the"
+            " task or its labels have changed since, restore them, or"
+            " retrain.)"
         ) from error
-    place = (home, checkpoint, weights.global_step, weights.max_length)
-    return FinetunedModel(config, tuple(tasks), model, tokenizer, *place)
+    return FinetunedModel(
+        config=config,
+        tasks=tuple(tasks),
+        model=model,
+        tokenizer=tokenizer,
+        folder=home,
+        checkpoint=checkpoint,
+        global_step=weights.global_step,
+        max_length=weights.max_length,
+    )
 
 
 def read_run(
     folder: str, **overrides: Any
 ) -> tuple[FinetuningConfig, Tokenizer, list[Task]]:
-    """Reads a fine-tuned model's settings and tasks, without its weights."""
-    if weights := open_described(folder):
+    """Return a fine-tuned model's hparams, tokenizer and tasks.
+
+    The weights are not read.
+    """
+    weights = open_described(folder)
+    if weights:
         config = make_config(weights, overrides)
-        check_vocab(config.vocab_file)
-        tokenizer = open_tokenizer(
-            config.vocab_file, config.do_lower_case, config.strip_accents
-        )
-        return config, tokenizer, make_tasks(config, tokenizer, weights)
-    home, _ = find_run(folder)
-    config = _read_config(home, overrides)
+    else:
+        home, _ = find_run(folder)
+        config = _read_config(home, overrides)
     check_vocab(config.vocab_file)
     tokenizer = open_tokenizer(
         config.vocab_file, config.do_lower_case, config.strip_accents
     )
-    path, kept = config.task_config, os.path.join(home, TASK_FILE)
-    told, described = config.origins.get("task_config") == "argument", config
-    if path and not told and tf.io.gfile.exists(kept):
-        described = dataclasses.replace(  # Its files are not read.
-            config, task_config=kept, allow_outside_files=True
+    if weights:
+        return config, tokenizer, make_tasks(config, tokenizer, weights)
+    return config, tokenizer, _read_tasks(home, config, tokenizer)
+
+
+def _read_tasks(
+    home: str, config: FinetuningConfig, tokenizer: Tokenizer
+) -> list[Task]:
+    """Return the tasks of a run, with the labels that it was trained on."""
+    path = config.task_config  # the user's description
+    copy = os.path.join(home, TASK_FILE)  # the description as of the training
+    is_argument = config.origins.get("task_config") == "argument"
+    task_config = config
+    if path and not is_argument and tf.io.gfile.exists(copy):
+        # The data files are not read, so they may be anywhere.
+        task_config = dataclasses.replace(
+            config, task_config=copy, allow_outside_files=True
         )
     elif path and not tf.io.gfile.exists(path):
         raise UserError(
             f"{path}: no such file; {home} was trained on the task that it"
-            " describes. Give its place now: --task_config=FILE"
+            " describes. Pass its current path: --task_config=FILE"
         )
-    tasks = get_tasks(described, tokenizer)
+    tasks = get_tasks(task_config, tokenizer)
     for task in tasks:
-        if task.directory == os.path.dirname(os.path.abspath(kept)):
-            task.directory = os.path.dirname(os.path.abspath(path))  # of data
+        if task.directory == os.path.dirname(os.path.abspath(copy)):
+            # Paths of data are relative to the user's description.
+            task.directory = os.path.dirname(os.path.abspath(path))
         if not task.take_labels_of(home) and task.labels_path():
             task.take_labels_of(config.preprocessed_data_dir)
-    return config, tokenizer, tasks
+    return tasks
 
 
 def is_finetuned(path: str) -> bool:
-    """Whether a path is of a fine-tuned model, not a pre-trained one."""
+    """Return whether a path is of a fine-tuned, not a pre-trained, model."""
     home = formats.find_model_folder(
         formats.resolve_reference(path).rstrip("/") or "/"
     )
@@ -145,23 +185,25 @@ def load(
     vocab_file: str | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> FinetunedModel | PretrainedModel:
-    """Loads a model of either kind."""
+    """Load a fine-tuned or a pre-trained model."""
     if not is_finetuned(path):
         return load_pretrained(path, vocab_file, overrides)
-    stated = {"vocab_file": vocab_file} if vocab_file else {}
-    return load_finetuned(path, **{**(overrides or {}), **stated})
+    hparams = dict(overrides or {})
+    if vocab_file:
+        hparams["vocab_file"] = vocab_file
+    return load_finetuned(path, **hparams)
 
 
 def read_settings(
     path: str, vocab_file: str | None = None
 ) -> FinetuningConfig | PretrainingConfig:
-    """Reads the settings of a model of either kind without its weights."""
+    """Return the hparams of a model of either kind without its weights."""
     if not is_finetuned(path):
         return read_pretrained(path, vocab_file)[1]
-    stated = {"vocab_file": vocab_file} if vocab_file else {}
+    overrides = {"vocab_file": vocab_file} if vocab_file else {}
     if weights := open_described(path):
-        return make_config(weights, stated)
-    return _read_config(find_run(path)[0], stated)
+        return make_config(weights, overrides)
+    return _read_config(find_run(path)[0], overrides)
 
 
 def select_encoder(
@@ -169,10 +211,16 @@ def select_encoder(
     purpose: str,
     part: str = "encoder",
 ) -> Encoder:
-    """One of a model's encoders, whose weights must all be there.
+    """Return one of a model's encoders with all its weights.
 
-    `part`: "encoder": the discriminator's, or a masked LM's own; "generator";
-    "any": the generator's where there is no discriminator.
+    Args:
+      loaded: the model.
+      purpose: what needs the encoder, for messages.
+      part: "encoder": that of the discriminator or of a masked LM; "generator";
+        "any": that of the generator if there is no discriminator.
+
+    Raises:
+      UserError: the model has no such encoder.
     """
     if isinstance(loaded, FinetunedModel):
         if part == "generator":
@@ -185,58 +233,67 @@ def select_encoder(
         part = "generator" if loaded.is_generator_alone else "encoder"
     if part == "encoder" and model.discriminator is not None:
         encoder = model.discriminator
-        why = loaded.lacks_discriminator(with_head=False)
+        reason = loaded.lacks_discriminator(with_head=False)
     else:
         encoder = model.generator
-        why = loaded.lacks_generator(with_head=False)
-    if why is None and isinstance(encoder, Encoder):
+        reason = loaded.lacks_generator(with_head=False)
+    if reason is None and isinstance(encoder, Encoder):
         return encoder
     raise UserError(
-        f"{why or f'{loaded.path} has two towers'}; {purpose} needs one. Give"
-        " the run's model directory, or a checkpoint that holds it."
+        f"{reason or f'{loaded.path} has two towers'}; {purpose} needs one."
+        " Pass the run's model directory, or a checkpoint that contains it."
     )
 
 
 def find_run(folder: str) -> tuple[str, str]:
-    """The run's own directory, and the prefix of the weights to take."""
+    """Return the folder of a run, and the prefix of its weights.
+
+    Args:
+      folder: a run's folder, a checkpoint, or a Hugging Face folder.
+
+    Raises:
+      UserError: there is no fine-tuned model.
+    """
     if weights := open_described(folder):
         return weights.path, weights.path
-    place, checkpoint = (
-        formats.resolve_reference(folder).rstrip("/") or "/",
-        None,
-    )
-    place = place.removesuffix(".index")
-    _refuse_other_head(place)
-    if not tf.io.gfile.isdir(place):
-        if not tf.io.gfile.exists(place + ".index"):
-            found = sorted(tf.io.gfile.glob(f"{place}_*"))
-            trials = ", ".join([*filter(_has_config, found)][:3])
-            hint = " Pass the path of one." + hub_hint(folder)
-            if trials:
-                hint = f" Do you mean {trials}?"
-            raise UserError(f"{place}: no such folder or checkpoint.{hint}")
-        place, checkpoint = os.path.dirname(place) or ".", place
-    home = formats.find_model_folder(place)
+    path = formats.resolve_reference(folder).rstrip("/") or "/"
+    path = path.removesuffix(".index")
+    _refuse_other_head(path)
+    checkpoint = None
+    if not tf.io.gfile.isdir(path):
+        if not tf.io.gfile.exists(path + ".index"):
+            hint = _path_hint(path, folder)
+            raise UserError(f"{path}: no such folder or checkpoint.{hint}")
+        path, checkpoint = os.path.dirname(path) or ".", path
+    home = formats.find_model_folder(path)
     if not _has_config(home):
         raise UserError(
-            f"{place}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
-            f" trial (..._model_1) that run_finetuning left, or its"
-            f" {formats.BEST}"
+            f"{path}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
+            f" trial (..._model_1) of run_finetuning, or its {formats.BEST}"
         )
-    if checkpoint is None and home != place:
-        checkpoint = tf1.find_latest(place)
+    if checkpoint is None and home != path:
+        checkpoint = tf1.find_latest(path)
     elif checkpoint is None:
         checkpoint = checkpointing.find_best_or_latest(home)
     if checkpoint is None:
         raise UserError(
-            f"{place}: no model.ckpt-<step>; the run saved none yet, or they"
-            " were removed"
+            f"{path}: no model.ckpt-<step>; the run has saved none, or they"
+            " were removed. Continue the run, or pass another folder"
         )
     return home, checkpoint
 
 
+def _path_hint(path: str, folder: str) -> str:
+    """Return a remedy for a path that does not exist."""
+    candidates = sorted(tf.io.gfile.glob(f"{path}_*"))
+    trials = [*filter(_has_config, candidates)][:3]
+    if trials:
+        return f" Do you mean {', '.join(trials)}?"
+    return " Pass the path of one." + hub_hint(folder)
+
+
 def _refuse_other_head(path: str) -> None:
-    """Raises where a Hugging Face folder holds no head of a task."""
+    """Raise a UserError for a Hugging Face folder without a task's head."""
     if not (
         tf.io.gfile.isdir(path) and formats.find_hugging_face_weights(path)
     ):
@@ -244,12 +301,16 @@ def _refuse_other_head(path: str) -> None:
     weights = formats.open_weights(path)
     reasons = [text for text in weights.dropped.values() if "head of" in text]
     classes = (checkpointing.read_config(path) or {}).get("architectures")
-    what = reasons[0] if reasons else weights.contents.description
-    named = f" {classes[0]}:" if classes and not reasons else ""
+    if reasons:
+        what = reasons[0]
+    elif classes:
+        what = f"{classes[0]}: {weights.contents.description}"
+    else:
+        what = weights.contents.description
     raise UserError(
-        f"{path}: no head of a task to ask:{named} {what}. For its encoder"
-        " there are embed and export_model --head=encoder, for a pre-trained"
-        " model also fill_mask and inspect_tokens."
+        f"{path}: expected the head of a task, found {what}. Use embed or"
+        " export_model --head=encoder for its encoder, and fill_mask or"
+        " inspect_tokens for a pre-trained model."
     )
 
 
@@ -263,17 +324,22 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     if not isinstance(stored, dict) or "task_names" not in stored:
         raise UserError(
             f"{path}: not the configuration of a fine-tuning run (no"
-            " task_names); for a pre-trained model there are embed, fill_mask"
-            " and inspect_tokens"
+            " task_names). Use embed, fill_mask or inspect_tokens for a"
+            " pre-trained model"
         )
-    given = FinetuningConfig.explicit_hparams(stored)
-    names = [given.pop("model_name", ""), given.pop("data_dir", "")]
-    names[1] = overrides.pop("data_dir", None) or _moved(home, stored)
-    settled = {"model_dir": home}
+    hparams = FinetuningConfig.explicit_hparams(stored)
+    model_name = hparams.pop("model_name", "")
+    hparams.pop("data_dir", None)
+    data_dir = overrides.pop("data_dir", None) or _find_data_dir(home, stored)
+    folder_hparams = {"model_dir": home}
     if vocab := formats.find_vocab(home):
-        settled["vocab_file"] = vocab
-    layers = [("file", given), ("file", settled), ("argument", overrides)]
-    config = FinetuningConfig.from_layers(*names, layers, "file")
+        folder_hparams["vocab_file"] = vocab
+    config = FinetuningConfig.from_layers(
+        model_name,
+        data_dir,
+        [("file", hparams), ("file", folder_hparams), ("argument", overrides)],
+        "file",
+    )
     if "vocab_file" in overrides:
         casing = {name: getattr(config, name) for name in TOKENIZER_HPARAMS}
         labels = {name: f"{name} of {path}" for name in casing}
@@ -281,11 +347,11 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     return config
 
 
-def _moved(home: str, stored: dict[str, Any]) -> str:
-    """The data directory, seen from here: the whole tree may have moved."""
+def _find_data_dir(home: str, stored: dict[str, Any]) -> str:
+    """Return the data directory; if the whole tree was moved, its new path."""
     data_dir, model_dir = stored.get("data_dir", ""), stored.get("model_dir")
     inner = os.path.relpath(model_dir or "", data_dir or ".")
-    here = os.path.abspath(home).removesuffix(os.sep + formats.BEST)
-    if not inner.startswith("..") and here.endswith(os.sep + inner):
-        return here.removesuffix(os.sep + inner) or os.sep
+    current = os.path.abspath(home).removesuffix(os.sep + formats.BEST)
+    if not inner.startswith("..") and current.endswith(os.sep + inner):
+        return current.removesuffix(os.sep + inner) or os.sep
     return data_dir

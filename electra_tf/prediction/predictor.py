@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A fine-tuned model, loaded once, that answers as often as it is asked.
+"""Predictions of a fine-tuned model that is loaded once.
 
 predictor = Predictor.from_pretrained("models/reviews_model_1")
 predictor("A fine film.")["label"]
@@ -20,16 +20,20 @@ from electra_tf.prediction.answers import BadInputError, make_answerer
 from electra_tf.prediction.batch_runner import PackedFunction, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
 
-# Rows sorted by length among each other; the first pool is one batch.
+# Rows are sorted by length within a pool. The first pool is one batch, so that
+# the first answers come soon, and pools grow up to this size.
 _BATCHES_PER_POOL = 32
 _GROWTH = 4
 
 
 class Predictor:
-    """Answers with one task of a fine-tuned model.
+    """The predictions of one task of a fine-tuned model.
 
-    `task.row_report.losses` says what was cut off so far, the class of
-    `answerer` what can be asked and what an answer holds.
+    Attributes:
+      loaded: the model.
+      task: its task; `task.row_report.losses` counts what was cut off.
+      answerer: documents the inputs and the answers in its class.
+      batch_size: rows of a batch.
     """
 
     def __init__(
@@ -47,10 +51,10 @@ class Predictor:
         def compute(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
             model = loaded.model
             encoded = model.encoder(*(features[n] for n in FEATURE_NAMES))
-            found = model.heads[index].logits(encoded, features)
-            return {name: found[name] for name in self.answerer.outputs}
+            outputs = model.heads[index].logits(encoded, features)
+            return {name: outputs[name] for name in self.answerer.outputs}
 
-        names = (*FEATURE_NAMES, *self.answerer.fed)
+        names = (*FEATURE_NAMES, *self.answerer.head_features)
         self._function = PackedFunction(names, compute)
 
     @classmethod
@@ -62,12 +66,27 @@ class Predictor:
         n_best: int = 3,
         **overrides: Any,
     ) -> "Predictor":
+        """Load a fine-tuned model.
+
+        Args:
+          folder: the folder of the run, or a checkpoint.
+          task: its task; None: the only one.
+          batch_size: rows of a batch.
+          n_best: the number of answers that question answering returns.
+          **overrides: hparams.
+        """
         loaded = load_finetuned(folder, **overrides)
         return cls(loaded, task, batch_size, n_best)
 
     def __call__(self, texts: Any) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return the answer to one input, or the answers to several.
+
+        Raises:
+          BadInputError: the value is no input.
+          UserError: an item of the list is no input.
+        """
         if self.answerer.is_single(texts):
-            return self._ask([self.answerer.example(texts, 0)])[0]
+            return self._predict([self.answerer.example(texts, 0)])[0]
         if not isinstance(texts, Iterable):
             raise BadInputError(texts, "a text or a list of them")
         return [answer for _, answer in self.stream(texts)]
@@ -77,7 +96,13 @@ class Predictor:
         items: Iterable[Any],
         on_error: Callable[[int, BadInputError], None] | None = None,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Answers one by one; memory does not grow with their number."""
+        """Yield numbers and answers; memory does not grow with their number.
+
+        Args:
+          items: the inputs.
+          on_error: called with the number of a bad input and its error; None:
+            the first bad input raises a UserError.
+        """
         numbered = enumerate(items)
         size = self.batch_size
         while pool := list(itertools.islice(numbered, size)):
@@ -91,20 +116,21 @@ class Predictor:
                         text = f"item {number} (from 0): {error}"
                         raise UserError(text) from error
                     on_error(number, error)
-            yield from zip(numbers, self._ask(examples), strict=True)
+            yield from zip(numbers, self._predict(examples), strict=True)
             size = min(size * _GROWTH, self.batch_size * _BATCHES_PER_POOL)
 
-    def _ask(self, examples: list[Any]) -> list[dict[str, Any]]:
-        """Answers examples whose numbers are their places."""
+    def _predict(self, examples: list[Any]) -> list[dict[str, Any]]:
+        """Return the answers to examples whose ids are their indices."""
         outputs: list[list[dict[str, Any]]] = [[] for _ in examples]
         waiting: list[tuple[int, dict[str, Any]]] = []
-        for place, example in enumerate(examples):
-            made = self.task.featurize(example, is_training=False)
-            made = made if isinstance(made, list) else [made]
-            waiting += [(place, row) for row in made]
-            # Long documents make many rows; no more wait than a pool's.
-            full = len(waiting) >= self.batch_size * _BATCHES_PER_POOL
-            if full or place + 1 == len(examples):
+        for index, example in enumerate(examples):
+            rows = self.task.featurize(example, is_training=False)
+            if not isinstance(rows, list):
+                rows = [rows]
+            waiting += [(index, row) for row in rows]
+            # Long documents have many rows, of which no more than a pool wait.
+            is_full = len(waiting) >= self.batch_size * _BATCHES_PER_POOL
+            if is_full or index + 1 == len(examples):
                 self._run(waiting, outputs)
                 waiting = []
         return self.answerer.answers(examples, outputs)
@@ -114,25 +140,31 @@ class Predictor:
         waiting: list[tuple[int, dict[str, Any]]],
         outputs: list[list[dict[str, Any]]],
     ) -> None:
-        found = run_in_batches(
+        """Append the head's outputs for rows to those of their examples."""
+        all_outputs = run_in_batches(
             self._function,
             [row for _, row in waiting],
             [self._length(row) for _, row in waiting],
             self.batch_size,
             self.loaded.config.max_seq_length,
         )
-        for (place, row), own in zip(waiting, found, strict=True):
-            own["eid"] = row[f"{self.task.name}_eid"]
-            if (words := self._words(row)) is not None:
-                own["n_words"] = words
-            outputs[place].append(own)
+        for (index, row), row_outputs in zip(waiting, all_outputs, strict=True):
+            row_outputs["eid"] = row[f"{self.task.name}_eid"]
+            num_words = self._count_words(row)
+            if num_words is not None:
+                row_outputs["n_words"] = num_words
+            outputs[index].append(row_outputs)
 
     def _length(self, row: dict[str, Any]) -> int:
-        """Places that a row needs: tokens, and words without a token."""
-        tokens = sum(row["input_mask"])
-        return max(tokens, self._words(row) or 0, self.task.min_length)
+        """Return the columns that a row needs.
 
-    def _words(self, row: dict[str, Any]) -> int | None:
-        """How many words are to be tagged, where words are."""
+        A word without a wordpiece needs a column for its label.
+        """
+        num_tokens = sum(row["input_mask"])
+        num_words = self._count_words(row) or 0
+        return max(num_tokens, num_words, self.task.min_length)
+
+    def _count_words(self, row: dict[str, Any]) -> int | None:
+        """Return the count of words to tag; None for other kinds of tasks."""
         mask = row.get(f"{self.task.name}_labels_mask")
         return None if mask is None else int(np.sum(mask))

@@ -1,6 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers and vectors to files that are complete or not under their names."""
+"""The writers of answers and vectors.
+
+A file appears under its name only when it is complete.
+"""
 
 import array
 import contextlib
@@ -27,25 +30,30 @@ STDOUT = "-"
 def check_free(
     path: str, overwrite: bool, inputs: Collection[str] = ()
 ) -> None:
-    """Raises where a file is in the way, or the folder is not there."""
+    """Raise a UserError if an output cannot be written.
+
+    Args:
+      path: the output; "-": standard output.
+      overwrite: whether an existing file may be replaced.
+      inputs: files that are read, which the output must not replace.
+    """
     if path == STDOUT:
         return
     if os.path.realpath(path) in map(os.path.realpath, inputs):
-        raise UserError(f"{path}: is an input; write to another file")
+        raise UserError(f"{path}: the output is an input; choose another file")
     if filesystem.exists(path) and not overwrite:
         raise UserError(
-            f"{path}: is there already; choose another name, or pass"
-            " --overwrite"
+            f"{path}: already exists; choose another name, or pass --overwrite"
         )
     folder = os.path.dirname(path)
     if folder and not filesystem.is_remote(path) and not os.path.isdir(folder):
-        raise UserError(f"{folder}: no such folder; make it first")
+        raise UserError(f"{folder}: no such folder; create it first")
 
 
-def choose_format(path: str, given: str | None) -> str:
-    """The format of the output: as given, or by its name's end."""
-    if given is not None:
-        return given
+def choose_format(path: str, requested: str | None) -> str:
+    """Return the format of the output: as requested, or by its extension."""
+    if requested is not None:
+        return requested
     return "tsv" if path.lower().endswith(".tsv") else "jsonl"
 
 
@@ -58,8 +66,14 @@ def answer_file(
     Until the end, and after an error, the answers so far are in
     `<path>.<process>.part`. A second process with the same path is refused.
 
-    `format_name`: "jsonl": an object a line; "tsv": a header and a column for
-    each value, those of nested values as `probabilities.good`, lists as JSON.
+    Args:
+      path: the file; "-": standard output.
+      format_name: "jsonl": an object per line; "tsv": a header and a column for
+        each value, nested values as `probabilities.good`, lists as JSON.
+      overwrite: whether an existing file is replaced.
+
+    Raises:
+      UserError: the file exists, or an answer has other columns than the first.
     """
     check_free(path, overwrite)
     columns: list[str] = []
@@ -79,48 +93,51 @@ def answer_file(
             if format_name == "jsonl":
                 write_line(json.dumps(answer, ensure_ascii=False))
                 return
-            flat = dict(_flat(answer))
+            flat = dict(_flatten(answer))
             if not columns:
                 columns.extend(flat)
                 write_line("\t".join(map(_cell, columns)))
-            if more := flat.keys() - set(columns):
+            if new_columns := flat.keys() - set(columns):
                 raise UserError(
-                    f"{path}: the columns of the first answer lack"
-                    f" {join_names(sorted(more), 3)} of a later one; write"
-                    " .jsonl"
+                    f"{path}: the first answer has no columns"
+                    f" {join_names(sorted(new_columns), 3)}, a later one has;"
+                    " write .jsonl"
                 )
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
         yield write
-        # Another process may have written it meanwhile.
+        # Another process may have written the file in the meantime.
         check_free(path, overwrite)
 
 
-def _flat(answer: Mapping[str, Any], prefix: str = "") -> Any:
+def _flatten(
+    answer: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Yield column names and values."""
     for name, value in answer.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from _flatten(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 
 
 def _cell(value: Any) -> str:
-    """A value as TSV has it: no tab, no line end."""
+    """Return a value as a cell of TSV, without tabs and line ends."""
     if value is None:
         return ""
     if isinstance(value, list | tuple | bool):
         return json.dumps(value, ensure_ascii=False)
-    # Every line end that some reader knows becomes a space.
+    # Readers differ in what ends a line, so all line ends become spaces.
     return " ".join(str(value).replace("\t", " ").splitlines())
 
 
 class VectorFile:
-    """Takes the vectors of texts, whose number need not be known.
+    """A file of the vectors of texts, whose number need not be known.
 
-    `.npy` holds `vectors` [rows, width] alone. `.npz` also holds `offsets`
-    [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
+    `.npy` has only `vectors`, float32 [rows, width]. `.npz` also has `offsets`,
+    int64 [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
 
-    Use it as a context manager; the file is there when it ends.
+    It is a context manager; the file appears when it ends without an error.
     """
 
     def __init__(self, path: str, width: int) -> None:
@@ -129,9 +146,11 @@ class VectorFile:
 
     @property
     def rows(self) -> int:
+        """Return the count of vectors so far."""
         return self._offsets[-1]
 
     def append(self, vectors: np.ndarray) -> None:
+        """Add the vectors of a text, float32 [N, width]."""
         self._rows.write(np.ascontiguousarray(vectors, "<f4").tobytes())
         self._offsets.append(self.rows + len(vectors))
 

@@ -162,6 +162,8 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
 class PretrainingRun(Run):
     """A run of pre-training."""
 
+    config: PretrainingConfig
+    model: PretrainingModel
     files = RunFiles(
         kind="training",
         names=("results", EXPORT, unigram.TOKEN_COUNTS),

@@ -215,13 +215,7 @@ def build_vocab(
             "The text contains no words; expected some to learn a vocabulary"
             " from. Check the corpus."
         )
-    characters: dict[str, int] = collections.defaultdict(int)
-    for word, count in counts.items():
-        for char in word:
-            characters[char] += count
-    frequent = [char for char, n in characters.items() if n >= min_count]
-    frequent.sort(key=lambda char: (-characters[char], char))
-    alphabet = sorted(frequent[:max_characters])
+    alphabet = _frequent_characters(counts, min_count, max_characters)
     unused = [f"[unused{number}]" for number in range(num_unused)]
     reserved = [*SPECIAL_TOKENS, *unused]
     # Every character may begin a word. Punctuation marks and ideographs are
@@ -242,6 +236,19 @@ def build_vocab(
         )
     pieces = learn_pieces(counts, alphabet, num_pieces, min_count)
     return [*reserved, *singles, *pieces]
+
+
+def _frequent_characters(
+    word_counts: Mapping[str, int], min_count: int, max_characters: int
+) -> list[str]:
+    """Return the most frequent characters, sorted."""
+    counts: dict[str, int] = collections.defaultdict(int)
+    for word, count in word_counts.items():
+        for char in word:
+            counts[char] += count
+    frequent = [char for char, count in counts.items() if count >= min_count]
+    frequent.sort(key=lambda char: (-counts[char], char))
+    return sorted(frequent[:max_characters])
 
 
 def measure_coverage(

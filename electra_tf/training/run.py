@@ -19,7 +19,7 @@ from configure.run_config import RunConfig
 from electra_tf.checkpoints import formats
 from electra_tf.files.locks import folder_lock
 from electra_tf.modeling.precision import SCALE, SKIPPED_IN_ALL, LossScale
-from electra_tf.optimization.optimizer import Optimizer
+from electra_tf.optimization.optimizer import OptimizerState
 from electra_tf.training import checkpointing, summaries
 from electra_tf.training.checkpointing import (
     BestCheckpoint,
@@ -70,7 +70,7 @@ class Run(abc.ABC):
         """Return the batches to train on and the number of steps."""
 
     @abc.abstractmethod
-    def build_optimizer(self) -> Optimizer:
+    def build_optimizer(self) -> OptimizerState:
         """Return the optimizer of the model's variables."""
 
     @abc.abstractmethod

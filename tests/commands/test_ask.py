@@ -66,27 +66,27 @@ def test_an_answer_has_mixed_scores(answered):
     task, answer, answers = answered
     assert answer["question"] == "where is the king?"
     scores = [
-        0.75 * one["reader_score"] + 0.25 * one["retrieval_score"]
-        for one in answers
+        0.75 * each["reader_score"] + 0.25 * each["retrieval_score"]
+        for each in answers
     ]
-    assert [one["score"] for one in answers] == pytest.approx(scores)
-    flags = [bool(one["answer"]) for one in answers]
-    assert [one["answerable"] for one in answers] == flags
-    assert {"null_odds" in one for one in answers} == {task == "manuals"}
+    assert [each["score"] for each in answers] == pytest.approx(scores)
+    flags = [bool(each["answer"]) for each in answers]
+    assert [each["answerable"] for each in answers] == flags
+    assert {"null_odds" in each for each in answers} == {task == "manuals"}
 
 
 def test_an_answer_is_a_part_of_its_source(answered):
     _, answer, answers = answered
     parts = [
-        one["passage"][one["start"] : one["end"]].split()
-        for one in answers
-        if one["answer"]
+        each["passage"][each["start"] : each["end"]].split()
+        for each in answers
+        if each["answer"]
     ]
-    texts = [one["answer"].split() for one in answers if one["answer"]]
+    texts = [each["answer"].split() for each in answers if each["answer"]]
     assert parts == texts
     # Passages that share no word with the question are not read.
     assert len(answer["others"]) == 2
-    sources = {(one["file"], one["id"]) for one in answers}
+    sources = {(each["file"], each["id"]) for each in answers}
     assert ("c.json", "Kings/0") in sources
 
 

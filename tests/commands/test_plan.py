@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command that says what a run will take."""
+"""The command that prints what a run needs."""
 
 import json
 import os
 
 import pytest
 
-from electra_tf.commands import plan
+from electra_tf.commands import plan, plan_numbers
 from electra_tf.data.manifest import MANIFEST_FORMAT, MANIFEST_NAME
 
 
@@ -29,113 +29,207 @@ def screen(arguments, capsys):
     return run
 
 
-def test_the_screen_says_what_the_run_takes_and_warns(screen):
-    text = screen()
-    assert text.startswith("tiny: ELECTRA, model_size small, small generator")
-    assert "100 steps of 4 examples of 16 wordpieces" in text
-    assert "Wordpieces a step   64; 6.400e+03 in all" in text
-    assert "no records at" in text and "--measure B times some steps" in text
-    assert "RoBERTa" in text and "> this run" in text
-    numbers, warning = text.split("warning: training would stop: ")
-    assert warning.startswith("No record file matches")
-    assert max(map(len, numbers.splitlines())) <= 200
-    assert len(text.splitlines()) < 45
-    text = screen("--num_warmup_steps=100")
-    assert "num_warmup_steps 100 is not below num_train_steps 100" in text
-    text = screen("--train_batch_size=16777216")
-    assert "GiB of memory are needed at train_batch_size 16777216" in text
-    assert "> this run" in screen("--num_train_steps=0")
+@pytest.fixture
+def facts(screen):
+    """Runs the command; returns what it prints, with single spaces."""
+    return lambda *more: " ".join(screen(*more).split())
 
 
-def test_json_holds_the_same_numbers_and_those_of_records(screen, data_dir):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tiny: ELECTRA, model_size small, small generator",
+        "100 steps of 4 examples of 16 wordpieces",
+        "Wordpieces a step 64; 6.400e+03 in all steps",
+        "no records at",
+        "--measure B times some steps",
+        "RoBERTa",
+        "> this run",
+        "warning: training would stop: No record file matches",
+    ],
+)
+def test_the_screen_names_what_the_run_takes(facts, text):
+    assert text in facts()
+
+
+def test_the_screen_has_eighty_columns(screen):
+    numbers, _ = screen().split("warning: training would stop: ")
+    assert max(map(len, numbers.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("flag", "warning"),
+    [
+        (
+            "--num_warmup_steps=100",
+            "num_warmup_steps 100 is not below num_train_steps 100",
+        ),
+        (
+            "--train_batch_size=16777216",
+            "GiB of memory are needed at train_batch_size 16777216",
+        ),
+        ("--num_train_steps=0", "> this run"),
+    ],
+)
+def test_the_screen_warns_of_odd_settings(facts, flag, warning):
+    assert warning in facts(flag)
+
+
+def test_json_holds_the_numbers_of_records(screen, data_dir):
     records = f"--pretrain_tfrecords={data_dir}/pretrain_tfrecords/pre*"
-    found = json.loads(screen("--json", records))
-    assert found["records"] == {"examples": 51, "exact": True, "files": 3}
-    assert found["epochs"] == pytest.approx(400 / 51)
-    assert found["obstacles"] == [] == found["warnings"]
-    found = json.loads(screen("--json"))
-    assert found["tokens"] == 6400 and found["examples_per_step"] == 4
-    parameters = found["parameters"]
+    numbers = json.loads(screen("--json", records))
+    expected = {"examples": 51, "exact": True, "files": 3}
+    assert numbers["records"] == expected
+    assert numbers["epochs"] == pytest.approx(400 / 51)
+    assert numbers["obstacles"] == [] == numbers["warnings"]
+
+
+def test_json_holds_the_numbers_of_the_screen(screen):
+    numbers = json.loads(screen("--json"))
+    assert numbers["tokens"] == 6400 and numbers["examples_per_step"] == 4
+    parameters = numbers["parameters"]
     kinds = ("generator", "discriminator", "shared")
     assert parameters["total"] == sum(parameters[kind] for kind in kinds)
-    assert found["flops"] == 100 * found["flops_per_step"]["total"]
-    assert found["epochs"] is None
+    assert numbers["flops"] == 100 * numbers["flops_per_step"]["total"]
+    assert numbers["epochs"] is None
 
 
-def test_every_obstacle_is_named_at_once(tmp_path, arguments, screen):
+@pytest.fixture
+def obstructed(tmp_path, screen):
+    """The JSON of a run with an obstacle of each kind."""
     folder = tmp_path / "records"
     folder.mkdir()
     (folder / "pretrain_data.tfrecord-0").write_bytes(b"cut")
     shard = {"name": "pretrain_data.tfrecord-0", "bytes": 4, "records": 1}
-    settings = {"do_lower_case": True, "strip_accents": True}
-    manifest = {"format": MANIFEST_FORMAT, "complete": False, "num_jobs": 2}
-    manifest["jobs"] = {"0": {"shards": [shard], "held_out_shards": []}}
-    manifest["settings"] = {"max_seq_length": 64, **settings}
-    manifest["vocabulary"] = {"hash": "another", "size": 300}
+    manifest = {
+        "format": MANIFEST_FORMAT,
+        "complete": False,
+        "num_jobs": 2,
+        "jobs": {"0": {"shards": [shard], "held_out_shards": []}},
+        "settings": {
+            "max_seq_length": 64,
+            "do_lower_case": True,
+            "strip_accents": True,
+        },
+        "vocabulary": {"hash": "another", "size": 300},
+    }
     (folder / MANIFEST_NAME).write_text(json.dumps(manifest))
     run = tmp_path / "models" / "tiny"
     run.mkdir(parents=True)
     (run / "checkpoint").touch()
     (run / "config.json").write_text('{"embedding_size": 9}')
-    flags = f"--pretrain_tfrecords={folder}/*.tfrecord* --model_dir={run}"
-    flags += " --vocab_size=100 --init_checkpoint=nowhere"
-    flags += " --eval_every_n_steps=10 --eval_tfrecords=absent"
-    found = json.loads(screen("--json", *flags.split()))
-    expected = [
-        "are not complete (1 of 2",
-        "records are length 64, max_seq_length is 16",
-        "were built with another vocabulary (300 tokens)",
-        "has not the 4 bytes that",
-        "No record file matches eval_tfrecords = 'absent'",
-        "holds 200 tokens but the model has 100",
-        "init_checkpoint nowhere: no such folder or checkpoint",
-        "embedding_size: 9 -> 8",
-    ]
-    for obstacle, text in zip(found["obstacles"], expected, strict=True):
-        assert text in obstacle
-    warned = [f"training would stop: {text}" for text in found["obstacles"]]
-    assert set(warned) <= set(found["warnings"])
+    return json.loads(
+        screen(
+            "--json",
+            f"--pretrain_tfrecords={folder}/*.tfrecord*",
+            f"--model_dir={run}",
+            "--vocab_size=100",
+            "--init_checkpoint=nowhere",
+            "--eval_every_n_steps=10",
+            "--eval_tfrecords=absent",
+        )
+    )
 
 
-def test_blocks_too_large_to_keep_are_computed_again(screen, monkeypatch):
-    again = "computed again, in about 1.4 times the time"
-    flags = ("--train_batch_size=65536", "--max_seq_length=32")
-    monkeypatch.setattr(plan, "machine_memory", lambda: 1 << 50)
-    assert again not in screen(*flags)
-    kept = json.loads(screen("--json", *flags))
-    need = kept["memory_bytes"]["total"]
-    assert kept["memory_bytes_recomputed"] is None
-    monkeypatch.setattr(plan, "machine_memory", lambda: need)
-    assert again in screen(*flags)
-    found = json.loads(screen("--json", *flags))
-    assert found["memory_bytes"] == kept["memory_bytes"]
-    assert found["memory_bytes_recomputed"]["total"] < need
-    assert not any("GiB of memory" in text for text in found["warnings"])
-    assert again not in screen(*flags, "--no-recompute-grad")
-    assert again in screen(*flags, "--recompute_grad=none")
-    monkeypatch.setattr(plan, "machine_memory", lambda: need // 100)
-    assert "; an accelerator needs" in screen(*flags)
+OBSTACLES = [
+    "are not complete (1 of 2",
+    "records are length 64, max_seq_length is 16",
+    "were built with another vocabulary (300 tokens)",
+    "has not the 4 bytes that",
+    "No record file matches eval_tfrecords = 'absent'",
+    "holds 200 tokens but the model has 100",
+    "init_checkpoint nowhere: no such folder or checkpoint",
+    "embedding_size: 9 -> 8",
+]
 
 
-def test_checkpoints_that_are_kept_are_counted(screen):
+@pytest.mark.parametrize(("number", "text"), enumerate(OBSTACLES))
+def test_every_obstacle_is_named_at_once(obstructed, number, text):
+    assert text in obstructed["obstacles"][number]
+
+
+def test_every_obstacle_is_among_the_warnings(obstructed):
+    obstacles = obstructed["obstacles"]
+    warnings = {f"training would stop: {text}" for text in obstacles}
+    assert len(obstacles) == len(OBSTACLES)
+    assert warnings <= set(obstructed["warnings"])
+
+
+LARGE = ("--train_batch_size=65536", "--max_seq_length=32")
+CHECKPOINTED = "activation checkpointing, in about 1.4 times the time"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Sets the bytes of memory that the machine has."""
+
+    def set_bytes(count):
+        monkeypatch.setattr(plan_numbers, "machine_memory", lambda: count)
+
+    return set_bytes
+
+
+@pytest.fixture
+def needed(machine, screen):
+    """The JSON of a large run with enough memory."""
+    machine(1 << 50)
+    return json.loads(screen("--json", *LARGE))
+
+
+def test_blocks_that_fit_are_kept(needed, facts):
+    assert needed["memory_bytes_recomputed"] is None
+    assert CHECKPOINTED not in facts(*LARGE)
+
+
+def test_blocks_too_large_to_keep_are_computed_again(needed, machine, screen):
+    size = needed["memory_bytes"]["total"]
+    machine(size)
+    numbers = json.loads(screen("--json", *LARGE))
+    assert numbers["memory_bytes"] == needed["memory_bytes"]
+    assert numbers["memory_bytes_recomputed"]["total"] < size
+    assert not any("GiB of memory" in text for text in numbers["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("flag", "is_checkpointed"),
+    [
+        ("--recompute_grad=none", True),
+        ("--no-recompute-grad", False),
+    ],
+)
+def test_recompute_grad_decides(needed, machine, facts, flag, is_checkpointed):
+    machine(needed["memory_bytes"]["total"])
+    assert (CHECKPOINTED in facts(*LARGE, flag)) == is_checkpointed
+
+
+def test_too_little_memory_names_what_an_accelerator_needs(
+    needed, machine, facts
+):
+    machine(needed["memory_bytes"]["total"] // 100)
+    assert "; an accelerator needs" in facts(*LARGE)
+
+
+def test_stored_checkpoints_are_counted(screen):
     flags = ("--save_checkpoints_steps=10", "--keep_every_n_steps=50")
     text = screen("--json", *flags, "--keep_checkpoint_max=3")
-    found = json.loads(text)["checkpoints"]
+    numbers = json.loads(text)["checkpoints"]
     # One before the first step, and the best, written beside the one before.
-    assert (found["saves"], found["kept"]) == (11, 5)
-    assert found["needed"] == 6 * found["checkpoint"]
+    assert (numbers["saves"], numbers["kept"]) == (11, 5)
+    assert numbers["needed"] == 6 * numbers["checkpoint"]
     text = screen("--json", "--keep_best=loss", "--eval_every_n_steps=50")
-    found = json.loads(text)["checkpoints"]
-    assert found["needed"] == (found["kept"] + 2) * found["checkpoint"]
+    numbers = json.loads(text)["checkpoints"]
+    assert numbers["needed"] == (numbers["kept"] + 2) * numbers["checkpoint"]
 
 
 def test_measured_steps_give_the_time_to_finish(tmp_path, screen):
-    found = json.loads(screen("--json", "--measure=2", "--measured_steps=3"))
-    assert found["measured"]["batch_size"] == 2
-    assert len(found["measured"]["seconds"]) == 3
-    assert found["measured"]["peak_bytes"] > 100 << 20
-    assert found["seconds_per_step"] >= 2 * min(found["measured"]["seconds"])
-    assert found["seconds_to_finish"] == 100 * found["seconds_per_step"]
+    numbers = json.loads(screen("--json", "--measure=2", "--measured_steps=3"))
+    assert numbers["measured"]["batch_size"] == 2
+    assert len(numbers["measured"]["seconds"]) == 3
+    assert numbers["measured"]["peak_bytes"] > 100 << 20
+    assert numbers["seconds_per_step"] >= 2 * min(
+        numbers["measured"]["seconds"]
+    )
+    assert numbers["seconds_to_finish"] == 100 * numbers["seconds_per_step"]
     assert not os.listdir(tmp_path)
 
 

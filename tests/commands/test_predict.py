@@ -183,7 +183,7 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     np.testing.assert_allclose(np.load(out), found, atol=1e-5)
     refused("--overwrite", _run, *words)
     own = ("--model", folder, tmp_path / "out.json", "--overwrite")
-    refused("out.json: is an input", _run, *own, "--output", out)
+    refused("out.json: the output is an input", _run, *own, "--output", out)
 
 
 @pytest.mark.parametrize("text", [b"\xff\n\xfe\n", b"\n\n\xff"])

@@ -20,8 +20,8 @@ def test_columns_are_aligned_left_and_right():
 
 def test_cells_are_wrapped_at_the_width():
     assert render_rows(ROWS, left=1, width=17) == [
-        "             mean",
-        "name        score",
+        "name         mean",
+        "            score",
         "electra       9.5",
         "bert        12.25",
     ]

@@ -111,10 +111,10 @@ def test_an_archive_is_held_in_memory_up_to_a_size(tmp_path, monkeypatch):
     path.write_bytes(_tar([(name, TEXT) for name in "abc"], "w"))
     corpus = Corpus(str(tmp_path), max_archive_gb=1)
     assert len(list(_read(corpus, random.Random(0)))) == 3
-    texts = archives.members(str(path), corpus)
+    texts = archives.read_members(str(path), corpus)
     object.__setattr__(corpus, "max_archive_gb", 0)
     words = "--max_archive_gb.*--draws=document"
-    refused(words, archives.in_memory, texts, str(path), corpus)
+    refused(words, archives.load_members, texts, str(path), corpus)
     refused("max_archive_gb: must be at least 1", list, _read(corpus))
 
 

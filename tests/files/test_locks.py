@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A folder has one process at a time, where its file system has locks."""
+"""A lock admits one process to a folder."""
 
 import errno
 import fcntl

@@ -272,7 +272,7 @@ def test_a_tagger_sees_the_segment_it_learned(finetuned_folder):
     wanted = _layers(embedder, "the king", segment=1)[-1]
     found = embedder("the king", pooling="none")
     np.testing.assert_allclose(found, wanted, atol=1e-5)
-    ids = {"input_ids": tf.constant([embedder._text("the king").ids])}
+    ids = {"input_ids": tf.constant([embedder._tokenize("the king").ids])}
     layer = Encoder.from_pretrained(finetuned_folder("names"))
     found = layer(ids)["sequence_output"][0]
     np.testing.assert_allclose(found, wanted, atol=1e-5)

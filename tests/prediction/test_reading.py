@@ -157,7 +157,9 @@ def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
     with answer_file(str(path), choose_format(str(path), None)) as write:
         write(ANSWER)
         write({"line": 4, "label": "z", "tags": ("O",)})
-        refused("lack extra of a later one", write, {"line": 5, "extra": 1})
+        refused(
+            "no columns extra, a later one has", write, {"line": 5, "extra": 1}
+        )
     assert [line.split("\t") for line in path.read_text().split("\n")] == [
         "line label probabilities.x probabilities.y tags start".split(),
         ["3", "a b c", "0.25", str(1 / 3), '["O", null]', ""],

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The casing beside a vocabulary."""
+"""The casing next to a vocabulary."""
 
 import json
 
@@ -44,7 +44,7 @@ def write_vocab(folder, **fields):
         ),
     ],
 )
-def test_the_file_beside_a_vocabulary_states_both_switches(
+def test_the_file_next_to_a_vocabulary_states_both_switches(
     tmp_path, fields, expected
 ):
     assert casing.read_casing(write_vocab(tmp_path, **fields)) == expected
@@ -111,7 +111,7 @@ def test_without_the_file_everything_is_lower_cased(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "label"),
+    ("requested", "label"),
     [
         ({"do_lower_case": True}, "hparam do_lower_case is true, but"),
         (
@@ -120,18 +120,18 @@ def test_without_the_file_everything_is_lower_cased(tmp_path):
         ),
     ],
 )
-def test_a_contradiction_names_both_sides(tmp_path, given, label):
+def test_a_contradiction_names_both_sides(tmp_path, requested, label):
     path = write_vocab(tmp_path, **CASED)
     with pytest.raises(UserError) as raised:
-        casing.resolve_casing(path, given)
+        casing.resolve_casing(path, requested)
     assert label in str(raised.value)
     assert f"{casing.casing_path(path)} states" in str(raised.value)
 
 
 def test_stripping_cased_text_has_no_effect_and_is_no_contradiction(tmp_path):
     path = write_vocab(tmp_path, **CASED)
-    given = {"do_lower_case": False, "strip_accents": True}
-    assert casing.resolve_casing(path, given) == given
+    requested = {"do_lower_case": False, "strip_accents": True}
+    assert casing.resolve_casing(path, requested) == requested
 
 
 def test_a_config_takes_the_casing_of_its_vocabulary(tmp_path):
@@ -204,7 +204,9 @@ def test_build_vocab_writes_the_casing(tmp_path, switches, expected):
     assert casing.read_casing(output) == expected
 
 
-def test_build_vocab_keeps_the_casing_of_a_neighbour(tmp_path):
+def test_build_vocab_refuses_to_change_the_casing_of_another_vocabulary(
+    tmp_path,
+):
     run_build_vocab(
         tmp_path, f"--output={tmp_path}/cased.txt", "--nolower_case"
     )

@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001
-"""What lower-casing and accent stripping do to the scripts of the world."""
+"""Effects of lower-casing and accent stripping on scripts."""
 
 import unicodedata
 
@@ -47,7 +47,7 @@ def test_a_script_that_loses_letters_is_named_with_the_switch(script):
 
 @pytest.mark.parametrize("script", TEXTS)
 @pytest.mark.parametrize("casing", [(True, False), (False, True)])
-def test_nothing_is_reported_where_accents_are_kept(script, casing):
+def test_a_casing_that_keeps_accents_gives_no_warning(script, casing):
     assert warnings_for(TEXTS[script], casing=casing) == []
 
 
@@ -70,7 +70,7 @@ def test_decomposed_text_counts_like_composed_text(script):
         "2026: 12 % + 3",
     ],
 )
-def test_what_the_original_does_to_latin_and_chinese_is_no_warning(text):
+def test_latin_and_chinese_text_gives_no_warning(text):
     assert warnings_for(text) == []
 
 
@@ -82,13 +82,13 @@ def test_the_turkish_i_needs_its_case(casing):
     assert "I becomes i, not ı). <no lower>" in warning
 
 
-def test_a_few_foreign_letters_in_english_are_no_warning():
+def test_a_few_foreign_letters_in_english_give_no_warning():
     english = "The word for school is simply written like that. " * 60
     assert warnings_for(english, "がっこう") == []
     assert len(warnings_for(english, "がっこう" * 60)) == 1
 
 
-def test_a_warning_counts_and_shows_what_becomes_of_letters():
+def test_a_warning_counts_and_shows_the_changed_letters():
     assert warnings_for("गगे", "한") == [
         "Stripping accents changes 33.3% of the letters of Devanagari (1 of 3"
         " counted: \u25ccे is lost). <no strip> See docs/own_language.md.",
@@ -101,10 +101,13 @@ def test_a_warning_counts_and_shows_what_becomes_of_letters():
 @pytest.mark.parametrize("script", TEXTS)
 def test_the_counts_follow_the_tokenizer(script, casing):
     tokenizer = BasicTokenizer(*casing)
-    for char in set(TEXTS[script]):
-        if unicodedata.category(char)[0] in "LM":
-            made = "".join(tokenizer.tokenize(char))
-            assert normalized(char, *casing) == made
+    letters = [
+        char
+        for char in set(TEXTS[script])
+        if unicodedata.category(char)[0] in "LM"
+    ]
+    expected = ["".join(tokenizer.tokenize(char)) for char in letters]
+    assert [normalized(char, *casing) for char in letters] == expected
 
 
 def test_counts_of_parts_add_up_to_those_of_the_whole():

@@ -132,7 +132,7 @@ def rank_answers(
         reader, retrieval = answer["reader_score"], answer["retrieval_score"]
         score = (1.0 - weight) * reader + weight * retrieval
         scored.append({**answer, "score": score})
-    return sorted(scored, key=lambda one: (not one["answer"], -one["score"]))
+    return sorted(scored, key=lambda a: (not a["answer"], -a["score"]))
 
 
 class AskedCorpus:

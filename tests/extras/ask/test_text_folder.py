@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A walk of a folder of texts ends, and names what it leaves out."""
+"""A walk of a folder of texts ends, and names the entries it skips."""
 
 import os
 
@@ -11,7 +11,7 @@ from tests.conftest import refused
 
 
 @pytest.fixture
-def place(tmp_path):
+def root(tmp_path):
     folder = tmp_path / "texts"
     (folder / "deep").mkdir(parents=True)
     (folder / "b.txt").write_text("b")
@@ -20,7 +20,7 @@ def place(tmp_path):
 
 
 def linked(target, name="link"):
-    return lambda place: (place / name).symlink_to(target)
+    return lambda root: (root / name).symlink_to(target)
 
 
 FILES = ["b.txt", "deep/a.txt"]
@@ -29,7 +29,7 @@ FILES = ["b.txt", "deep/a.txt"]
 @pytest.mark.parametrize(
     ("add", "names", "reason", "skipped"),
     [
-        (lambda place: None, FILES, None, None),
+        (lambda root: None, FILES, None, None),
         (linked("."), FILES, "files and folders reached a second", ["link"]),
         (linked("deep"), FILES, "files and folders reached a second", ["link"]),
         (linked("../b.txt", "deep/link"), FILES, "files and", ["deep/link"]),
@@ -38,64 +38,69 @@ FILES = ["b.txt", "deep/a.txt"]
         (linked("link"), FILES, "broken links", ["link"]),
         (linked("/dev/zero"), FILES, "pipes, devices and sockets", ["link"]),
         (
-            lambda place: os.mkfifo(place / "pipe"),
+            lambda root: os.mkfifo(root / "pipe"),
             FILES,
             "pipes, devices and sockets",
             ["pipe"],
         ),
         (
-            lambda place: (place / ".git").mkdir(),
+            lambda root: (root / ".git").mkdir(),
             FILES,
             "hidden",
             [".git"],
         ),
         (
-            lambda place: (place / "empty.txt").touch(),
+            lambda root: (root / "empty.txt").touch(),
             FILES,
             "empty files",
             ["empty.txt"],
         ),
     ],
 )
-def test_a_walk_takes_each_text_once(place, add, names, reason, skipped):
-    add(place)
-    folder = find_texts(str(place))
+def test_a_walk_takes_each_text_once(root, add, names, reason, skipped):
+    add(root)
+    folder = find_texts(str(root))
     assert list(folder.paths) == names
-    found = {r: n for r, n in folder.skipped.items() if r.startswith(reason)}
-    assert list(found.values()) == [skipped] if reason else not folder.skipped
+    matching = [
+        names
+        for name, names in folder.skipped.items()
+        if reason and name.startswith(reason)
+    ]
+    assert matching == ([skipped] if reason else [])
+    assert len(folder.skipped) == len(matching)
 
 
-def test_links_that_lead_to_the_whole_file_system_are_not_followed(place):
-    linked("/proc/self")(place)
-    folder = find_texts(str(place))
+def test_links_within_a_linked_folder_are_not_followed(root):
+    linked("/proc/self")(root)
+    folder = find_texts(str(root))
     assert [n for n in folder.paths if not n.startswith("link/")] == FILES
     assert "link/root" in folder.skipped["links within linked folders"]
 
 
-def test_two_links_to_dot_end(place):
-    linked(".", "one")(place)
-    linked(".", "two")(place)
-    folder = find_texts(str(place))
+def test_two_links_to_the_folder_itself_end(root):
+    linked(".", "one")(root)
+    linked(".", "two")(root)
+    folder = find_texts(str(root))
     assert list(folder.paths) == FILES
     assert list(folder.report()) == [
         "Skipped files and folders reached a second time: 2 (one, two)"
     ]
 
 
-def test_a_folder_elsewhere_is_read_by_its_link(place, tmp_path):
+def test_a_linked_folder_is_read_under_its_link(root, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "c.txt").write_text("c")
-    (other / "back").symlink_to(place)
-    linked("../other")(place)
-    folder = find_texts(str(place))
+    (other / "back").symlink_to(root)
+    linked("../other")(root)
+    folder = find_texts(str(root))
     assert list(folder.paths) == [*FILES, "link/c.txt"]
     assert folder.skipped == {"links within linked folders": ["link/back"]}
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    ("path", "message"),
     [("/dev/zero", "expected a folder or a file"), ("none", "none: cannot be")],
 )
-def test_what_is_no_folder_and_no_file_is_refused(path, words):
-    refused(words, find_texts, path)
+def test_a_device_and_a_missing_path_are_refused(path, message):
+    refused(message, find_texts, path)

@@ -1,0 +1,240 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of a plan, and the reasons why training would stop."""
+
+import contextlib
+import dataclasses
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from configure.errors import UserError
+from configure.generator import generator_kind
+from configure.pretraining import PretrainingConfig
+from configure.problems import Level
+from electra_tf.checkpoints.formats import resolve_reference
+from electra_tf.checkpoints.hub import hub_hint
+from electra_tf.checkpoints.sizes import check_same_model
+from electra_tf.data.example_count import count_training_examples
+from electra_tf.data.record_checks import find_problems
+from electra_tf.files import filesystem
+from electra_tf.files.json_files import read_json
+from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.plan.flops import (
+    PETAFLOP_DAY,
+    paper_train_flops,
+    pretraining_step_flops,
+    steps_per_stage,
+)
+from electra_tf.plan.machine import machine_memory
+from electra_tf.plan.memory import (
+    MemoryEstimate,
+    activations_limit,
+    checkpoint_bytes,
+    pretraining_memory,
+)
+from electra_tf.plan.networks import check_equal_sizes
+from electra_tf.plan.parameters import pretraining_parameters
+from electra_tf.text.vocabulary import check_vocab, check_vocab_size
+
+Numbers = dict[str, Any]
+
+
+def plan(config: PretrainingConfig) -> Numbers:
+    """Return the numbers of a run that need no training, for JSON."""
+    if not config.do_train:
+        raise UserError(
+            "do_train is false, and only training is planned; leave it out"
+        )
+    parameters = pretraining_parameters(config)
+    flops = pretraining_step_flops(config, parameters=parameters.total)
+    memory, machine = pretraining_memory(config), machine_memory()
+    checkpointed = None  # with activation checkpointing, if it is switched on
+    is_too_large = memory.total > activations_limit(machine)
+    if config.recompute_grad is None and is_too_large:
+        checkpointed = pretraining_memory(
+            dataclasses.replace(config, recompute_grad=True)
+        )
+    records, obstacles, warnings = _check_records(config)
+    for obstacle in _other_obstacles(config):
+        if obstacle not in obstacles:
+            obstacles.append(obstacle)
+    steps, examples = config.num_train_steps, config.train_batch_size
+    epochs = None
+    if records and records["examples"]:
+        epochs = examples * steps / records["examples"]
+    numbers = {
+        "generator": generator_kind(config).value,
+        "parameters": {
+            **dataclasses.asdict(parameters),
+            "total": parameters.total,
+            "discriminator_alone": parameters.discriminator_alone,
+        },
+        "flops_per_step": flops.as_dict(),
+        "flops": float(flops.total * steps),
+        "petaflop_days": flops.total * steps / PETAFLOP_DAY,
+        "flops_the_papers_way": paper_train_flops(config),
+        "examples_per_step": examples,
+        "tokens_per_step": flops.tokens,
+        "tokens": flops.tokens * steps,
+        "records": records,
+        "obstacles": obstacles,
+        "epochs": epochs,
+        "memory_bytes": _memory_parts(memory),
+        "memory_bytes_recomputed": checkpointed and _memory_parts(checkpointed),
+        "machine_memory_bytes": machine,
+        "checkpoints": _checkpoints(config),
+    }
+    if len(steps_per_stage(config)) > 1:
+        numbers["stages"] = _stages(config, parameters.total)
+    warnings += [f"training would stop: {text}" for text in obstacles]
+    warnings += _memory_warnings(config, memory, checkpointed, machine)
+    warnings += _disk_warnings(numbers["checkpoints"])
+    return numbers | {"warnings": [*config.warnings(), *warnings]}
+
+
+def _stages(config: PretrainingConfig, parameters: int) -> Numbers:
+    """Return the operations and steps of each stage of a schedule."""
+    stages = {}
+    for stage, steps in steps_per_stage(config).items():
+        flops = pretraining_step_flops(
+            config, parameters=parameters, stage=stage
+        )
+        stages[stage] = {**flops.as_dict(), "steps": steps}
+    return stages
+
+
+def _check_records(
+    config: PretrainingConfig,
+) -> tuple[Numbers | None, list[str], list[str]]:
+    """Return the count of examples, errors and warnings of the records."""
+    count = None
+    problems = [*find_problems(config, training=True)]
+    if config.eval_every_n_steps:
+        problems += find_problems(config, training=False)
+    # Whatever keeps the examples from being counted is among the problems.
+    with contextlib.suppress(UserError):
+        count = count_training_examples(config)._asdict()
+    errors: list[str] = []
+    warnings: list[str] = []
+    for problem in dict.fromkeys(problems):
+        is_error = problem.level is Level.ERROR or (
+            problem.level is Level.DOUBT and config.strict
+        )
+        (errors if is_error else warnings).append(str(problem))
+    return count, errors, warnings
+
+
+def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
+    """Yield the reasons, other than records, why training would stop."""
+    try:
+        check_equal_sizes(config)
+        rows = EncoderConfig.of(config).vocab_size
+        check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
+    except UserError as error:
+        yield str(error)
+    initial = config.init_checkpoint
+    with contextlib.suppress(UserError):
+        initial = initial and resolve_reference(initial)
+    if initial:
+        is_found = any(map(filesystem.exists, (initial, f"{initial}.index")))
+        if not is_found:
+            yield (
+                f"init_checkpoint {initial}: no such folder or checkpoint."
+                + hub_hint(initial)
+            )
+    folder = config.model_dir
+    earlier = os.path.join(folder, "config.json")
+    checkpoint = os.path.join(folder, "checkpoint")
+    is_begun = filesystem.exists(earlier) and filesystem.exists(checkpoint)
+    if is_begun and not config.overwrite:
+        try:
+            check_same_model(read_json(earlier), config.as_dict(), folder)
+        except UserError as error:
+            yield str(error)
+
+
+def _checkpoints(config: PretrainingConfig) -> Numbers:
+    """Return the bytes and counts of checkpoints, and the free bytes."""
+    steps, every = config.num_train_steps, config.save_checkpoints_steps
+    saves = 1 + (math.ceil(steps / every) if every else 1)  # one before step 1
+    kept_count = min(config.keep_checkpoint_max or saves, saves)
+    if milestones := config.keep_every_n_steps:
+        # The latest checkpoints may be milestones as well.
+        kept_count = min(saves, kept_count + steps // milestones)
+    size = checkpoint_bytes(config)
+    # A checkpoint is written before the oldest is deleted, in best/ as well.
+    needed_count = min(saves, kept_count + 1)
+    if config.keep_best:
+        needed_count += 2
+    return {
+        "checkpoint": size,
+        "saves": saves,
+        "kept": kept_count,
+        "needed": size * needed_count,
+        "free": _free_bytes(config.model_dir),
+    }
+
+
+def _free_bytes(path: str) -> int | None:
+    """Return the free bytes where a folder will be; None for remote paths."""
+    if filesystem.is_remote(path):
+        return None
+    path = os.path.abspath(path)
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
+    return shutil.disk_usage(path).free
+
+
+def _memory_warnings(
+    config: PretrainingConfig,
+    memory: MemoryEstimate,
+    checkpointed: MemoryEstimate | None,
+    machine_bytes: int | None,
+) -> Iterator[str]:
+    """Yield a warning if the machine has too little memory for the run."""
+    needed = (checkpointed or memory).total
+    if not machine_bytes or needed <= machine_bytes:
+        return
+    # Accelerators have one copy of the gradients, processors one per core.
+    accelerator = pretraining_memory(dataclasses.replace(config, threads=1))
+    if checkpointed:
+        config = dataclasses.replace(config, recompute_grad=True)
+    text = (
+        f"{format_gib(needed)} of memory are needed at train_batch_size"
+        f" {config.train_batch_size}, and this machine has"
+        f" {format_gib(machine_bytes)}; an accelerator needs"
+        f" {format_gib(accelerator.total)}"
+    )
+    micro_batches = config.gradient_accumulation_steps
+    while config.train_batch_size % (2 * micro_batches) == 0:
+        micro_batches *= 2
+        split = dataclasses.replace(
+            config, gradient_accumulation_steps=micro_batches
+        )
+        if pretraining_memory(split).total <= machine_bytes:
+            text += f". --gradient_accumulation_steps={micro_batches} would fit"
+            break
+    yield text
+
+
+def _disk_warnings(checkpoints: Numbers) -> Iterator[str]:
+    """Yield a warning if the disk has too little space for checkpoints."""
+    needed, free = checkpoints["needed"], checkpoints["free"]
+    if free is not None and needed > free:
+        yield (
+            f"the checkpoints need {format_gib(needed)}, and"
+            f" {format_gib(free)} are free; lower keep_checkpoint_max or choose"
+            " another model_dir"
+        )
+
+
+def _memory_parts(memory: MemoryEstimate) -> dict[str, int]:
+    return {**dataclasses.asdict(memory), "total": memory.total}
+
+
+def format_gib(count: float) -> str:
+    """Return a count of bytes in gibibytes."""
+    return f"{count / 2**30:,.2f} GiB"

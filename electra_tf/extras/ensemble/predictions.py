@@ -1,0 +1,491 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Several models' predictions for the examples of a split.
+
+A model's predictions are a file with one for each example. The predictions for
+an example are a stack [models, units, columns]: the probabilities of a text's
+classes, of the tags of a sentence's words, of a question's candidate answers,
+or a single number.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.formatting import join_names, shorten
+from electra_tf.data import values
+from electra_tf.extras.ensemble.rows import (
+    BadRowError,
+    Row,
+    is_same_id,
+    read_number,
+    read_probabilities,
+    read_probability,
+    read_rows,
+)
+from electra_tf.finetuning.classification import (
+    ClassificationTask,
+    MultiLabelTask,
+    RegressionTask,
+)
+from electra_tf.finetuning.question_answering import QATask
+from electra_tf.finetuning.registry import get_tasks
+from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
+from electra_tf.finetuning.task import Task
+from electra_tf.finetuning.task_spec import read_task_config
+from electra_tf.metrics import question_answering as qa
+from electra_tf.metrics.matching import answer_encoder, encode_answers
+from electra_tf.metrics.statistics import main_metric
+from electra_tf.prediction.answers import Answerer, make_answerer
+
+_SMALLEST = 1e-9  # probability in logarithms
+_TIE_WEIGHT = 1e-3  # of the mean in a vote; less than the weight of any model
+
+
+def open_task(
+    data_dir: str,
+    name: str | None,
+    vocab_file: str | None = None,
+    task_config: str | None = None,
+) -> Task:
+    """Return a task with the labels of its data; nothing is written.
+
+    Args:
+      data_dir: the data directory.
+      name: the task; None: the one that `task_config` describes.
+      vocab_file: default: vocab.txt in the data directory.
+      task_config: the task's description, unless it is built in.
+    """
+    paths = {"vocab_file": vocab_file, "task_config": task_config}
+    hparams: dict[str, Any] = {k: path for k, path in paths.items() if path}
+    for _, layer in FinetuningConfig.command_line_layers(hparams):
+        hparams = {**layer, **hparams}
+    hparams["task_names"] = [name or read_task_config(task_config).name]
+    config = FinetuningConfig.create("ensemble", data_dir, **hparams)
+    task = get_tasks(config)[0]
+    if task.labels_path():
+        task.use_labels(task.find_labels())
+    return task
+
+
+class Scores(NamedTuple):
+    """The metrics of a model or of a mixture."""
+
+    metrics: dict[str, float]
+    # The main metric of some examples, by their indices.
+    of_examples: Callable[[np.ndarray], float]
+
+
+class Predictions:
+    """Several models' predictions for a split: of classes, in this base class.
+
+    Attributes:
+      name: the names of the task and the split.
+      metric: the metric that mixtures are compared by; "" until one is scored.
+      has_labels: whether the split has labels.
+      is_squared: whether weights are fitted to squared errors; else to the
+        likelihood of the labels.
+      stacks: [models, units, columns] for each example.
+    """
+
+    key_name = "line"  # key of a row that names its example
+    is_squared = False
+
+    def __init__(self, task: Any, split: str, paths: Sequence[str]) -> None:
+        """Read the predictions.
+
+        Args:
+          task: the task.
+          split: the split that the files are about.
+          paths: a file for each model.
+
+        Raises:
+          UserError: a file has a bad row, or lacks one for an example.
+        """
+        self._task, self._split = task, split
+        self.name = f"{task.name}, {split}"
+        self._examples: list[Any] = task.get_examples(split)
+        self.metric = task.main_metric or ""
+        self.has_labels = task.spec.has_labels(split)
+        self._answerer = make_answerer(task, n_best=task.config.n_best_size)
+        self._prepare()
+        rows = zip(*self._read(paths), strict=True)
+        self.stacks = [
+            self._stack(models_rows, i) for i, models_rows in enumerate(rows)
+        ]
+
+    def _prepare(self) -> None:
+        """Set the labels of the task and of each example."""
+        self._labels, value = self._task.labels, self._task.label_value
+        self._gold = [np.array([value(e.label)]) for e in self._examples]
+
+    # The examples of rows.
+
+    def _key(self, example: Any) -> Any:
+        """Return the value that a row has under `key_name`."""
+        return example.line
+
+    @functools.cached_property
+    def _indices(self) -> dict[Any, int]:
+        return {self._key(e): i for i, e in enumerate(self._examples)}
+
+    def _key_in_row(self, row: Row) -> Any:
+        return row.get(self.key_name)
+
+    def _find_example(self, key: Any, number: int) -> int | None:
+        """Return an example's index; rows without a line come in order."""
+        if key is None:
+            return number
+        return self._indices.get(key) if isinstance(key, int | str) else None
+
+    @functools.cached_property
+    def _bad_lines(self) -> set[int]:
+        """Lines of the split's own file that the task cannot use."""
+        path, *_ = self._task.data_files(self._split) or [None]
+        rows = self._task.row_report.rows
+        return {row.line for row in rows if row.skipped and row.path == path}
+
+    def _is_unusable(self, line: Any) -> bool:
+        """Return whether the task cannot use a line of the split's file."""
+        return isinstance(line, int | str) and line in self._bad_lines
+
+    def _read(self, paths: Sequence[str]) -> Iterator[list[Any]]:
+        """Yield the rows of each file, in the order of the examples."""
+        # Example -> location and value of the first id that a row has for it.
+        ids: dict[int, tuple[str, Any]] = {}
+        for path in paths:
+            rows = self._read_file(path, ids)
+            missing = [
+                self._key(example)
+                for example, row in zip(self._examples, rows, strict=True)
+                if row is None
+            ]
+            if missing:
+                raise UserError(
+                    f"{path}: nothing about {len(missing)} of {len(rows)}"
+                    f" examples of {self.name}: {self.key_name}"
+                    f" {join_names(missing)}"
+                )
+            yield rows
+
+    def _read_file(self, path: str, ids: dict[int, tuple[str, Any]]) -> Any:
+        """Return a file's rows by example; None for an example without one."""
+        rows: list[Any] = [None] * len(self._examples)
+        for number, (location, row) in enumerate(read_rows(path)):
+            key = self._key_in_row(row)
+            index = self._find_example(key, number)
+            if index is None and self._is_unusable(key):
+                continue
+            try:
+                if index not in range(len(rows)) or rows[index] is not None:
+                    raise BadRowError(
+                        f"prediction {number + 1}, {self.key_name} {key}",
+                        f"one for each of the {len(rows)} examples of"
+                        f" {self.name}",
+                    )
+                if "id" in row:
+                    first, row_id = ids.setdefault(index, (location, row["id"]))
+                    if not is_same_id(row_id, row["id"]):
+                        raise BadRowError(
+                            f"id {row['id']!r}", f"{row_id!r}, as {first} has"
+                        )
+                rows[index] = self._read_row(row, self._examples[index])
+            except BadRowError as error:
+                raise UserError(
+                    f"{location}: found {shorten(error.row_text)}; expected"
+                    f" {error.expected}"
+                ) from None
+        return rows
+
+    def _read_row(self, row: Row, example: Any) -> Any:
+        """Return a row's [units, columns]; raise BadRowError for a bad one."""
+        return np.array(
+            [read_probabilities(row.get("probabilities"), self._labels)]
+        )
+
+    def _stack(self, rows: Sequence[Any], number: int) -> np.ndarray:
+        """Return [models, units, columns] of an example by its rows."""
+        return np.stack(rows)
+
+    # Mixtures of predictions.
+
+    def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
+        """Return [units, models]: the label's probability, or the error.
+
+        Args:
+          number: index of the example.
+          stack: [models, units, columns].
+        """
+        gold = self._gold[number][: stack.shape[1]]
+        return stack[:, np.arange(len(gold)), gold].T
+
+    def vote(self, stack: np.ndarray) -> np.ndarray:
+        """Return [units, columns]: shares of votes; ties by the mean."""
+        votes = np.eye(stack.shape[-1])[stack.argmax(-1)].mean(0)
+        return (votes + _TIE_WEIGHT * stack.mean(0)) / (1 + _TIE_WEIGHT)
+
+    def _outputs(self, number: int, mixed: np.ndarray) -> Row:
+        """Return a mixture in the form of a head's outputs, for the scorer."""
+        return {
+            "label_ids": self._gold[number][0],
+            "predictions": mixed[0].argmax(),
+            "loss": self._loss(number, mixed),
+        }
+
+    def _loss(self, number: int, mixed: np.ndarray) -> float:
+        likelihood = np.maximum(self.truth(number, mixed[None]), _SMALLEST)
+        return -np.log(likelihood).sum()
+
+    def answer(self, number: int, mixed: np.ndarray) -> dict[str, Any]:
+        """Return the line of a file that `predict` would write.
+
+        Args:
+          number: index of the example.
+          mixed: [units, columns].
+        """
+        return make_answer(self._answerer, self._examples[number], mixed)
+
+    def score(self, mixed: Sequence[np.ndarray]) -> Scores:
+        """Return the metrics of a model or a mixture by the task's scorer.
+
+        Args:
+          mixed: [units, columns] for each example.
+        """
+        scorer = self._task.get_scorer(self._split)
+        for number, outputs in enumerate(mixed):
+            scorer.update(self._outputs(number, outputs))
+        results = scorer.get_results()
+        self.metric = self.metric or main_metric([name for name, _ in results])
+
+        def score_examples(indices: np.ndarray) -> float:
+            return dict(scorer.select_rows(indices).get_results())[self.metric]
+
+        return Scores(dict(results + scorer.get_details()), score_examples)
+
+
+class _NumberPredictions(Predictions):
+    """Predictions of numbers, scaled from the task's range to 0 to 1."""
+
+    is_squared = True
+
+    def _prepare(self) -> None:
+        self._gold = [self._task.label_value(e.label) for e in self._examples]
+
+    def _read_row(self, row: Row, example: Any) -> Any:
+        low, high = self._task.value_range
+        value = read_number(row.get("value"), "value")
+        return np.array([[(value - low) / (high - low)]])
+
+    def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
+        return stack[:, :, 0].T - self._gold[number]
+
+    def vote(self, stack: np.ndarray) -> np.ndarray:
+        return np.median(stack, axis=0)
+
+    def _outputs(self, number: int, mixed: np.ndarray) -> Row:
+        squared_error = self.truth(number, mixed[None]) ** 2
+        return {
+            "targets": self._gold[number],
+            "predictions": mixed[0, 0],
+            "loss": squared_error.sum(),
+        }
+
+
+class _TagPredictions(Predictions):
+    """Predictions of tags, of the words that every model has tagged."""
+
+    def _prepare(self) -> None:
+        self._labels = self._task.head.labels
+        self._gold = [np.array(e.labels, int) for e in self._examples]
+        self._answerer.all_tags = True
+
+    def _read_row(self, row: Row, example: Any) -> Any:
+        if row.get("words", example.words) != example.words:
+            raise BadRowError(f"words {row['words']}", f"{example.words}")
+        tags, count = row.get("tag_probabilities"), len(example.words)
+        if not isinstance(tags, list) or len(tags) != count:
+            raise BadRowError(
+                f"tag_probabilities {tags}",
+                f"those of {count} words (predict --all_tags writes them)",
+            )
+        # The last words of a sentence that is too long have no tags.
+        while tags and tags[-1] is None:
+            tags = tags[:-1]
+        probabilities = [read_probabilities(tag, self._labels) for tag in tags]
+        return np.reshape(probabilities, [len(tags), len(self._labels)])
+
+    def _is_unusable(self, line: Any) -> bool:
+        """Return whether a sentence, by its first line, has a bad line."""
+        if not isinstance(line, int):
+            return False
+        later_lines = (e.line for e in self._examples if e.line > line)
+        end = min(later_lines, default=math.inf)
+        return any(line <= bad_line < end for bad_line in self._bad_lines)
+
+    def _stack(self, rows: Sequence[Any], number: int) -> np.ndarray:
+        count = min(map(len, rows))
+        return np.stack([row[:count] for row in rows])
+
+    def _outputs(self, number: int, mixed: np.ndarray) -> Row:
+        return {
+            "loss": self._loss(number, mixed),
+            "labels": self._gold[number],
+            "predictions": mixed.argmax(-1),
+            "labels_mask": np.ones(len(mixed)),
+        }
+
+
+class _AnswerPredictions(Predictions):
+    """Predicted answers; columns are the texts that any model lists."""
+
+    key_name = "id"
+
+    def _prepare(self) -> None:
+        # Of several questions with one id the last counts, as in evaluations.
+        self._examples = [*{e.key: e for e in self._examples}.values()]
+        self._texts: dict[int, list[str]] = {}
+
+    def _key(self, example: Any) -> Any:
+        return example.key
+
+    def _key_in_row(self, row: Row) -> Any:
+        # predict copies ids, so that they may be numbers.
+        return values.as_id(row.get("id"))
+
+    def _find_example(self, key: Any, number: int) -> int | None:
+        return self._indices.get(key) if isinstance(key, int | str) else None
+
+    def _is_unusable(self, line: Any) -> bool:
+        return False
+
+    def _read_row(self, row: Row, example: Any) -> Any:
+        """Return the probabilities of a row's answers by their texts."""
+        probabilities = {}
+        try:
+            for candidate in row["n_best"]:
+                name = "answer" if "answer" in candidate else "text"
+                text = candidate[name]
+                if not isinstance(text, str):
+                    raise TypeError
+                probabilities[text] = read_probability(
+                    candidate["probability"], text
+                )
+        except (KeyError, TypeError):
+            raise BadRowError(
+                f"n_best {row.get('n_best')}", "answers and probabilities"
+            ) from None
+        return probabilities
+
+    def _stack(self, rows: Sequence[Any], number: int) -> np.ndarray:
+        all_texts = [text for row in rows for text in row]
+        texts = list(dict.fromkeys(all_texts)) or [""]
+        self._texts[number] = texts
+        return np.array(
+            [[[row.get(text, 0.0) for text in texts]] for row in rows]
+        )
+
+    def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
+        """Return [1, models], or [0, models] if no model lists the answer."""
+        question = self._examples[number]
+        encode = answer_encoder(self._task.match, question)
+        answers = [encode(answer) for answer in question.answers]
+        is_right = [
+            any(qa.exact_match(encode(text), answer) for answer in answers)
+            for text in self._texts[number]
+        ]
+        likelihoods = stack[:, 0] @ np.array(is_right, float)
+        return likelihoods[None][: int(likelihoods.any())]
+
+    def answer(self, number: int, mixed: np.ndarray) -> dict[str, Any]:
+        texts = self._texts[number]
+        best = [
+            {"answer": texts[i], "probability": float(mixed[0, i])}
+            for i in np.argsort(-mixed[0], kind="stable")
+        ]
+        return {"id": self._examples[number].key, **best[0], "n_best": best}
+
+    def score(self, mixed: Sequence[np.ndarray]) -> Scores:
+        """Return the metrics of the task's script, means over questions."""
+        texts = {
+            question.key: self._texts[i][int(mixed[i].argmax())]
+            for i, question in enumerate(self._examples)
+        }
+        questions, texts = encode_answers(
+            self._task.match, self._examples, texts
+        )
+        is_squad = self._task.version == "squad1"
+        evaluate = qa.evaluate_squad1 if is_squad else qa.evaluate_mrqa
+        question_scores = np.array(
+            [
+                # The scripts leave out questions without answers.
+                evaluate([question], texts)[self.metric]
+                if question.answers
+                else math.nan
+                for question in questions
+            ]
+        )
+
+        def score_examples(indices: np.ndarray) -> float:
+            return float(np.nanmean(question_scores[indices]))
+
+        return Scores(evaluate(questions, texts), score_examples)
+
+
+# Class of a task -> class of its predictions.
+_KINDS = (
+    (QATask, _AnswerPredictions),
+    (RegressionTask, _NumberPredictions),
+    (TaggingTask, _TagPredictions),
+    (ClassificationTask, Predictions),
+)
+
+
+def read_predictions(
+    task: Task, split: str, paths: Sequence[str]
+) -> Predictions:
+    """Return the predictions of several models for a task's split.
+
+    Args:
+      task: the task.
+      split: the split that the files are about.
+      paths: a file for each model.
+
+    Raises:
+      UserError: the kind of task has no ensembles, or a file does not fit.
+    """
+    has_label_sets = isinstance(task, MultiLabelTask)
+    may_have_no_answer = getattr(task, "v2", False)
+    if not has_label_sets and not may_have_no_answer:
+        for task_class, predictions_class in _KINDS:
+            if isinstance(task, task_class):
+                return predictions_class(task, split, paths)
+    raise UserError(
+        f"task {task.name}: ensembles support classes, numbers, tags and"
+        " answers, not several labels, summaries, or questions that may have"
+        " no answer"
+    )
+
+
+def make_answer(
+    answerer: Answerer, example: Any, mixed: np.ndarray
+) -> dict[str, Any]:
+    """Return the line of a file that `predict` would write for an example.
+
+    Args:
+      answerer: the task's.
+      example: an example of the task.
+      mixed: [units, columns], probabilities or a number.
+    """
+    logits = np.log(np.maximum(mixed, _SMALLEST))
+    if isinstance(example, TaggingExample):
+        item = answerer.example({"words": example.words}, 0)
+        outputs = {"logits": logits, "n_words": len(mixed)}
+    else:
+        item = example
+        outputs = {"logits": logits[0], "predictions": mixed[0, 0]}
+    return {"line": example.line, **answerer.answer(item, outputs)}
