@@ -23,7 +23,7 @@ import tensorflow as tf
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
-from electra_tf.checkpoints.weights import MemoryWeights
+from electra_tf.checkpoints.weights import MemoryWeights, with_description
 from electra_tf.pretraining.model import PretrainingModel
 
 PARTS = ("discriminator", "generator")
@@ -105,8 +105,10 @@ def compare(arm, folder, seed, hparams, prefix):
     values = values_of(prefix, model, random)
     for variable in model.variables:
         variable.assign(values[variable.name.split(":")[0]])
-    more = {"vocab_file": hparams["vocab_file"], "hparams": config.as_dict()}
-    write_huggingface(MemoryWeights(values), folder, **more)
+    weights = with_description(
+        MemoryWeights(values), config.as_dict(), hparams["vocab_file"]
+    )
+    write_huggingface(weights, folder)
     batch = make_batch(model.encoder_config, random)
     np.savez(os.path.join(folder, "batch.npz"), **batch)
     arm.ask("outputs", folder=folder)

@@ -5,8 +5,8 @@
 import collections
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from configure.errors import UserError
 from configure.formatting import limit_lines
@@ -21,22 +21,29 @@ from electra_tf.checkpoints.weights import (
 if TYPE_CHECKING:  # Its import takes seconds.
     import tensorflow as tf
 
-_MOST_LINES = 8
+_MOST_LINES = 8  # of a message that lists variables
+
+
+class AdamSlots(Protocol):
+    """An optimizer's moments, by the names of their variables."""
+
+    m: "Mapping[str, tf.Variable]"
+    v: "Mapping[str, tf.Variable]"
 
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """What a checkpoint and a model had in common."""
+    """The variables that a checkpoint and a model have in common."""
 
     path: str  # of the checkpoint
     kind: str  # its format
     loaded: tuple[str, ...]  # names of variables that took its values
-    missing: tuple[str, ...]  # the model's that it lacks; these keep theirs
-    other_shape: tuple[str, ...]  # allowed to differ in shape; these, too
-    unexpected: tuple[str, ...]  # its names that the model lacks
-    dropped: Mapping[str, str]  # what its format holds besides, and why
+    missing: tuple[str, ...]  # not in the checkpoint; keep their values
+    other_shape: tuple[str, ...]  # allowed to differ; keep their values
+    unexpected: tuple[str, ...]  # of the checkpoint, but not of the model
+    dropped: Mapping[str, str]  # what else the file holds: reason
     slots_loaded: int  # Adam slots that took its values
-    slots_left: int  # those left in the file
+    slots_left: int  # Adam slots that were not read
     global_step: int | None
 
     def __str__(self) -> str:
@@ -70,97 +77,120 @@ def assign(
     *,
     allow_missing: str | None = None,
     missing_is_fine: bool = False,
-    optimizer: Any = None,
+    optimizer: "AdamSlots | None" = None,
 ) -> Coverage:
-    """Gives variables a checkpoint's values.
+    """Assign a checkpoint's values to variables.
 
-    `optimizer` takes the Adam slots, all of them; it has `m` and `v` by
-    variable name. None leaves them in the file.
+    All values are read before the first one is assigned, so that a damaged
+    file changes nothing.
+
+    Args:
+      allow_missing: regular expression for names of variables that may be
+        missing from the checkpoint, or have a different shape.
+      missing_is_fine: allow any variable to be missing.
+      optimizer: takes all Adam slots; None leaves them in the file.
+
+    Raises:
+      UserError: variables or slots are missing, or shapes differ.
 
     Source: google-research/electra, model/modeling.py,
     get_assignment_map_from_checkpoint.
-    Differs: what does not match is reported and by default refused.
+    Differs: variables that do not match are reported and by default refused.
     """
-    wanted = variables_by_name(variables)
-    given = Contents(dict.fromkeys(wanted, ())).embedding_sharing
-    held = weights.contents.embedding_sharing
-    if weights.contents.shares_some_tables and given not in (None, held):
-        # Two networks' tables where the model has one for both.
-        raise UserError(
-            f"{weights.path}: embedding_sharing is {held} there, {given} in the"
-            f" model. Set embedding_sharing to {held}, or take one network"
-            " (convert_checkpoint --part=discriminator) and start from it with"
-            " --allow_missing=^generator."
-        )
-    weights = match_tables(weights, wanted)
+    model = variables_by_name(variables)
+    _check_sharing(weights, model)
+    weights = match_tables(weights, model)
     shapes = weights.shapes
-    # Nothing matches "(?!)".
-    may_lack = re.compile(allow_missing or "(?!)").search
-    missing = tuple(name for name in wanted if name not in shapes)
+    # "(?!)" matches no name.
+    may_differ = re.compile(allow_missing or "(?!)").search
+    missing = tuple(name for name in model if name not in shapes)
     other_shape = tuple(
         name
-        for name, variable in wanted.items()
+        for name, variable in model.items()
         if name in shapes
         and shapes[name] != tuple(variable.shape)
-        and may_lack(name)
+        and may_differ(name)
     )
     targets = {
         name: variable
-        for name, variable in wanted.items()
+        for name, variable in model.items()
         if name in shapes and name not in other_shape
     }
-    loaded = tuple(targets)
-    check_shapes(weights, targets, wanted)
-    refused = [name for name in missing if not may_lack(name)]
+    check_shapes(weights, targets, model)
+    refused = [name for name in missing if not may_differ(name)]
     if refused and not missing_is_fine:
-        lines = [
-            f"{weights.path} ({weights.kind}) lacks {len(refused)} of the"
-            f" model's {len(wanted)} variables:",
-            *limit_lines(refused, _MOST_LINES),
-        ]
-        if hint := weights.contents.mixup_hint(refused):
-            lines.append(hint)
-        reasons = (weights.dropped.get(name) for name in refused)
-        if why := next(filter(None, reasons), None):
-            lines.append(f"There are such, {why}.")
-        lines.append(
-            "Change the hparams, choose another checkpoint, or let them start"
-            " fresh with --allow_missing=REGEX."
-        )
-        raise UserError("\n".join(lines))
-    if optimizer is not None:
-        targets |= _slot_targets(weights, optimizer)
-    # All of it before any of it is assigned: a cut file must change nothing.
-    values = {name: weights.read(name) for name in targets}
-    report = Coverage(
+        raise UserError(_describe_missing(weights, refused, len(model)))
+    slots = {} if optimizer is None else _slot_targets(weights, optimizer)
+    values = {name: weights.read(name) for name in (*targets, *slots)}
+    coverage = Coverage(
         path=weights.path,
         kind=weights.kind,
-        loaded=loaded,
+        loaded=tuple(targets),
         missing=missing,
         other_shape=other_shape,
-        unexpected=tuple(sorted(n for n in shapes if n not in wanted)),
+        unexpected=tuple(sorted(n for n in shapes if n not in model)),
         dropped=weights.dropped,
-        slots_loaded=len(targets) - len(loaded),
-        slots_left=len(weights.slots) - (len(targets) - len(loaded)),
+        slots_loaded=len(slots),
+        slots_left=len(weights.slots) - len(slots),
         global_step=weights.global_step,
     )
-    for name in list(values):
-        targets[name].assign(values.pop(name))
-    return report
+    for name, target in {**targets, **slots}.items():
+        target.assign(values.pop(name))
+    return coverage
 
 
-def _slot_targets(weights: Weights, optimizer: Any) -> "dict[str, tf.Variable]":
+def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
+    """Refuse tables of two networks for a model that shares one table."""
+    of_model = Contents(dict.fromkeys(model, ())).embedding_sharing
+    contents = weights.contents
+    stored = contents.embedding_sharing
+    if contents.shares_some_tables and of_model not in (None, stored):
+        raise UserError(
+            f"{weights.path}: embedding_sharing is {stored} in the checkpoint,"
+            f" {of_model} in the model. Set embedding_sharing to {stored}, or"
+            " extract one network (convert_checkpoint --part=discriminator) and"
+            " start from it with --allow_missing=^generator."
+        )
+
+
+def _describe_missing(
+    weights: Weights, names: Sequence[str], n_variables: int
+) -> str:
+    """Return the message for variables that a checkpoint lacks."""
+    lines = [
+        f"{weights.path} ({weights.kind}) lacks {len(names)} of the model's"
+        f" {n_variables} variables:",
+        *limit_lines(names, _MOST_LINES),
+    ]
+    if hint := weights.contents.mixup_hint(names):
+        lines.append(hint)
+    reasons = (weights.dropped.get(name) for name in names)
+    if reason := next(filter(None, reasons), None):
+        lines.append(f"The checkpoint contains them, but {reason}.")
+    lines.append(
+        "Change the hparams, choose another checkpoint, or pass"
+        " --allow_missing=REGEX to keep their initial values."
+    )
+    return "\n".join(lines)
+
+
+def _slot_targets(
+    weights: Weights, optimizer: "AdamSlots"
+) -> "dict[str, tf.Variable]":
+    """Return an optimizer's slots by their names; refuse missing ones."""
     targets = {}
-    for slots, suffix in ((optimizer.m, "adam_m"), (optimizer.v, "adam_v")):
-        targets |= {f"{name}/{suffix}": slot for name, slot in slots.items()}
+    for name, slot in optimizer.m.items():
+        targets[f"{name}/adam_m"] = slot
+    for name, slot in optimizer.v.items():
+        targets[f"{name}/adam_v"] = slot
     missing = [name for name in targets if name not in weights.specs]
     if missing:
         raise UserError(
             f"{weights.path} ({weights.kind}) has {len(weights.slots)} Adam"
-            f" slots; {len(missing)} that training on needs are missing, the"
-            f" first being {missing[0]}. Released checkpoints have none. Start"
-            " from its weights alone with --init_checkpoint, in a model_dir of"
-            " its own."
+            f" slots, but lacks {len(missing)} that continued training needs,"
+            f" such as {missing[0]}. Released checkpoints have no slots. Start"
+            " from the weights only: pass --init_checkpoint, with a new"
+            " model_dir."
         )
     check_shapes(weights, targets)
     return targets

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkpoint holds, told from names and shapes of its variables.
+"""Contents of a checkpoint, inferred from names and shapes of its variables.
 
-Which networks and heads there are, how they share, their sizes, and the hparams
-that make such a model; and whether given hparams would make it.
+Networks and heads, what they share, their sizes, and the hparams that make
+such a model; a check whether other hparams make it.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from electra_tf.checkpoints.sizes import (
     default_heads,
     describe_differences,
     encoder_config,
-    fraction_of,
+    find_fraction,
     merge_hparams,
     nearest_size,
     resolve_sizes,
@@ -31,11 +31,11 @@ from electra_tf.checkpoints.sizes import (
 
 Shapes = Mapping[str, Sequence[int]]
 
-# What may be taken out of a checkpoint. An encoder is the transformer of a
-# discriminator, or of a masked LM, without a head.
+# Parts of a checkpoint. An encoder is the transformer of a discriminator, or of
+# a masked LM, without a head.
 PARTS = ("all", "discriminator", "generator", "encoder")
 
-# Scope of the discriminator (or of the one network for both).
+# Scope of the discriminator, or of the one network with both heads.
 FULL = "electra"
 # The discriminator's token table. With gradient-disentangled sharing it is the
 # sum of two variables: the generator's table, and what is added to it.
@@ -46,21 +46,19 @@ TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 _GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
 _MASKED_LM_HEADS = ("generator_predictions/", "cloze_predictions/")
 _DISCRIMINATOR_HEAD = "discriminator_predictions/"
-# Of the second network's own masked LM: objectives replace_mlm and
-# all_tokens_mlm.
+# Masked-LM head of the discriminator: objectives replace_mlm, all_tokens_mlm.
 _TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
-# Below a task's scope, the first of a sentence head's two layers.
+# Scope, below a task's, of the first of a sentence head's two layers.
 HIDDEN = "hidden"
 DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
-# Of the run alone, and in no export: the baseline of adversarial training, the
-# head of correction_weight.
+# Used in pre-training only, and never exported: the baseline of adversarial
+# training, the head of correction_weight.
 CORRECTION_HEAD = "correction_predictions"
 TRAINING_ONLY = ("reward_baseline/", f"{CORRECTION_HEAD}/")
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
-
-
-_INSTEAD = {
+# By the part that a checkpoint does not hold.
+_REMEDIES = {
     "generator": " Choose another checkpoint, or --part=discriminator.",
     "discriminator": (
         " Choose another checkpoint, or --part=generator (--part=encoder for"
@@ -71,44 +69,46 @@ _INSTEAD = {
 
 @dataclasses.dataclass(frozen=True)
 class TaskHead:
-    """What shapes do not show of a fine-tuned task's head."""
+    """Facts on a fine-tuned task's head that shapes do not show."""
 
-    kind: str  # "classification", "tagging" ...: the task's type
-    labels: tuple[str, ...] = ()  # names of the classes in order, where known
+    kind: str  # type of the task: "classification", "tagging" ...
+    labels: tuple[str, ...] = ()  # names of the classes in order, if known
     pooling: str = "first"  # of texts: "first" token, or "mean"
-    # Tagging: words are split as text is elsewhere; else as the original does.
-    # Regression: answers are in the units of the labels; else in those of
-    # training, 0 to 1.
+    # Tagging: words are split like other text, not like the original's.
+    # Regression: answers have the unit of the labels, not 0 to 1 as in
+    # training.
     as_elsewhere: bool = False
     range: tuple[float, float] | None = None  # regression: lowest and highest
-    # Wordpieces that texts are cut to, where a file states it.
+    # Wordpieces that texts are cut to, if a file states it.
     max_length: int | None = dataclasses.field(default=None, compare=False)
 
 
 class Contents:
-    """What variables of these names and shapes are."""
+    """The networks and heads that variables of given shapes make up."""
 
     def __init__(self, shapes: Shapes) -> None:
-        # By the original's names, without Adam slots and step.
+        # Keys are the original's names; Adam slots and step are excluded.
         self.shapes = dict(shapes)
         if SHARED_TABLE in self.shapes:
             self.shapes.setdefault(TABLE, self.shapes[SHARED_TABLE])
 
-    def has(self, *starts: str) -> bool:
-        return any(name.startswith(starts) for name in self.shapes)
+    def has(self, *prefixes: str) -> bool:
+        """Return whether any name starts with one of the prefixes."""
+        return any(name.startswith(prefixes) for name in self.shapes)
 
     @property
     def discriminates(self) -> bool:
-        """Whether the replaced-token head is there."""
+        """Whether it has the replaced-token head."""
         return self.has(_DISCRIMINATOR_HEAD)
 
     @property
     def predicts_tokens(self) -> bool:
+        """Whether it has the discriminator's masked-LM head."""
         return self.has(_TOKEN_HEAD)
 
     @property
     def generates(self) -> bool:
-        """Whether a masked-LM head is there, or that of two towers."""
+        """Whether it has a masked-LM head of a generator or of two towers."""
         return self.has(*_MASKED_LM_HEADS)
 
     @property
@@ -118,7 +118,7 @@ class Contents:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the fine-tuning tasks whose heads it holds, in order."""
+        """Names of the fine-tuning tasks whose heads it has, in order."""
         heads = (n for n in self.shapes if n.startswith(_TASK_HEADS))
         return tuple(dict.fromkeys(name.split("/")[1] for name in heads))
 
@@ -126,11 +126,12 @@ class Contents:
     def unknown(self) -> list[str]:
         """Variables that no model of the original has."""
         heads = (*_MASKED_LM_HEADS, *DISCRIMINATOR, _TOKEN_HEAD, _TASK_HEADS)
-        known = (*heads, *_GENERATORS, *TRAINING_ONLY)
-        return sorted(n for n in self.shapes if not n.startswith(known))
+        prefixes = (*heads, *_GENERATORS, *TRAINING_ONLY)
+        return sorted(n for n in self.shapes if not n.startswith(prefixes))
 
     @property
     def description(self) -> str:
+        """Its networks and heads in words, for "it is ..."."""
         if self.tasks:
             return f"a fine-tuned model ({', '.join(self.tasks)})"
         kind = "two-tower generator" if self.has(*TOWERS) else "generator"
@@ -149,51 +150,64 @@ class Contents:
             return "an encoder (no pre-training heads)"
         scopes = sorted({name.split("/")[0] for name in self.shapes})
         scopes = ", ".join(scopes[:6]) or "none"
-        return f"no ELECTRA that is known here (scopes {scopes})"
+        return (
+            f"not a recognized ELECTRA checkpoint (variable scopes: {scopes})"
+        )
 
     def holds(self, part: str) -> bool:
+        """Return whether it has a part, one of `PARTS`."""
         encodes = self.has(f"{FULL}/encoder/")
         if part == "discriminator":
-            # Fine-tuned, it has no pre-training head any more.
-            learns = self.discriminates or self.predicts_tokens
-            return encodes and (learns or not self.generates)
+            # A fine-tuned discriminator has no pre-training head.
+            has_head = self.discriminates or self.predicts_tokens
+            return encodes and (has_head or not self.generates)
         if part == "generator":
             return self.generates
         return part == "all" or encodes
 
     def prefixes(self, part: str, path: str) -> tuple[str, ...]:
-        """Starts of a part's names; a UserError where it is not there."""
+        """Return the prefixes of a part's names.
+
+        Args:
+          part: one of `PARTS`.
+          path: of the checkpoint, for messages.
+
+        Raises:
+          UserError: the checkpoint does not hold the part.
+        """
         if part not in PARTS:
             expected = ", ".join(PARTS)
-            raise UserError(f"part {part!r}: expected one of {expected}.")
-        if not self.holds(part):
-            what = "encoder of scope `electra`" if part == "encoder" else part
             raise UserError(
-                f"{path}: holds no {what}: it is {self.description}."
-                + _INSTEAD.get(part, "")
+                f"part {part!r}: expected one of {expected}. Choose one."
+            )
+        if not self.holds(part):
+            name = "encoder of scope `electra`" if part == "encoder" else part
+            raise UserError(
+                f"{path}: holds no {name}: it is {self.description}."
+                + _REMEDIES.get(part, "")
             )
         if part == "encoder":
             return (f"{FULL}/",)
         if part == "discriminator":
             return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TOKEN_HEAD, _TASK_HEADS)
-        own = tuple(scope for scope in _GENERATORS if self.has(scope))
-        if not own:  # one network for both, or a masked LM
-            own = (f"{FULL}/",)
-        elif not all(self.has(f"{s}embeddings/word_") for s in own):
-            own += (f"{FULL}/embeddings/",)
-        return (*own, *_MASKED_LM_HEADS)
+        scopes = tuple(scope for scope in _GENERATORS if self.has(scope))
+        if not scopes:  # One network with both heads, or a masked LM.
+            scopes = (f"{FULL}/",)
+        elif not all(self.has(f"{s}embeddings/word_") for s in scopes):
+            scopes += (f"{FULL}/embeddings/",)
+        return (*scopes, *_MASKED_LM_HEADS)
 
-    def mixup_hint(self, lacking: Iterable[str]) -> str | None:
-        """Says so where one of the two networks was given for the other."""
-        wanted = Contents(dict.fromkeys(lacking, ()))
-        if wanted.discriminates and not self.has("discriminator"):
+    def mixup_hint(self, missing_names: Iterable[str]) -> str | None:
+        """Return a hint if a model needs the network that is not here."""
+        missing = Contents(dict.fromkeys(missing_names, ()))
+        if missing.discriminates and not self.has("discriminator"):
             if self.generates:
                 return (
-                    "It is a generator (or a masked LM); a discriminator is"
-                    " needed."
+                    "It is a generator (or a masked LM); the model needs a"
+                    " discriminator."
                 )
-        elif wanted.has("generator") and not self.has("generator"):
-            return "It holds no generator; one is needed."
+        elif missing.has("generator") and not self.has("generator"):
+            return "It holds no generator; the model needs one."
         return None
 
     # Sizes.
@@ -201,68 +215,74 @@ class Contents:
     @functools.cached_property
     def layers(self) -> dict[str, set[int]]:
         """Numbers of the layers of every transformer, by scope."""
-        found: dict[str, set[int]] = {}
+        layers: dict[str, set[int]] = {}
         for name in self.shapes:
             if match := _LAYER.match(name):
-                found.setdefault(match[1], set()).add(int(match[2]))
-        return found
+                layers.setdefault(match[1], set()).add(int(match[2]))
+        return layers
 
     @property
-    def _small(self) -> str | None:
-        """Scope of a generator's own (first) transformer."""
+    def _generator_scope(self) -> str | None:
+        """Scope of a separate generator's (first) transformer."""
         return next((s for s in KINDS if s in self.layers), None)
 
     @property
     def embedding_sharing(self) -> str | None:
-        """The hparam of this name; None where one network is not there."""
-        tables = f"{self._small}/embeddings/"
+        """The hparam of this name; None with only one network."""
+        tables = f"{self._generator_scope}/embeddings/"
         if SHARED_TABLE in self.shapes:
             return "gradient_disentangled"
         if f"{tables}word_embeddings" in self.shapes:
             return "none"
         if f"{tables}position_embeddings" in self.shapes:
             return "token"
-        both = self._small and FULL in self.layers
-        return "embeddings" if both else None
+        has_both = self._generator_scope and FULL in self.layers
+        return "embeddings" if has_both else None
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether two networks share tables as none of the original's do."""
+        """Whether two networks share tables, but not as the original's do."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property
     def sizes(self) -> ModelSizes:
-        """All sizes; a UserError where it is no (whole) ELECTRA."""
-        small = self._small
+        """All sizes.
+
+        Raises:
+          UserError: the variables make no complete ELECTRA model.
+        """
+        small = self._generator_scope
         if not (small or FULL in self.layers):
             raise UserError(
-                "No encoder among the checkpoint's variables (expected names"
-                " such as electra/encoder/layer_0/...); it starts with "
-                f"{', '.join(sorted(self.shapes)[:3]) or 'nothing'}."
+                "The checkpoint has no encoder: its variables start with "
+                f"{', '.join(sorted(self.shapes)[:3]) or 'nothing'}; expected"
+                " names such as electra/encoder/layer_0/... Choose another"
+                " checkpoint."
             )
-        shares = TABLE in self.shapes
-        tables = self.tables(FULL if shares else small or FULL)
-        if not shares:
+        has_table = TABLE in self.shapes
+        tables = self.tables(FULL if has_table else small or FULL)
+        if not has_table:
             tables["embedding_size"] = None
         kind = GeneratorKind.UNIFORM
         if self.has("generator_predictions/"):
             kind = GeneratorKind.FULL
         detects, predicts = self.discriminates, self.predicts_tokens
         generates = small or kind is GeneratorKind.FULL
-        headless = not (generates or detects or predicts)
+        is_headless = not (generates or detects or predicts)
         return ModelSizes(
             **tables,
             encoder=self.stack(FULL) if FULL in self.layers else None,
             generator=self.stack(small) if small else None,
             generator_kind=KINDS.get(small, kind),
             embedding_sharing=self.embedding_sharing,
-            discriminates=None if headless else detects,
+            discriminates=None if is_headless else detects,
             predicts_tokens=(
-                predicts if FULL in self.layers and not headless else None
+                predicts if FULL in self.layers and not is_headless else None
             ),
         )
 
     def tables(self, scope: str) -> dict[str, Any]:
+        """Return the sizes of a scope's embedding tables."""
         table = f"{scope}/embeddings/"
         return {
             "vocab_size": self._axis(f"{table}word_embeddings", 0),
@@ -274,11 +294,13 @@ class Contents:
         }
 
     def stack(self, scope: str) -> Stack:
+        """Return the sizes of a scope's transformer."""
         layers = self.layers.get(scope, {0})
         if absent := sorted(set(range(max(layers))) - layers):
             raise UserError(
                 f"{scope}/encoder has layers up to {max(layers)} but lacks"
-                f" layer {absent[0]}; the checkpoint is incomplete."
+                f" layer {absent[0]}: the checkpoint is incomplete. Copy it"
+                " again."
             )
         block = f"{scope}/encoder/layer_0"
         hidden = self._axis(f"{block}/attention/self/query/kernel", 0)
@@ -289,45 +311,51 @@ class Contents:
         if name not in self.shapes:
             raise UserError(
                 f"The checkpoint lacks {name}, which every ELECTRA model has."
+                " Choose another checkpoint."
             )
         return int(self.shapes[name][axis])
 
     # Hparams.
 
     def hparams(self) -> dict[str, Any]:
-        """Infers the hparams that make a model of these variables.
+        """Infer the hparams that make a model of these variables.
 
-        A generator alone is described as that of a discriminator of its own
-        size; for what shapes cannot tell see `assumptions`.
+        A separate generator is described as the generator of a discriminator of
+        equal size. For what shapes do not determine see `assumptions`.
         """
         sizes, stack = self.sizes, self.sizes.main
-        named, size = nearest_size(stack.hidden_size)
-        usual = {
+        size_name, size = nearest_size(stack.hidden_size)
+        defaults = {
             "hidden_size": size.hidden_size,
             "num_hidden_layers": size.num_hidden_layers,
-            # These two follow the hidden size unless they are given.
+            # These two follow the hidden size by default.
             "intermediate_size": 4 * stack.hidden_size,
             "num_attention_heads": default_heads(stack.hidden_size),
             "max_position_embeddings": size.max_position_embeddings,
             "type_vocab_size": size.type_vocab_size,
         }
-        found = {
+        actual = {
             **dataclasses.asdict(sizes),
             **dataclasses.asdict(stack),
             "num_attention_heads": stack.heads,
         }
-        overrides = {n: found[n] for n, v in usual.items() if found[n] != v}
-        hparams: dict[str, Any] = {
-            "model_size": named,
-            **({"model_hparam_overrides": overrides} if overrides else {}),
-            "embedding_size": sizes.embedding_size or stack.hidden_size,
-            "vocab_size": sizes.vocab_size,
+        overrides = {
+            name: actual[name]
+            for name, default in defaults.items()
+            if actual[name] != default
         }
+        hparams: dict[str, Any] = {"model_size": size_name}
+        if overrides:
+            hparams["model_hparam_overrides"] = overrides
+        hparams["embedding_size"] = sizes.embedding_size or stack.hidden_size
+        hparams["vocab_size"] = sizes.vocab_size
         if sizes.discriminates is None:
             return hparams
         if sizes.predicts_tokens:
-            name = "all_tokens_mlm" if sizes.discriminates else "replace_mlm"
-            hparams |= {"objective": name, "electra_objective": False}
+            hparams["objective"] = (
+                "all_tokens_mlm" if sizes.discriminates else "replace_mlm"
+            )
+            hparams["electra_objective"] = False
         elif sizes.encoder is not None and not sizes.discriminates:
             return hparams | {"electra_objective": False}
         if sizes.generator is None:
@@ -345,53 +373,72 @@ class Contents:
         elif sizes.embedding_sharing not in (None, "embeddings"):
             hparams["embedding_sharing"] = sizes.embedding_sharing
         return hparams | {
-            hparam: fraction_of(sizes.main, sizes.generator, field)
+            hparam: find_fraction(sizes.main, sizes.generator, field)
             for hparam, field in SHARES.items()
         }
 
     def assumptions(self) -> list[str]:
-        """Lists what `hparams` assumes because shapes do not show it."""
+        """List what `hparams` assumes because shapes do not determine it.
+
+        Each line starts with the names of the hparams: "a, b: ...".
+        """
         sizes, kind = self.sizes, self.sizes.generator_kind
-        learns = sizes.discriminates or sizes.predicts_tokens
-        alone = learns and kind is GeneratorKind.UNIFORM
-        heads = f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
-        notes = {
-            f"{heads} hidden units)": True,
-            "hidden_act: gelu assumed": True,
-            "do_lower_case, strip_accents: true assumed": True,
-            "electric_objective: true assumed; two-tower ELECTRA has the same"
-            " variables": kind is GeneratorKind.TWO_TOWER,
-            "uniform_generator: true assumed; a discriminator without its"
-            " generator has the same variables": alone,
-            "generator_hidden_size: unknown without the discriminator; sizes"
-            " are the generator's own": sizes.encoder is None,
-        }
-        if (small := sizes.generator) and not small.follows_rule:
-            notes[
+        lines = [
+            f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
+            " hidden units)",
+            "hidden_act: gelu assumed",
+            "do_lower_case, strip_accents: true assumed",
+        ]
+        if kind is GeneratorKind.TWO_TOWER:
+            lines.append(
+                "electric_objective: true assumed; two-tower ELECTRA has the"
+                " same variables"
+            )
+        has_head = sizes.discriminates or sizes.predicts_tokens
+        if has_head and kind is GeneratorKind.UNIFORM:
+            lines.append(
+                "uniform_generator: true assumed; a discriminator without its"
+                " generator has the same variables"
+            )
+        if sizes.encoder is None:
+            lines.append(
+                "generator_hidden_size: unknown without the discriminator;"
+                " sizes are those of the generator"
+            )
+        small = sizes.generator
+        if small and not small.follows_rule:
+            lines.append(
                 f"the generator's feed-forward width {small.intermediate_size}"
                 f" is not 4 * {small.hidden_size}: no hparam sets it"
-            ] = True
-        return [text for text, applies in notes.items() if applies]
+            )
+        return lines
 
     def check_hparams(
-        self, given: Mapping[str, Any], where: str = "the given hparams"
+        self, stated: Mapping[str, Any], origin: str = "the hparams"
     ) -> None:
-        hparams = merge_hparams(self.hparams(), given)
+        """Refuse hparams of a model with other variables.
+
+        Args:
+          stated: hparams; the others are inferred from the variables.
+          origin: where they are from, for messages.
+        """
+        hparams = merge_hparams(self.hparams(), stated)
         encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):
-            # Its generator is in proportion to it; that comes after.
+            # A generator's size is in proportion to the encoder's: only the
+            # encoder's differences are reported.
             hparams.pop("generator", None)
             hparams["uniform_generator"] = True
         if differences := describe_differences(
             self.sizes, resolve_sizes(hparams)
         ):
             raise UserError(
-                f"The checkpoint is of another model than {where} describe:\n"
-                + "\n".join(f"  {text}" for text in differences)
+                f"The checkpoint is of a different model than {origin}"
+                " describe:\n" + "\n".join(f"  {text}" for text in differences)
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """Sizes that differ in a model; none if one of the two is not whole."""
+        """List sizes that differ in a model; [] if one is incomplete."""
         try:
             return describe_differences(self.sizes, model.sizes)
         except UserError:

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a checkpoint of any format, and `electra_config.json` beside it.
+"""Opening of checkpoints of any format, and `electra_config.json` next to them.
 
-Weights without their sizes have to be guessed at. The file states them twice:
-as hparams that rebuild the model, and under the names that BERT, bert4keras
-and Hugging Face use, for programs that know those.
+Shapes alone do not determine a model. The file states its sizes twice: as
+hparams that rebuild the model, and under the names that BERT, bert4keras and
+Hugging Face use, for other programs.
 """
 
 import dataclasses
@@ -22,12 +22,12 @@ from configure.pretraining import (
     PretrainingConfig,
     without_derived,
 )
-from electra_tf.checkpoints import hub
 from electra_tf.checkpoints.contents import (
     DISCRIMINATOR,
     TRAINING_ONLY,
     TaskHead,
 )
+from electra_tf.checkpoints.huggingface_layout import HUB_PREFIX
 from electra_tf.checkpoints.sizes import (
     MODEL_HPARAMS,
     SCHEDULE_HPARAMS,
@@ -47,208 +47,247 @@ from electra_tf.text.tokenizer_settings import copy_settings
 from electra_tf.text.vocabulary import is_bpe
 
 ELECTRA_CONFIG = "electra_config.json"
-# A vocabulary's name in a model's folder; the second is byte-level BPE's.
+# Names of a vocabulary in a model's folder: WordPiece's, byte-level BPE's.
 VOCAB_FILES = ("vocab.txt", "tokenizer.json")
-BEST = "best"  # a run's folder of its best checkpoint
+# In a run's folder: its log, and the folder of its best checkpoint.
+TRAIN_LOG = "train_log.jsonl"
+BEST = "best"
 FORMAT_VERSION = 1
 RELEASED = "reference"  # the name of the model that comes with the project
 
-# Where another program, or a run, may have left the sizes; first come.
+# Files of this project, of other programs and of a run that may state sizes;
+# the first one that exists is read.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
-# The sizes, and what text and scores need to mean the same.
-_KEPT = (*MODEL_HPARAMS, *TOKENIZER_HPARAMS, "mask_prob")
-# How Hugging Face names files of weights, whole or in shards.
-_HUGGING_FACE = re.compile(
+# Hparams in electra_config.json: the sizes, and what decides the meaning of
+# text and scores.
+_CONFIG_HPARAMS = (*MODEL_HPARAMS, *TOKENIZER_HPARAMS, "mask_prob")
+# Names of Hugging Face's files of weights, whole or in shards.
+_HUGGING_FACE_FILE = re.compile(
     r"(model|pytorch_model).*(\.safetensors|\.bin|\.index\.json)"
 )
 
 
 def resolve_reference(path: str) -> str:
-    """The folder of a model that is named, else the path.
+    """Return the local folder of a model's name, or the path unchanged.
 
     Names are `reference` and, for models of the hub, `hf:OWNER/NAME`.
+
+    Raises:
+      UserError: no folder has this model.
     """
-    if path.startswith(hub.PREFIX):
+    if path.startswith(HUB_PREFIX):
+        # Other paths need not load it.
+        from electra_tf.checkpoints import hub
+
         return hub.fetch(path)
     if path != RELEASED or filesystem.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    user = sysconfig.get_preferred_scheme("user")  # pip's, without a venv
-    shares = (sysconfig.get_path("data"), sysconfig.get_path("data", user))
-    shares = (os.path.join(at, "share", "electra_tf") for at in shares)
-    places = [os.path.join(at, "models", RELEASED) for at in (root, *shares)]
-    for place in filter(filesystem.is_directory, places):
-        return place
+    # pip installs to the user's scheme outside of virtual environments.
+    user = sysconfig.get_preferred_scheme("user")
+    data = (sysconfig.get_path("data"), sysconfig.get_path("data", user))
+    shares = (os.path.join(path, "share", "electra_tf") for path in data)
+    folders = [os.path.join(top, "models", RELEASED) for top in (root, *shares)]
+    for folder in filter(filesystem.is_directory, folders):
+        return folder
     raise UserError(
-        f"{RELEASED}: the reference model is in none of {', '.join(places)}."
-        f" It is the folder models/{RELEASED} of the project's repository; copy"
-        " it to one of them, or give the path of your copy."
+        f"{RELEASED}: the reference model is in none of {', '.join(folders)}."
+        f" Copy the folder models/{RELEASED} of the project's repository to one"
+        " of them, or pass the path of your copy."
     )
 
 
 def open_weights(path: str, with_training_state: bool = False) -> Weights:
-    """Opens a checkpoint, told by its content, under the original's names.
+    """Open a checkpoint of any format under the original's names.
 
-    `hparams` and `vocab_file` come from files beside it, where there are any.
-    What only the run itself has a use for is left out, unless it is to be
-    `whole`.
+    `hparams` and `vocab_file` are those of files next to the weights.
+
+    Args:
+      path: a prefix, a file, a folder, `reference` or `hf:OWNER/NAME`. The
+        format is inferred from the content.
+      with_training_state: include variables that only the run itself uses.
+
+    Raises:
+      UserError: there is no checkpoint, more than one, or a damaged one.
     """
+    # They build on this module, and TensorFlow's import takes seconds.
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
     path = resolve_reference(path)
     folder, name = os.path.split(path)
-    if _HUGGING_FACE.fullmatch(name):
-        read = huggingface_reader.find_weights(folder or ".")
-        if name != os.path.basename(read) and "-of-" not in name:
-            raise UserError(
-                f"{path}: of this folder {read} is what is read; put {name}"
-                " alone beside a config.json to take it."
-            )
+    if _HUGGING_FACE_FILE.fullmatch(name):
+        _check_is_read(path)
         return huggingface_reader.open_huggingface(folder or ".")
     if filesystem.is_directory(path):
-        own = os.path.join(path, "config.json")
-        if filesystem.is_directory(
-            os.path.join(path, BEST)
-        ) and filesystem.exists(own):
-            if "task_names" in read_json(own):  # A fine-tuned model.
-                return open_weights(
-                    find_best_checkpoint(path), with_training_state
-                )
-        theirs, ours = (
-            find_hugging_face_weights(path),
-            tf1.list_checkpoints(path),
-        )
-        if theirs and ours:
+        if _is_finetuned_run(path):
+            best = find_best_checkpoint(path)
+            return open_weights(best, with_training_state)
+        hugging_face_file = find_hugging_face_weights(path)
+        prefixes = tf1.list_checkpoints(path)
+        if hugging_face_file and prefixes:
             raise UserError(
-                f"{path}: holds TensorFlow checkpoints ({', '.join(ours[:5])})"
-                f" and Hugging Face weights ({theirs}); give the path of the"
-                " one to take."
+                f"{path}: holds TensorFlow checkpoints"
+                f" ({', '.join(prefixes[:5])}) and Hugging Face weights"
+                f" ({hugging_face_file}); expected one of them. Pass the path"
+                " of the one to read."
             )
-        if theirs or (
-            not ours and "config.json" in filesystem.list_directory(path)
-        ):
+        has_config = "config.json" in filesystem.list_directory(path)
+        if hugging_face_file or (has_config and not prefixes):
             return huggingface_reader.open_huggingface(path)
     prefix = tf1.find_checkpoint(path)
-    is_native = tf2.is_native(prefix)
-    weights = (tf2.open_native if is_native else tf1.open_tf1)(prefix)
+    opener = tf2.open_native if tf2.is_native(prefix) else tf1.open_tf1
+    weights = opener(prefix)
     folder = find_model_folder(os.path.dirname(prefix) or ".")
     weights.hparams = read_electra_config(folder)
     weights.heads = _read_heads(folder)
-    weights.vocab_file = _vocab_of(folder)
+    weights.vocab_file = _find_run_vocab(folder)
     return weights if with_training_state else strip_training_state(weights)
 
 
+def _check_is_read(path: str) -> None:
+    """Refuse a file of weights that its folder is not read from."""
+    from electra_tf.checkpoints.huggingface_tensors import find_weights
+
+    folder, name = os.path.split(path)
+    weights_file = find_weights(folder or ".")
+    if name != os.path.basename(weights_file) and "-of-" not in name:
+        raise UserError(
+            f"{path}: {weights_file} is read from this folder; expected only"
+            f" one file of weights. Copy {name} and config.json to a folder of"
+            " their own."
+        )
+
+
+def _is_finetuned_run(path: str) -> bool:
+    """Return whether a folder is that of a fine-tuned model's run."""
+    config = os.path.join(path, "config.json")
+    if not filesystem.is_directory(os.path.join(path, BEST)):
+        return False
+    return filesystem.exists(config) and "task_names" in read_json(config)
+
+
 def strip_training_state(weights: Weights, keep: str = "") -> Weights:
-    """Leave out what only the run that wrote a checkpoint uses.
+    """Leave out variables that only the run itself uses.
 
     These are a baseline, the head of `correction_weight`, and a discriminator
-    that is still untrained. `keep` is one of `TRAINING_ONLY` that stays.
+    that is not trained yet.
+
+    Args:
+      keep: one of `TRAINING_ONLY` that stays; "": none.
     """
     scopes = [scope for scope in TRAINING_ONLY if scope != keep]
-    reasons = dict.fromkeys(scopes, "of use to the run alone")
-    first = weights.hparams.get("two_stage_steps")
-    step = weights.global_step if first else None
-    if step is not None and step <= first:
-        why = f"not trained up to step {first} (two_stage_steps)"
-        reasons |= dict.fromkeys(DISCRIMINATOR, why)
-    left = {
-        name: why
+    reasons = dict.fromkeys(scopes, "used during pre-training only")
+    first_stage = weights.hparams.get("two_stage_steps")
+    step = weights.global_step if first_stage else None
+    if step is not None and step <= first_stage:
+        reason = f"not trained up to step {first_stage} (two_stage_steps)"
+        reasons |= dict.fromkeys(DISCRIMINATOR, reason)
+    stripped = {
+        name: reason
         for name in weights.specs
-        for start, why in reasons.items()
-        if name.startswith(start)
+        for prefix, reason in reasons.items()
+        if name.startswith(prefix)
     }
-    if left:
-        weights = select_tensors(weights, lambda name: name not in left)
-        weights.dropped |= left
+    if stripped:
+        weights = select_tensors(weights, lambda name: name not in stripped)
+        weights.dropped |= stripped
     return weights
 
 
-def _vocab_of(folder: str) -> str | None:
-    """The vocabulary in a model's folder, else the one that its run names."""
-    own = find_vocab(folder)
-    # Which says, too, where one should be and is not.
-    check_digest(own or os.path.join(folder, VOCAB_FILES[0]))
+def _find_run_vocab(folder: str) -> str | None:
+    """Return the vocabulary in a model's folder, or the one of its run."""
+    vocab_file = find_vocab(folder)
+    # The digests also report a vocabulary that is missing.
+    check_digest(vocab_file or os.path.join(folder, VOCAB_FILES[0]))
     config = os.path.join(folder, "config.json")
-    if own or not filesystem.exists(config):
-        return own
-    named = read_json(config).get("vocab_file") or ""
+    if vocab_file or not filesystem.exists(config):
+        return vocab_file
+    of_run = read_json(config).get("vocab_file")
+    if not of_run:
+        return None
     # A data directory may have been moved as a whole: DIR/models/NAME.
-    moved = os.path.join(folder, "..", "..", os.path.basename(named))
-    places = (named, moved) if named else ()
-    return next(filter(filesystem.exists, places), None)
+    moved = os.path.join(folder, "..", "..", os.path.basename(of_run))
+    return next(filter(filesystem.exists, (of_run, moved)), None)
 
 
 def find_vocab(folder: str) -> str | None:
-    """The vocabulary in a model's folder."""
-    places = (os.path.join(folder, name) for name in VOCAB_FILES)
-    return next(filter(filesystem.exists, places), None)
+    """Return the vocabulary in a model's folder, or None."""
+    paths = (os.path.join(folder, name) for name in VOCAB_FILES)
+    return next(filter(filesystem.exists, paths), None)
 
 
 def vocab_name(vocab_file: str) -> str:
-    """What a vocabulary is called in a model's folder."""
+    """Return the name that a vocabulary gets in a model's folder."""
     return VOCAB_FILES[is_bpe(vocab_file)]
 
 
 def find_hugging_face_weights(folder: str) -> str | None:
-    """A file of weights in a folder, or in those of its two networks."""
+    """Return the path, below a folder, of its file of weights, or None.
+
+    The file may be in the folder of one of two networks.
+    """
     for part in ("", "discriminator", "generator"):
-        inner = os.path.join(folder, part)
-        if filesystem.is_directory(inner):
-            for name in filesystem.list_directory(inner):
-                if _HUGGING_FACE.fullmatch(name):
+        part_folder = os.path.join(folder, part)
+        if filesystem.is_directory(part_folder):
+            for name in filesystem.list_directory(part_folder):
+                if _HUGGING_FACE_FILE.fullmatch(name):
                     return os.path.join(part, name)
     return None
 
 
 def digest_file(path: str) -> str:
-    """Returns the file that changes with the weights, whatever they are.
+    """Return a file that changes whenever the weights change.
 
     `path`: of opened weights (`Weights.path`).
     """
-    index = f"{path}.index"  # with a checksum of each tensor
+    index = f"{path}.index"  # has a checksum of each tensor
     if filesystem.exists(index):
         return index
     return os.path.join(path, find_hugging_face_weights(path) or "")
 
 
 def describes_itself(path: str) -> bool:
-    """Whether files at a path may state what a checkpoint's heads are.
+    """Return whether files at a path may describe a checkpoint's heads.
 
-    `path`: a folder, or a prefix or file in it, of whatever format.
+    `path`: a folder, or a prefix or file in it, of any format.
     """
     name = os.path.basename(path)
     if filesystem.is_directory(path):
         if find_hugging_face_weights(path):
             return True
-    elif _HUGGING_FACE.fullmatch(name):
+    elif _HUGGING_FACE_FILE.fullmatch(name):
         return filesystem.exists(path)
-    own = os.path.join(find_model_folder(path), ELECTRA_CONFIG)
-    return filesystem.exists(own) and "heads" in read_json(own)
+    config = os.path.join(find_model_folder(path), ELECTRA_CONFIG)
+    return filesystem.exists(config) and "heads" in read_json(config)
 
 
 def resolve_model_casing(
-    weights: Weights, vocab_file: str, given: Mapping[str, Any]
+    weights: Weights, vocab_file: str, hparams: Mapping[str, Any]
 ) -> dict[str, bool]:
-    """Return the casing of a model with a vocabulary; empty: nothing states it.
+    """Return the casing of a model with a vocabulary; {} if no file states it.
 
-    The model's own folder comes first, then hparams that are `given`, then the
-    file beside the vocabulary.
+    The model's own folder decides, then `hparams`, then the file next to the
+    vocabulary.
 
     Raises:
-      UserError: the file beside a vocabulary from elsewhere contradicts the
-        model or what is given.
+      UserError: the file next to a vocabulary from elsewhere contradicts the
+        model or `hparams`.
     """
-    own = {n: v for n, v in weights.hparams.items() if n in TOKENIZER_HPARAMS}
-    if own and vocab_file == weights.vocab_file:
-        return own
-    given = {n: given[n] for n in TOKENIZER_HPARAMS if n in given}
-    labels = {n: f"{n} of {weights.path}" for n in own}
-    labels |= {n: f"hparam {n}" for n in given}
-    casing = resolve_casing(vocab_file, own | given, labels)
-    return casing if own or read_casing(vocab_file) else {}
+    of_model = {
+        name: value
+        for name, value in weights.hparams.items()
+        if name in TOKENIZER_HPARAMS
+    }
+    if of_model and vocab_file == weights.vocab_file:
+        return of_model
+    explicit = {n: hparams[n] for n in TOKENIZER_HPARAMS if n in hparams}
+    origins = {name: f"{name} of {weights.path}" for name in of_model}
+    origins |= {name: f"hparam {name}" for name in explicit}
+    casing = resolve_casing(vocab_file, of_model | explicit, origins)
+    return casing if of_model or read_casing(vocab_file) else {}
 
 
-# What lies beside the weights.
+# The files next to the weights.
 
 
 def complete_folder(
@@ -258,13 +297,22 @@ def complete_folder(
     assumed: Iterable[str] = (),
     heads: Mapping[str, TaskHead] | None = None,
 ) -> None:
-    """Writes settings (with casing), vocabulary, digests beside weights."""
+    """Write config, vocabulary and digests next to weights.
+
+    Args:
+      directory: of the weights.
+      hparams: of the model, with the casing.
+      vocab_file: is copied with its tokenizer settings.
+      assumed: names of hparams that are not certain.
+      heads: of fine-tuned tasks, by their names.
+    """
     path = os.path.join(directory, ELECTRA_CONFIG)
     write_atomically(path, format_config(hparams, assumed, heads))
-    own = os.path.join(directory, vocab_name(vocab_file or ""))
-    if vocab_file and os.path.abspath(vocab_file) != os.path.abspath(own):
-        write_atomically(own, read_bytes(vocab_file))
-        copy_settings(vocab_file, directory)
+    if vocab_file:
+        copy = os.path.join(directory, vocab_name(vocab_file))
+        if os.path.abspath(vocab_file) != os.path.abspath(copy):
+            write_atomically(copy, read_bytes(vocab_file))
+            copy_settings(vocab_file, directory)
     write_digests(directory)
 
 
@@ -273,38 +321,45 @@ def format_config(
     assumed: Iterable[str] = (),
     heads: Mapping[str, TaskHead] | None = None,
 ) -> str:
-    """Returns the file's contents; `assumed` names hparams that are guesses."""
+    """Return the contents of `electra_config.json`; see `complete_folder`."""
     config, sizes = complete_hparams(hparams), encoder_config(hparams)
-    told = EXPERIMENTS.keys() - without_derived(config.as_dict()).keys()
-    kept = {
-        n: hparams.get(n, getattr(config, n)) for n in _KEPT if n not in told
+    derived = EXPERIMENTS.keys() - without_derived(config.as_dict()).keys()
+    stored = {
+        name: hparams.get(name, getattr(config, name))
+        for name in _CONFIG_HPARAMS
+        if name not in derived
     }
-    kept["embedding_size"] = config.embedding_size or sizes.hidden_size
+    stored["embedding_size"] = config.embedding_size or sizes.hidden_size
     contents = {
         "format_version": FORMAT_VERSION,
         **dataclasses.asdict(sizes),
-        **{name: kept[name] for name in ("embedding_size", *TOKENIZER_HPARAMS)},
-        "hparams": kept,
+        "embedding_size": stored["embedding_size"],
+        **{name: stored[name] for name in TOKENIZER_HPARAMS},
+        "hparams": stored,
     }
-    if hparams.get("two_stage_steps"):  # Which weights mean something.
-        contents["hparams"] |= {
-            name: hparams[name] for name in SCHEDULE_HPARAMS
-        }
-    if assumed := sorted(assumed):
-        contents["assumed"] = assumed
+    if hparams.get("two_stage_steps"):  # They decide which weights are trained.
+        for name in SCHEDULE_HPARAMS:
+            stored[name] = hparams[name]
+    assumed_names = sorted(assumed)
+    if assumed_names:
+        contents["assumed"] = assumed_names
     if heads:
         contents["heads"] = {
-            name: {k: v for k, v in vars(head).items() if v is not None}
-            for name, head in heads.items()
+            name: _without_none(vars(head)) for name, head in heads.items()
         }
     return json.dumps(contents, indent=2) + "\n"
+
+
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def find_best_checkpoint(run: str) -> str | None:
     """Return the checkpoint in a run's folder `best`, or None without one.
 
-    Raises a UserError if the folder is there but not whole: the latest
-    checkpoint is another model, and must not answer in its place.
+    Raises:
+      UserError: the folder exists but is incomplete. The latest checkpoint is
+        a different model and must not replace it silently.
     """
     from electra_tf.checkpoints import tf1
 
@@ -314,116 +369,139 @@ def find_best_checkpoint(run: str) -> str | None:
     if prefix := tf1.find_latest(folder):
         return prefix
     state = os.path.join(folder, tf1.STATE)
-    named = [os.path.basename(path) for path in tf1.list_recorded(folder)[-1:]]
-    what = f"{state} names {named[0]}, whose index" if named else state
+    problem = f"{state} is missing"
+    recorded = tf1.list_recorded(folder)
+    if recorded:
+        name = os.path.basename(recorded[-1])
+        problem = f"{state} names {name}, whose index is missing"
     latest = tf1.find_latest(run)
-    other = f", or pass the latest checkpoint, {latest}" if latest else ""
+    alternative = f", or pass the latest checkpoint, {latest}" if latest else ""
     raise UserError(
-        f"{folder}: incomplete: {what} is missing. Copy the folder again,"
-        " continue the run if it was stopped while it wrote this folder"
-        f"{other}."
+        f"{folder}: incomplete: {problem}. Copy the folder again, continue the"
+        f" run if it was stopped while it wrote this folder{alternative}."
     )
 
 
 def find_model_folder(path: str) -> str:
-    """Where a checkpoint's model is described: for a run's best, the run's.
+    """Return the folder whose files describe a checkpoint's model.
 
-    `path`: its folder, or its prefix.
+    For a run's best checkpoint it is the run's folder.
+
+    Args:
+      path: folder or prefix of the checkpoint.
     """
     path = resolve_reference(path)
     folder = (
         path if filesystem.is_directory(path) else os.path.dirname(path) or "."
     )
-    whole = folder if filesystem.is_remote(folder) else os.path.abspath(folder)
-    parent, name = os.path.split(whole.rstrip("/"))
-    described = any(
+    full_path = folder
+    if not filesystem.is_remote(folder):
+        full_path = os.path.abspath(folder)
+    parent, name = os.path.split(full_path.rstrip("/"))
+    is_described = any(
         filesystem.exists(os.path.join(folder, n)) for n in _CONFIGS
     )
-    return parent if name == BEST and not described else folder
+    return parent if name == BEST and not is_described else folder
 
 
 def read_electra_config(directory: str) -> dict[str, Any]:
-    """Reads what a model's folder says about its sizes, as hparams.
+    """Return the hparams that a model's folder states; {} without a config.
 
-    Besides `electra_config.json` that may be `bert_config.json` or a
-    `config.json`, with the keys of BERT, bert4keras or Hugging Face, or of a
-    run. Empty where there is none.
+    Read are `electra_config.json`, `bert_config.json` or `config.json`, with
+    the keys of this project, of BERT, bert4keras or Hugging Face, or of a run.
+
+    Raises:
+      UserError: a value is invalid, or the file contradicts itself.
     """
     for name in _CONFIGS:
         path = os.path.join(directory, name)
         if not filesystem.exists(path):
             continue
-        given = read_json(path)
+        stated = read_json(path)
         try:
-            if name == ELECTRA_CONFIG and "hparams" in given:
-                return _own_hparams(given)
-            if "model_size" in given:  # a run's own file
-                known = (*_KEPT, *SCHEDULE_HPARAMS)
-                given = {n: v for n, v in given.items() if n in known}
-                given = without_derived(given)
+            if name == ELECTRA_CONFIG and "hparams" in stated:
+                return _parse_electra_config(stated)
+            if "model_size" in stated:  # The file of a run.
+                names = (*_CONFIG_HPARAMS, *SCHEDULE_HPARAMS)
+                hparams = {n: v for n, v in stated.items() if n in names}
+                hparams = without_derived(hparams)
             else:
-                given = _hparams_of_keys(given)
-            return PretrainingConfig.clean_hparams(given)
+                hparams = _translate_keys(stated)
+            return PretrainingConfig.clean_hparams(hparams)
         except UserError as error:
             raise UserError(f"{path}: {error}") from error
     return {}
 
 
 def _read_heads(folder: str) -> dict[str, TaskHead]:
-    """What the heads of a converted fine-tuned model are, where it is told."""
+    """Return the heads that a converted model's file describes."""
     path = os.path.join(folder, ELECTRA_CONFIG)
-    given = read_json(path).get("heads", {}) if filesystem.exists(path) else {}
+    if not filesystem.exists(path):
+        return {}
+    heads = {}
     try:
-        heads = {}
-        for name, head in given.items():
-            lists = {
-                k: tuple(head[k]) for k in ("labels", "range") if k in head
-            }
-            heads[name] = TaskHead(**{**head, **lists})
+        for name, stated in read_json(path).get("heads", {}).items():
+            fields = dict(stated)
+            for key in ("labels", "range"):
+                if key in fields:
+                    fields[key] = tuple(fields[key])
+            heads[name] = TaskHead(**fields)
         return heads
     except (AttributeError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: heads: {error!r}.") from error
+        raise UserError(
+            f"{path}: heads: {error!r}; expected the fields of a head by the"
+            " task's name. Correct it, or convert the model again."
+        ) from error
 
 
-def _hparams_of_keys(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Translates the size keys of BERT, bert4keras and Hugging Face."""
-    if "hidden_size" not in given:
+def _translate_keys(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hparams for the keys of BERT, bert4keras and Hugging Face."""
+    if "hidden_size" not in stated:
         return {}
-    known = [field.name for field in dataclasses.fields(EncoderConfig)]
-    known.remove("vocab_size")
-    hidden = given["hidden_size"]
+    names = [field.name for field in dataclasses.fields(EncoderConfig)]
+    names.remove("vocab_size")
+    hidden = stated["hidden_size"]
     hparams = {
         "model_size": nearest_size(hidden)[0],
-        "model_hparam_overrides": {n: given[n] for n in known if n in given},
-        "embedding_size": given.get("embedding_size") or hidden,
+        "model_hparam_overrides": {n: stated[n] for n in names if n in stated},
+        "embedding_size": stated.get("embedding_size") or hidden,
     }
-    stated = {n: given.get(n) for n in ("vocab_size", *TOKENIZER_HPARAMS)}
-    return hparams | {n: v for n, v in stated.items() if v is not None}
+    optional = {n: stated.get(n) for n in ("vocab_size", *TOKENIZER_HPARAMS)}
+    return hparams | _without_none(optional)
 
 
-def _own_hparams(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Reads `electra_config.json`; what was guessed is guessed, told, again."""
-    version, assumed = given.get("format_version"), given.get("assumed", [])
+def _parse_electra_config(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hparams of `electra_config.json` without assumed ones.
+
+    Assumed hparams are assumed again, and reported again.
+    """
+    version, assumed = stated.get("format_version"), stated.get("assumed", [])
     if version != FORMAT_VERSION:
         raise UserError(
-            f"format_version is {version!r}; this version of the program reads"
-            f" {FORMAT_VERSION}. Update the program, or correct the file."
+            f"format_version is {version!r}; expected {FORMAT_VERSION}. Update"
+            " electra_tf, or correct the file."
         )
-    if not isinstance(given["hparams"], dict):
-        raise UserError("hparams: expected a JSON object.")
+    if not isinstance(stated["hparams"], dict):
+        raise UserError(
+            f"hparams is {stated['hparams']!r}; expected a JSON object. Correct"
+            " it."
+        )
     if not isinstance(assumed, list):
-        raise UserError("assumed: expected a list of names.")
-    hparams = PretrainingConfig.clean_hparams(given["hparams"])
-    # Whoever edits one of the two statements must not be half obeyed.
+        raise UserError(
+            f"assumed is {assumed!r}; expected a list of names. Correct it."
+        )
+    hparams = PretrainingConfig.clean_hparams(stated["hparams"])
+    # An edit of only one of the two statements would have half an effect.
     for name, value in json.loads(format_config(hparams)).items():
-        if name != "hparams" and name in given and given[name] != value:
+        if name != "hparams" and name in stated and stated[name] != value:
             raise UserError(
-                f"{name} is {given[name]!r}, but `hparams` make it {value!r};"
-                " change `hparams` accordingly."
+                f"{name} is {stated[name]!r}, but `hparams` make it {value!r}."
+                " Change `hparams` accordingly."
             )
-    kept = {n: v for n, v in hparams.items() if n not in assumed}
-    if overrides := kept.get("model_hparam_overrides"):
-        kept["model_hparam_overrides"] = {
+    certain = {n: v for n, v in hparams.items() if n not in assumed}
+    overrides = certain.get("model_hparam_overrides")
+    if overrides:
+        certain["model_hparam_overrides"] = {
             n: v for n, v in overrides.items() if n not in assumed
         }
-    return kept
+    return certain

@@ -23,10 +23,10 @@ from electra_tf.text.huggingface_tokens import (
 )
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
-PREFIX = "hf:"
+PREFIX = layout.HUB_PREFIX
 _MODEL = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^@\s]+))?", re.ASCII)
-# What this project reads of a folder besides the weights.
-_DESCRIPTIONS = (
+# The files that this project reads besides the weights.
+_DESCRIPTION_FILES = (
     layout.CONFIG,
     layout.VOCAB,
     TOKENIZER,
@@ -36,23 +36,27 @@ _DESCRIPTIONS = (
     "electra_config.json",
     DIGESTS_FILE,
 )
-_SECONDS = 20  # that an answer of the hub may take
+_TIMEOUT = 20  # seconds, for an answer of the hub
 _logger = logging.getLogger(__name__)
 
 
 @functools.cache
 def fetch(name: str) -> str:
-    """Returns the local folder of a model of the hub, downloaded if need be.
+    """Return the local folder of a model of the hub, downloaded if needed.
 
     Only files that this project reads are downloaded: descriptions, tokenizer
     files and one form of the weights. If the hub cannot be reached, a copy in
     the cache is used, and a warning logged.
+
+    Raises:
+      UserError: the name is malformed, the hub has no such model, or it cannot
+        be reached and the cache has no copy.
     """
     match = _MODEL.fullmatch(name)
     if not match:
         raise UserError(
-            f"{name}: expected {PREFIX}OWNER/NAME or"
-            f" {PREFIX}OWNER/NAME@REVISION, such as"
+            f"{name}: not a name of the hub; expected {PREFIX}OWNER/NAME or"
+            f" {PREFIX}OWNER/NAME@REVISION. Pass a name such as"
             " hf:google/electra-small-discriminator."
         )
     try:
@@ -76,9 +80,10 @@ def fetch(name: str) -> str:
 
 
 def hub_hint(path: str) -> str:
-    """Returns a sentence for a missing path that may name a model of the hub.
+    """Return a sentence for a missing path that may name a model of the hub.
 
-    transformers takes OWNER/NAME, here it is a path; empty for other paths.
+    OWNER/NAME is a model for transformers, but a path for this project. Empty
+    for paths of other forms.
     """
     name = PREFIX + path
     if not _MODEL.fullmatch(name) or filesystem.exists(os.path.dirname(path)):
@@ -87,50 +92,56 @@ def hub_hint(path: str) -> str:
 
 
 def model_name(path: str) -> str:
-    """Returns the name of the model in a folder: NAME for one of the cache."""
+    """Return the name of a folder's model: NAME for a folder of the cache."""
     path = os.path.abspath(path)
-    found = re.search(r"models--.+?--([^/]+)/snapshots/[^/]+$", path)
-    return found[1] if found else os.path.basename(path)
+    match = re.search(r"models--.+?--([^/]+)/snapshots/[^/]+$", path)
+    return match[1] if match else os.path.basename(path)
 
 
 def _download(name: str, repository: str, revision: str | None) -> str:
     from huggingface_hub import HfApi, snapshot_download
 
     api = HfApi()
-    info = api.model_info(repository, revision=revision, timeout=_SECONDS)
-    held = [sibling.rfilename for sibling in info.siblings or ()]
-    wanted = _wanted(held)
-    if not any(os.path.basename(n) in layout.WEIGHT_FILES for n in wanted):
+    info = api.model_info(repository, revision=revision, timeout=_TIMEOUT)
+    available = [sibling.rfilename for sibling in info.siblings or ()]
+    needed = _files_to_read(available)
+    if not any(os.path.basename(n) in layout.WEIGHT_FILES for n in needed):
         raise UserError(
-            f"{name}: no weights that can be read (it has"
-            f" {', '.join(sorted(held)[:8]) or 'no files'}); expected"
+            f"{name}: no weights in a readable format (it has"
+            f" {', '.join(sorted(available)[:8]) or 'no files'}); expected"
             f" {layout.SINGLE} or {layout.TORCH}. Choose another model, or save"
             f" it as {layout.SINGLE}."
         )
     return snapshot_download(
-        repository, revision=revision, allow_patterns=wanted
+        repository, revision=revision, allow_patterns=needed
     )
 
 
-def _wanted(held: Sequence[str]) -> list[str]:
-    """Returns the files to download: of a folder, else of its two networks."""
-    parts = [""] if layout.CONFIG in held else [f"{n}/" for n in layout.FOLDERS]
-    wanted: list[str] = []
-    for part in parts:
-        own = [n.removeprefix(part) for n in held if n.startswith(part)]
-        wanted += [part + n for n in own if n in _DESCRIPTIONS]
-        weights = next((n for n in layout.WEIGHT_FILES if n in own), "")
+def _files_to_read(available: Sequence[str]) -> list[str]:
+    """Return the files that this project reads, of one network or of two."""
+    prefixes = [""]
+    if layout.CONFIG not in available:
+        prefixes = [f"{name}/" for name in layout.FOLDERS]
+    needed: list[str] = []
+    for prefix in prefixes:
+        names = [
+            path.removeprefix(prefix)
+            for path in available
+            if path.startswith(prefix)
+        ]
+        needed += [prefix + n for n in names if n in _DESCRIPTION_FILES]
+        weights = next((n for n in layout.WEIGHT_FILES if n in names), "")
         if weights:
-            wanted.append(part + weights)
+            needed.append(prefix + weights)
         if weights.endswith(".index.json"):
             stem, _, end = weights.removesuffix(".index.json").rpartition(".")
             shard = re.compile(rf"{stem}-\d+-of-\d+\.{end}")
-            wanted += [part + n for n in own if shard.fullmatch(n)]
-    return wanted
+            needed += [prefix + n for n in names if shard.fullmatch(n)]
+    return needed
 
 
 def _cached(repository: str, revision: str | None) -> str | None:
-    """Returns the cached folder; None where there is no usable copy."""
+    """Return the cached folder, or None without a usable copy."""
     from huggingface_hub import try_to_load_from_cache
 
     configs = [layout.CONFIG, *(f"{n}/{layout.CONFIG}" for n in layout.FOLDERS)]
@@ -141,19 +152,19 @@ def _cached(repository: str, revision: str | None) -> str | None:
             break
     else:
         return None
-    held = [
-        os.path.relpath(os.path.join(place, name), folder)
-        for place, _, names in os.walk(folder)
+    available = [
+        os.path.relpath(os.path.join(directory, name), folder)
+        for directory, _, names in os.walk(folder)
         for name in names
     ]
-    named = {os.path.basename(name) for name in _wanted(held)}
-    return folder if named & {*layout.WEIGHT_FILES} else None
+    needed = {os.path.basename(path) for path in _files_to_read(available)}
+    return folder if needed & {*layout.WEIGHT_FILES} else None
 
 
 def _copy_or_error(
     name: str, repository: str, revision: str | None, error: Exception
 ) -> str:
-    """Returns the cached folder if the hub is out of reach, else raises."""
+    """Return the cached folder if the hub cannot be reached, else raise."""
     from huggingface_hub import constants, errors
 
     log_in = "log in with `hf auth login`, or set HF_TOKEN"
@@ -170,21 +181,26 @@ def _copy_or_error(
     elif isinstance(error, errors.RevisionNotFoundError):
         problem = (
             f"the model has no revision {revision!r}. Pass a branch, a tag or a"
-            f" commit, or leave @{revision} out."
+            f" commit, or remove @{revision}."
         )
     elif isinstance(error, errors.HFValidationError):
-        problem = f"not a name of the hub ({_first_line(error)}). Correct it."
+        problem = (
+            f"not a name of the hub ({_first_line(error)}). Correct the"
+            " spelling."
+        )
     else:
-        what = f"{type(error).__name__}: {_first_line(error)}"
+        cause = f"{type(error).__name__}: {_first_line(error)}"
         if folder := _cached(repository, revision):
             _logger.warning(
                 "%s: the hub cannot be reached (%s); the copy in the cache is"
                 " used: %s",
-                *(name, what, folder),
+                name,
+                cause,
+                folder,
             )
             return folder
         problem = (
-            f"the hub ({constants.ENDPOINT}) cannot be reached ({what}), and"
+            f"the hub ({constants.ENDPOINT}) cannot be reached ({cause}), and"
             f" the cache ({constants.HF_HUB_CACHE}) has no copy. Check the"
             " connection, or download the folder and pass its path."
         )

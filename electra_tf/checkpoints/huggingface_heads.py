@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The heads of transformers' classes as heads of tasks.
+"""Heads of transformers' classes as heads of fine-tuning tasks.
 
-`config.json` names the class, the labels and the kind of problem; the tokenizer
-states the length that texts are cut to.
+`config.json` names the class, the labels and the kind of problem. The
+tokenizer states the length that texts are cut to.
 """
 
 import os
@@ -18,8 +18,8 @@ from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 _KINDS = {problem: kind for kind, problem in layout.PROBLEMS.items()}
-# Classes whose head some task of this project has.
-_OF_TASKS = {
+# Types of tasks by the class with their head.
+_TASK_KINDS = {
     layout.TAGGING: "tagging",
     layout.QUESTIONS: "question_answering",
     layout.SENTENCES: "",  # `problem_type` names the kind
@@ -31,33 +31,36 @@ _HEAD_STARTS = {
     layout.SENTENCES: "classifier.dense.",
     layout.TAGGING: "classifier.",
 }
-# Default names of tasks whose folder has none: scopes of their variables.
-_NAMES = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
-# Heads that transformers has and this project has not, for messages.
-_OTHERS = {
+# Names of tasks whose folder states none: scopes of their variables.
+_DEFAULT_NAMES = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
+# What transformers' classes without a counterpart do, for messages.
+_UNSUPPORTED = {
     "ElectraForMultipleChoice": "it chooses among several texts",
     "ElectraForCausalLM": "it continues a text",
 }
-# Names that `transformers` gives to labels that nobody named.
+# Names that transformers makes up for labels without names.
 UNNAMED = re.compile(r"LABEL_\d+")
 
 
-def architecture_of(
+def find_architecture(
     config: Mapping[str, Any], names: Collection[str]
 ) -> tuple[str, str]:
-    """Returns the class whose tensors a folder holds, and the declared class.
+    """Return the class whose tensors a folder holds, and the declared class.
 
-    Tensors' names decide where config.json declares no class that has a
-    counterpart here. A task's head is never inferred for a class of another
-    name: its layers may mean something else.
+    Names of tensors decide if config.json declares no class with a counterpart
+    here. A task's head is inferred only if no class is declared: the same names
+    may have a different meaning in a different class.
+
+    Args:
+      config: contents of config.json.
+      names: of the tensors.
     """
     declared = (config.get("architectures") or [""])[0] or ""
-    known = (*layout.HEADS, layout.SENTENCES)
-    if declared in known:
+    if declared in (*layout.HEADS, layout.SENTENCES):
         return declared, declared
     for architecture, start in _HEAD_STARTS.items():
-        # "sequence_summary" is multiple choice's.
-        is_guess = architecture in _OF_TASKS
+        # Multiple choice has the layer "sequence_summary".
+        is_guess = architecture in _TASK_KINDS
         if is_guess and (declared or _has(names, "sequence_summary.")):
             continue
         if _has(names, start):
@@ -69,31 +72,31 @@ def _has(names: Collection[str], start: str) -> bool:
     return any(name.startswith(start) for name in names)
 
 
-def kind_of(
-    architecture: str, config: Mapping[str, Any], n_labels: int, path: str
+def find_kind(
+    architecture: str, problem: Any, n_labels: int, path: str
 ) -> tuple[str, str]:
-    """Returns the type of task of a head, and why no task has such a head.
+    """Return the type of task of a head, and why no task has such a head.
 
     Args:
+      problem: `problem_type` of config.json; None if it has none.
       n_labels: rows of the head's last matrix.
       path: of config.json, for messages.
 
     Returns:
-      The type, "" for a class without a task; the reason, "" for none.
+      The type, or "" for a class without a task; the reason, or "".
 
     Source: transformers, modeling_electra.py,
       ElectraForSequenceClassification.forward: without `problem_type` one
       label is a number, and several are classes.
     """
     if architecture != layout.SENTENCES:
-        return _OF_TASKS.get(architecture, ""), ""
-    problem = config.get("problem_type")
+        return _TASK_KINDS.get(architecture, ""), ""
     if problem is None:
         return ("regression" if n_labels == 1 else "classification"), ""
     if problem not in _KINDS:
         raise UserError(
             f"{path}: problem_type is {problem!r}; expected one of"
-            f" {', '.join(_KINDS)}, or none. Correct it."
+            f" {', '.join(_KINDS)}. Correct it, or remove it."
         )
     kind = _KINDS[problem]
     if kind == "regression" and n_labels > 1:
@@ -104,47 +107,51 @@ def kind_of(
 
 
 def default_name(architecture: str, kind: str) -> str:
-    """Returns the name of a task whose folder has none."""
-    return _NAMES.get(architecture, kind)
+    """Return the name of a task whose folder states none."""
+    return _DEFAULT_NAMES.get(architecture, kind)
 
 
 def why_no_head(declared: str, detail: str) -> str:
-    """Returns why the tensors of a head are dropped, with the remedy."""
-    detail = detail or _OTHERS.get(declared, "")
-    named = f"head of {declared}" if declared else "head of an unnamed class"
+    """Return why the tensors of a head are dropped, with the remedy."""
+    detail = detail or _UNSUPPORTED.get(declared, "")
+    head = f"head of {declared}" if declared else "head of an unnamed class"
+    if detail:
+        head += f" ({detail})"
     return (
-        f"{named}{f' ({detail})' if detail else ''}: no task of this project"
-        " has it. Train a head of your own with run_finetuning.py"
-        " --init_checkpoint"
+        f"{head}: no task of this project has it. Train your own head with"
+        " run_finetuning.py --init_checkpoint"
     )
 
 
-def labels_of(
-    config: Mapping[str, Any], count: int, path: str
-) -> tuple[str, ...]:
-    """Returns the names of a head's labels in order.
+def read_labels(id2label: Any, count: int, path: str) -> tuple[str, ...]:
+    """Return the names of a head's labels in order.
 
-    Refuses an `id2label` that does not name each of the `count` labels once.
+    Args:
+      id2label: of config.json; None if it has none.
+      count: of the head's labels.
+      path: of config.json, for messages.
+
+    Raises:
+      UserError: `id2label` does not name each label once.
     """
-    given = config.get("id2label")
-    if given is None:
+    if id2label is None:
         return tuple(f"LABEL_{i}" for i in range(count))
-    if not isinstance(given, dict):
+    if not isinstance(id2label, dict):
         raise UserError(
-            f"{path}: id2label is {given!r}; expected an object such as"
+            f"{path}: id2label is {id2label!r}; expected an object such as"
             ' {"0": "no", "1": "yes"}. Correct it.'
         )
     expected = [str(i) for i in range(count)]
-    if sorted(given) != sorted(expected):
-        missing = [f"no {i}" for i in expected if i not in given]
-        surplus = [f"{key!r}" for key in given if key not in expected]
+    if sorted(id2label) != sorted(expected):
+        missing = [f"no {i}" for i in expected if i not in id2label]
+        surplus = [f"{key!r}" for key in id2label if key not in expected]
         raise UserError(
-            f"{path}: id2label names {', '.join(given) or 'nothing'}"
+            f"{path}: id2label names {', '.join(id2label) or 'nothing'}"
             f" ({', '.join([*missing, *surplus])}), but the head has"
             f" {count} labels; expected the keys 0 to {count - 1}. Correct"
             " it."
         )
-    labels = [given[i] for i in expected]
+    labels = [id2label[i] for i in expected]
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, str | int | float):
             raise UserError(
@@ -152,19 +159,20 @@ def labels_of(
                 " it."
             )
     texts = [str(label) for label in labels]
-    if twice := next((t for t in texts if texts.count(t) > 1), None):
-        raise UserError(
-            f"{path}: id2label names {twice!r} twice; expected different"
-            " labels. Correct it."
-        )
+    for text in texts:
+        if texts.count(text) > 1:
+            raise UserError(
+                f"{path}: id2label names {text!r} twice; expected different"
+                " labels. Correct it."
+            )
     return tuple(texts)
 
 
 def read_max_length(folder: str, positions: int) -> int:
-    """Returns the wordpieces that the folder's tokenizer cuts texts to.
+    """Return the wordpieces that a folder's tokenizer cuts texts to.
 
-    transformers writes a huge number (1e30) where nothing limits it; the
-    model's `positions` always do.
+    transformers writes a huge number (1e30) for an unlimited tokenizer; the
+    model's `positions` are the limit then.
     """
     path = os.path.join(folder, TOKENIZER_CONFIG)
     name = "model_max_length"
@@ -175,24 +183,25 @@ def read_max_length(folder: str, positions: int) -> int:
     if not is_number or not stated >= 1:
         raise UserError(
             f"{path}: {name} is {stated!r}; expected a number above 0. Correct"
-            " it, or leave it out."
+            " it, or remove it."
         )
     return int(min(stated, positions))
 
 
-def task_head(
+def make_task_head(
     kind: str,
-    config: Mapping[str, Any],
     labels: tuple[str, ...],
     max_length: int,
+    mark: Any,
     path: str,
 ) -> TaskHead:
-    """Returns what shapes do not show of a folder's head.
+    """Return what shapes do not show of a folder's head.
 
-    A folder that this project wrote has its mark: words to tag are split, and
-    numbers scaled, as in its training.
+    Args:
+      mark: what this project wrote to config.json: how words to tag are split
+        and numbers scaled in training. None in other folders.
+      path: of config.json, for messages.
     """
-    mark = config.get(layout.MARK)
     mark = mark if isinstance(mark, dict) else {"as_elsewhere": True}
     limits = mark.get("range")
     if limits is not None and not (
@@ -202,8 +211,8 @@ def task_head(
         and limits[0] < limits[1]
     ):
         raise UserError(
-            f"{path}: {layout.MARK}.range is {limits!r}; expected [lowest,"
-            " highest]. Correct it."
+            f"{path}: {layout.MARK}.range is {limits!r}; expected two numbers,"
+            " [lowest, highest]. Correct it."
         )
     return TaskHead(
         kind,

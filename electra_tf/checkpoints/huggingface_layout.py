@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a Hugging Face ELECTRA folder holds, beside what the original calls it.
+"""Layout of a Hugging Face ELECTRA folder in terms of the original's names.
 
-Networks and names of their tensors, config.json, tokenizer files: as the
-original's variables and hparams, and the other way.
+Maps networks, the names of their tensors and config.json to the original's
+variables and hparams, and back.
 """
 
 import dataclasses
@@ -27,6 +27,7 @@ TORCH_INDEX = "pytorch_model.bin.index.json"
 WEIGHT_FILES = (SINGLE, INDEX, TORCH, TORCH_INDEX)
 CONFIG = "config.json"
 VOCAB = "vocab.txt"
+HUB_PREFIX = "hf:"  # of the names of models of the hub
 
 # Networks and their tensors.
 
@@ -36,9 +37,9 @@ TAGGING = "ElectraForTokenClassification"
 QUESTIONS = "ElectraForQuestionAnswering"
 SENTENCES = "ElectraForSequenceClassification"
 BARE = "ElectraModel"
-# Those whose head has a counterpart here.
+# Classes whose head has a counterpart in this project.
 HEADS = (PRETRAINING, MASKED_LM, TAGGING, QUESTIONS)
-# Types of tasks for whole texts, and what transformers calls their problem.
+# `problem_type` of transformers by the type of a task for whole texts.
 PROBLEMS = {
     "classification": "single_label_classification",
     "multilabel": "multi_label_classification",
@@ -47,8 +48,8 @@ PROBLEMS = {
 # A pre-trained ELECTRA is two networks, each in a folder of this name.
 FOLDERS = {"discriminator": PRETRAINING, "generator": MASKED_LM}
 
-
 IDENTITY = "identity"  # a layer below a head's scope that is never stored
+# Names of axes that config.json has no key for.
 ONE = "1"  # an axis of one element
 LABELS = "number of labels"
 
@@ -57,8 +58,8 @@ _TABLES = {
     "token_type_embeddings": "type_vocab_size",
     "position_embeddings": "max_position_embeddings",
 }
-# Layers of a transformer block, in the order of transformers' files: dense
-# ones with two axes, layer norms with one.
+# Layers of a transformer block, in the order of transformers' files. Dense
+# layers have two axes, layer norms have one.
 _BLOCK = (
     ("attention/self/query", ("hidden_size", "hidden_size")),
     ("attention/self/key", ("hidden_size", "hidden_size")),
@@ -73,52 +74,57 @@ _BLOCK = (
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A tensor there and the variable, or two variables, it is here."""
+    """A tensor of transformers and the variable, or two, that it stands for."""
 
-    theirs: str  # in a Hugging Face file, with the prefix `electra.`
-    # The original's name; two where a matrix of two rows is two here.
-    ours: tuple[str, ...]
-    # What sets each axis of one of ours: a key of config.json, LABELS or ONE.
+    tensor: str  # name in a Hugging Face file, with the prefix `electra.`
+    # The original's names: two if each row of the tensor is a variable.
+    variables: tuple[str, ...]
+    # The size of each axis of a variable: a key of config.json, LABELS or ONE.
     axes: tuple[str, ...]
 
     @property
-    def _transposed(self) -> bool:
-        """Whether rows there are columns here, as of every kernel."""
-        return self.ours[0].endswith("/kernel")
+    def _is_transposed(self) -> bool:
+        """Whether the tensor's rows are the variable's columns."""
+        return self.variables[0].endswith("/kernel")
 
-    def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        return tuple(1 if a == ONE else sizes[a] for a in self.axes)
+    def variable_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the shape of each variable."""
+        return tuple(1 if axis == ONE else sizes[axis] for axis in self.axes)
 
-    def their_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        shape = self.shape(sizes)
-        shape = shape[::-1] if self._transposed else shape
-        return (shape[0] * len(self.ours), *shape[1:])
+    def tensor_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the shape of the tensor."""
+        shape = self.variable_shape(sizes)
+        if self._is_transposed:
+            shape = shape[::-1]
+        return (shape[0] * len(self.variables), *shape[1:])
 
-    def to_ours(self, value: np.ndarray, i: int) -> np.ndarray:
-        if len(self.ours) > 1:
+    def to_variable(self, value: np.ndarray, i: int) -> np.ndarray:
+        """Return variable number `i` of the tensor `value`."""
+        if len(self.variables) > 1:
             value = value[i : i + 1]
-        return np.ascontiguousarray(value.T if self._transposed else value)
+        return np.ascontiguousarray(value.T if self._is_transposed else value)
 
-    def to_theirs(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        if self._transposed:
+    def to_tensor(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the tensor of all variables."""
+        if self._is_transposed:
             values = [value.T for value in values]
         return values[0] if len(values) == 1 else np.concatenate(values)
 
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """One network, as transformers keeps it: an encoder and a head."""
+    """A network in the form of transformers: an encoder and a head."""
 
     architecture: str  # transformers' class
-    encoder: str = "electra"  # TF1 scope: that or "generator"
-    embeddings: str = "electra"  # TF1 scope of its tables, likewise
-    task: str = ""  # the fine-tuning task's name, where it has a head
-    # SENTENCES: the first of the head's layers, below its scope.
-    first: str = IDENTITY
+    encoder: str = "electra"  # TF1 scope: "electra" or "generator"
+    embeddings: str = "electra"  # TF1 scope of its tables, one of these two
+    task: str = ""  # name of the fine-tuning task; "" without a task's head
+    # SENTENCES: name of the head's first layer, below the head's scope.
+    first_layer: str = IDENTITY
 
     @property
     def folder(self) -> str:
-        """Name of its folder beside the other network's; empty for neither."""
+        """Name of its folder in a model of two networks, or ""."""
         names = {network: name for name, network in FOLDERS.items()}
         return names.get(self.architecture, "")
 
@@ -130,29 +136,31 @@ class Network:
 
     @property
     def needs_identity_layer(self) -> bool:
-        """Whether a sentence's head has one layer and gets one before it."""
-        return self.architecture == SENTENCES and self.first == IDENTITY
+        """Whether a sentence head of one layer gets an identity before it."""
+        if self.architecture != SENTENCES:
+            return False
+        return self.first_layer == IDENTITY
 
     def pairs(self, sizes: Mapping[str, int]) -> list[Pair]:
-        """All its tensors, in the order of transformers' files."""
-        theirs, ours = "electra.embeddings", f"{self.embeddings}/embeddings"
+        """Return all its tensors, in the order of transformers' files."""
+        module, scope = "electra.embeddings", f"{self.embeddings}/embeddings"
         width, hidden = "embedding_size", "hidden_size"
         pairs = [
             Pair(
-                f"{theirs}.{table}.weight", (f"{ours}/{table}",), (rows, width)
+                f"{module}.{table}.weight", (f"{scope}/{table}",), (rows, width)
             )
             for table, rows in _TABLES.items()
         ]
-        pairs += _norm(theirs, ours, (width,))
+        pairs += _norm(module, scope, (width,))
         if sizes[width] != sizes[hidden]:
-            ours = f"{self.encoder}/embeddings_project"
-            pairs += _dense(f"{theirs}_project", ours, (width, hidden))
+            scope = f"{self.encoder}/embeddings_project"
+            pairs += _dense(f"{module}_project", scope, (width, hidden))
         for i in range(sizes["num_hidden_layers"]):
             for name, axes in _BLOCK:
-                theirs = f"electra.encoder.layer.{i}.{name.replace('/', '.')}"
-                ours = f"{self.encoder}/encoder/layer_{i}/{name}"
-                make = _dense if len(axes) == 2 else _norm
-                pairs += make(theirs, ours, axes)
+                module = f"electra.encoder.layer.{i}.{name.replace('/', '.')}"
+                scope = f"{self.encoder}/encoder/layer_{i}/{name}"
+                make_pairs = _dense if len(axes) == 2 else _norm
+                pairs += make_pairs(module, scope, axes)
         return pairs + self._head_pairs()
 
     def _head_pairs(self) -> list[Pair]:
@@ -173,9 +181,9 @@ class Network:
         if self.architecture == TAGGING:
             return _dense("classifier", first, (hidden, LABELS))
         if self.architecture == SENTENCES:
-            own = f"{scope}/{self.first}"
+            below = f"{scope}/{self.first_layer}"
             return [
-                *_dense("classifier.dense", own, (hidden, hidden)),
+                *_dense("classifier.dense", below, (hidden, hidden)),
                 *_dense("classifier.out_proj", first, (hidden, LABELS)),
             ]
         if self.architecture == QUESTIONS:
@@ -189,43 +197,55 @@ class Network:
         return []
 
 
-def _dense(theirs: str, ours: str, axes: tuple[str, ...]) -> list[Pair]:
+def _dense(module: str, scope: str, axes: tuple[str, ...]) -> list[Pair]:
     return [
-        Pair(f"{theirs}.weight", (f"{ours}/kernel",), axes),
-        Pair(f"{theirs}.bias", (f"{ours}/bias",), axes[1:]),
+        Pair(f"{module}.weight", (f"{scope}/kernel",), axes),
+        Pair(f"{module}.bias", (f"{scope}/bias",), axes[1:]),
     ]
 
 
-def _norm(theirs: str, ours: str, axes: tuple[str, ...]) -> list[Pair]:
+def _norm(module: str, scope: str, axes: tuple[str, ...]) -> list[Pair]:
+    tensor, variable = f"{module}.LayerNorm", f"{scope}/LayerNorm"
     return [
-        Pair(f"{theirs}.LayerNorm.{there}", (f"{ours}/LayerNorm/{here}",), axes)
-        for there, here in (("bias", "beta"), ("weight", "gamma"))
+        Pair(f"{tensor}.bias", (f"{variable}/beta",), axes),
+        Pair(f"{tensor}.weight", (f"{variable}/gamma",), axes),
     ]
 
 
-# A sentence's head is one dense layer here, or two as in transformers. What has
-# one gets before it the dense layer and GELU of theirs: a shifted identity.
+# A sentence head of this project has one dense layer by default; transformers'
+# has two with a GELU between them. A head of one layer is written with a first
+# layer that GELU does not change: an identity, shifted past GELU's bend.
 
-# GELU(z) is z in float32 from here on: 1 + erf(z / sqrt(2)) rounds to 2.
+# GELU(z) is z in float32 for z >= 6: 1 + erf(z / sqrt(2)) rounds to 2.
 _GELU_IS_IDENTITY = 6.0
 
 
 def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Float32 [H] that lifts any output of a layer norm past GELU's bend."""
-    # What is normalized is at most sqrt(H - 1) in size.
+    """Return float32 [H] that lifts a layer norm's outputs past GELU's bend.
+
+    Args:
+      gamma: float32 [H], the layer norm's scale.
+      beta: float32 [H], its offset.
+    """
+    # Normalized values are at most sqrt(H - 1) in size.
     reach = np.sqrt(len(gamma) - 1.0) * np.abs(gamma.astype(np.float64))
     return (_GELU_IS_IDENTITY + reach - beta).astype(np.float32)
 
 
-def moved_bias(
+def shift_bias(
     bias: np.ndarray, kernel: np.ndarray, shift: np.ndarray, sign: int
 ) -> np.ndarray:
-    """The last bias without (sign -1) or with what a shift adds, float32."""
+    """Return the last bias plus `sign` times what a shift adds, float32.
+
+    Args:
+      bias: [C]; kernel: [H, C]; shift: [H].
+      sign: 1 or -1.
+    """
     added = shift.astype(np.float64) @ kernel.astype(np.float64)
     return (bias + sign * added).astype(np.float32)
 
 
-# config.json as the original's hparams, and the other way.
+# config.json to the original's hparams, and back.
 
 SIZES = tuple(
     """
@@ -240,7 +260,7 @@ SETTINGS = (
     "initializer_range",
     "layer_norm_eps",
 )
-# Those of transformers' ElectraConfig; a saved file states all of them.
+# transformers' ElectraConfig has these defaults; saved files state all keys.
 _DEFAULTS = {
     "embedding_size": 128,
     **dataclasses.asdict(EncoderConfig.for_size("small", 30522)),
@@ -253,53 +273,67 @@ ACTIVATIONS = {
 
 
 def read_config(folder: str) -> dict[str, Any]:
-    """Reads a folder's config.json; refuses what cannot be computed here."""
+    """Read a folder's config.json, completed by transformers' defaults.
+
+    Raises:
+      UserError: the file is missing, or a setting has no counterpart here.
+    """
     path = os.path.join(folder, CONFIG)
     if not os.path.isfile(path):
         raise UserError(
-            f"{folder}: no {CONFIG}. It states the model's sizes and belongs"
-            " to the weights; download the whole folder."
+            f"{folder}: no {CONFIG}, which states the model's sizes. Download"
+            " the whole folder."
         )
-    given = read_json(path)
-    config = {**_DEFAULTS, **given}
-    hidden, heads = config["hidden_size"], config["num_attention_heads"]
-    act, eps = config["hidden_act"], "layer_norm_eps"
-    kind, position = "model_type", "position_embedding_type"
-    problem = None
-    if given.get(kind) != "electra":
-        problem = f"{kind} is {given.get(kind)!r}; expected 'electra'."
-    elif wrong := [
-        n for n in SIZES if type(config[n]) is not int or config[n] < 1
-    ]:
-        found = config[wrong[0]]
-        problem = f"{wrong[0]} is {found!r}; expected a number above 0."
-    elif type(config[eps]) not in (int, float) or config[eps] < 0:
-        problem = f"{eps} is {config[eps]!r}; expected a number, at least 0."
-    elif hidden % heads:
-        problem = (
-            f"hidden_size {hidden} is not a multiple of num_attention_heads"
-            f" {heads}."
-        )
-    elif config.get(position, "absolute") != "absolute":
-        problem = (
-            f"{position} is {config[position]!r}; the original has 'absolute'"
-            " only."
-        )
-    elif config.get("is_decoder"):
-        problem = (
-            "is_decoder is true: attention to the left only, which the"
-            " original's encoder has not."
-        )
-    elif act not in ACTIVATIONS:
-        expected = ", ".join(ACTIVATIONS)
-        problem = f"hidden_act is {act!r}; expected one of {expected}."
-    if problem:
+    stated = read_json(path)
+    config = {**_DEFAULTS, **stated}
+    if problem := _config_problem(stated, config):
         raise UserError(f"{path}: {problem}")
     return config
 
 
-def follows_rule(config: Mapping[str, Any]) -> bool:
-    """Whether heads and feed-forward width are what a generator's size says."""
+def _config_problem(
+    stated: Mapping[str, Any], config: Mapping[str, Any]
+) -> str | None:
+    """Return what is not supported in a config.json, or None.
+
+    Args:
+      stated: the file's contents.
+      config: the same, with defaults.
+    """
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    act, eps = config["hidden_act"], "layer_norm_eps"
+    kind, position = "model_type", "position_embedding_type"
+    if stated.get(kind) != "electra":
+        return f"{kind} is {stated.get(kind)!r}; expected 'electra'."
+    for name in SIZES:
+        size = config[name]
+        if type(size) is not int or size < 1:
+            return f"{name} is {size!r}; expected a number above 0."
+    if type(config[eps]) not in (int, float) or config[eps] < 0:
+        return f"{eps} is {config[eps]!r}; expected a number, at least 0."
+    if hidden % heads:
+        return (
+            f"hidden_size {hidden} is not a multiple of num_attention_heads"
+            f" {heads}."
+        )
+    if config.get(position, "absolute") != "absolute":
+        return (
+            f"{position} is {config[position]!r}; the original supports"
+            " 'absolute' only."
+        )
+    if config.get("is_decoder"):
+        return (
+            "is_decoder is true (attention to the left only); expected false:"
+            " the original's encoder attends in both directions."
+        )
+    if act not in ACTIVATIONS:
+        expected = ", ".join(ACTIVATIONS)
+        return f"hidden_act is {act!r}; expected one of {expected}."
+    return None
+
+
+def follows_generator_rule(config: Mapping[str, Any]) -> bool:
+    """Return whether heads and feed-forward width follow the hidden size."""
     hidden = config["hidden_size"]
     return (
         config["num_attention_heads"] == default_heads(hidden)
@@ -313,47 +347,61 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """A generator's settings that give way; refuses what changes outputs."""
+    """Return notes on a generator's settings that are replaced.
+
+    Args:
+      network: the generator.
+      config: its config.json.
+      discriminator: the discriminator's config.json, whose settings are used
+        for both networks.
+      path: of `config`, for messages.
+
+    Raises:
+      UserError: a setting that changes outputs differs.
+    """
     notes, hidden = {}, config["hidden_size"]
     heads = "num_attention_heads"
-    same = {n: discriminator[n] for n in (*_TABLES.values(), *SETTINGS, heads)}
+    shared_names = (*_TABLES.values(), *SETTINGS, heads)
+    expected = {name: discriminator[name] for name in shared_names}
     if network.encoder == "generator":
-        same[heads] = default_heads(hidden)
-    for name, value in same.items():
+        expected[heads] = default_heads(hidden)
+    for name, value in expected.items():
         if config[name] == value:
             continue
         if name.endswith("_prob") or name == "initializer_range":
             notes[f"generator's {CONFIG}: {name}"] = (
-                f"{config[name]} there; here the discriminator's {value}"
-                " serves both"
+                f"{config[name]} in the file; replaced by the discriminator's"
+                f" {value}, which applies to both networks"
             )
             continue
         raise UserError(
-            f"{path}: {name} is {config[name]!r}; a generator beside a"
-            f" discriminator has {value!r} here, as in the original. Read one"
-            " part alone."
+            f"{path}: {name} is {config[name]!r}; expected {value!r}: as in"
+            " the original, a generator shares it with its discriminator."
+            " Convert one folder, discriminator/ or generator/, on its own."
         )
     return notes
 
 
 def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Hparams of the networks that are there: by shapes, then config.json."""
+    """Return the hparams that shapes and a config.json imply."""
     hparams = contents.hparams()
-    # The generator may just be in another folder.
+    # A generator may be in a different folder.
     hparams.pop("uniform_generator", None)
     overrides = hparams.pop("model_hparam_overrides", {})
-    usual = {name: _DEFAULTS[name] for name in SETTINGS}
-    usual["num_attention_heads"] = default_heads(config["hidden_size"])
+    defaults = {name: _DEFAULTS[name] for name in SETTINGS}
+    defaults["num_attention_heads"] = default_heads(config["hidden_size"])
     overrides.pop("num_attention_heads", None)
     stated = {**config, "hidden_act": ACTIVATIONS[config["hidden_act"]]}
-    overrides |= {n: stated[n] for n, v in usual.items() if stated[n] != v}
+    for name, default in defaults.items():
+        if stated[name] != default:
+            overrides[name] = stated[name]
     return hparams | {"model_hparam_overrides": overrides}
 
 
-def stated_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """What hparams state of an encoder, under the names of config.json."""
+def encoder_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the encoder's settings in hparams, by the keys of config.json."""
     stated = {**hparams, **(hparams.get("model_hparam_overrides") or {})}
-    if hparams.get("debug"):  # the original's debug shape wins
+    if hparams.get("debug"):  # The original's debug shape overrides sizes.
         stated = {n: v for n, v in stated.items() if n not in SIZES}
         stated["num_attention_heads"] = 4
     return {n: v for n, v in stated.items() if v is not None}
@@ -366,16 +414,21 @@ def make_config(
     pad_token_id: int = 0,
     head: TaskHead | None = None,
 ) -> dict[str, Any]:
-    """Describes a network as transformers wants it; `head` is its task's."""
-    hidden, stated = sizes["hidden_size"], stated_settings(hparams)
+    """Return the config.json of a network.
+
+    Args:
+      sizes: by the keys of config.json, and LABELS.
+      head: of the network's task, if it has one.
+    """
+    hidden, settings = sizes["hidden_size"], encoder_settings(hparams)
     heads = default_heads(hidden)
     if network.encoder == "electra":
-        heads = stated.get("num_attention_heads", heads)
+        heads = settings.get("num_attention_heads", heads)
     if hidden % heads:
         raise UserError(
-            f"The hidden size ({hidden}) is not a multiple of the number of"
-            f" attention heads ({heads}); set num_attention_heads in"
-            " model_hparam_overrides."
+            f"hidden_size {hidden} is not a multiple of num_attention_heads"
+            f" {heads}. Set num_attention_heads in model_hparam_overrides"
+            " (--hparams)."
         )
     mark: dict[str, Any] = {"version": 1}
     if network.architecture == MASKED_LM:
@@ -386,24 +439,24 @@ def make_config(
         mark["range"] = list(head.range)
     if head and head.as_elsewhere:
         mark["as_elsewhere"] = True
-    labels = (head.labels if head else ()) or [
-        f"LABEL_{i}" for i in range(sizes.get(LABELS, 0))
-    ]
-    naming: dict[str, Any] = {
-        "id2label": dict(enumerate(labels)),
-        "label2id": {label: i for i, label in enumerate(labels)},
-    }
-    if network.architecture == SENTENCES:
-        naming["problem_type"] = PROBLEMS[head.kind]
+    labels = head.labels if head else ()
+    if not labels:
+        labels = [f"LABEL_{i}" for i in range(sizes.get(LABELS, 0))]
+    label_keys: dict[str, Any] = {}
+    if labels:
+        label_keys["id2label"] = dict(enumerate(labels))
+        label_keys["label2id"] = {label: i for i, label in enumerate(labels)}
+        if network.architecture == SENTENCES:
+            label_keys["problem_type"] = PROBLEMS[head.kind]
     return {
         "architectures": [network.architecture],
         "model_type": "electra",
         **{name: sizes[name] for name in SIZES if name in sizes},
         "num_attention_heads": heads,
-        **{name: stated.get(name, _DEFAULTS[name]) for name in SETTINGS},
+        **{name: settings.get(name, _DEFAULTS[name]) for name in SETTINGS},
         "position_embedding_type": "absolute",
         "pad_token_id": pad_token_id,
         "tie_word_embeddings": True,
-        **(naming if labels else {}),
+        **label_keys,
         MARK: mark,
     }

@@ -1,23 +1,19 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face ELECTRA folders read, without transformers.
+"""Reading of Hugging Face ELECTRA folders, without transformers.
 
 transformers keeps one network in a folder, with `config.json`,
 `model.safetensors` and tokenizer files. A pre-trained ELECTRA is two of them;
-a folder that holds both as `discriminator/` and `generator/` is one model here.
+a folder with both as `discriminator/` and `generator/` is one model here.
 """
 
-import dataclasses
-import functools
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-import ml_dtypes  # noqa: F401  (gives NumPy the type bfloat16)
 import numpy as np
-import safetensors
 
 from configure.errors import UserError
 from configure.formatting import limit_lines
@@ -25,16 +21,20 @@ from electra_tf.checkpoints import huggingface_heads as heads
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
+from electra_tf.checkpoints.huggingface_tensors import (
+    NARROW_TYPES,
+    StoredTensor,
+    find_weights,
+    open_tensors,
+)
 from electra_tf.checkpoints.weights import (
     TensorSpec,
     View,
     Weights,
     repeat_segment_row,
 )
-from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import check_digest
-from electra_tf.files.json_files import read_json
 from electra_tf.text.huggingface_tokenizer import (
     TOKENIZER,
     read_tokenizer,
@@ -46,195 +46,35 @@ from electra_tf.text.tokenizer_settings import (
     settings_text,
 )
 
-# Tensors of a folder, whatever file they are in.
-
-_NARROW = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
-
-
-@dataclasses.dataclass(frozen=True)
-class _Tensor:
-    path: str  # of the file that is read, for messages
-    name: str  # in that file
-    shape: tuple[int, ...]
-    dtype: str  # as safetensors writes it ("F32", "BF16")
-    load: Callable[[], np.ndarray]  # gives it as stored
-
-    def read(self) -> np.ndarray:
-        """Reads it as float32; widening others loses nothing."""
-        if self.dtype != "F32" and self.dtype not in _NARROW:
-            raise UserError(
-                f"{self.path}: {self.name} is stored as {self.dtype}; expected"
-                " F32, F16 or BF16. Save the model without quantization."
-            )
-        return np.asarray(self.load(), np.float32, order="C")
-
-
-def find_weights(folder: str) -> str:
-    """The file of weights, or their index."""
-    for name in layout.WEIGHT_FILES:
-        path = os.path.join(folder, name)
-        if os.path.isfile(path):
-            return path
-    names = filesystem.list_directory(folder)
-    others = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
-    found = f" that can be read ({', '.join(others)} cannot)" if others else ""
-    raise UserError(
-        f"{folder}: no weights{found}; expected {layout.SINGLE}, {layout.INDEX}"
-        f" or {layout.TORCH} beside config.json (download the folder again), or"
-        " model.ckpt-<step>.index with its data."
-    )
-
-
-def _open_tensors(path: str) -> dict[str, _Tensor]:
-    """Opens a file of weights, or what an index names."""
-    if path.endswith(layout.TORCH):
-        return _open_torch(path)
-    if path.endswith(layout.SINGLE):
-        return _open_safetensors(path, {path: None})
-    if path.endswith(layout.INDEX):
-        return _open_safetensors(path, _shards(path))
-    raise UserError(
-        f"{path}: a PyTorch file in shards is not read; save the model as"
-        f" {layout.SINGLE} (transformers: save_pretrained)."
-    )
-
-
-def _open_torch(path: str) -> dict[str, _Tensor]:
-    """PyTorch unpickles tensors, nothing else, mapped where that is allowed."""
-    try:
-        import torch
-    except ImportError as error:
-        raise UserError(
-            f"{path}: only PyTorch reads this file, and it is not installed."
-            " Either `pip install torch`, or, where transformers is installed,"
-            " load the model and call save_pretrained, which writes"
-            f" {layout.SINGLE}."
-        ) from error
-    options = {"map_location": "cpu", "weights_only": True}
-    try:
-        try:
-            tensors = torch.load(path, mmap=True, **options)
-        except RuntimeError:  # files from before PyTorch 1.6
-            tensors = torch.load(path, **options)
-    except Exception as error:
-        # Damage shows as almost any exception of pickle, zip or PyTorch.
-        raise UserError(
-            f"{path}: PyTorch cannot read this file as tensors alone"
-            f" ({type(error).__name__}: {str(error).splitlines()[0]})."
-            " It is damaged, or holds other objects, which are not loaded."
-        ) from error
-    if not isinstance(tensors, dict) or not all(
-        hasattr(tensor, "shape") for tensor in tensors.values()
-    ):
-        raise UserError(f"{path}: expected a dictionary of tensors.")
-    codes = {f"torch.{dtype}": code for code, dtype in _NARROW.items()}
-    codes["torch.float32"] = "F32"
-    return {
-        name: _Tensor(
-            *(path, name, tuple(tensor.shape)),
-            codes.get(str(tensor.dtype), str(tensor.dtype)),
-            lambda tensor=tensor: tensor.float().numpy(),
-        )
-        for name, tensor in tensors.items()
-    }
-
-
-def _open_safetensors(
-    path: str, shards: Mapping[str, list[str] | None]
-) -> dict[str, _Tensor]:
-    """Opens one file, or shards with the names that an index expects there.
-
-    Each is opened anew for every tensor: a mapping that stays open would count
-    as memory for all that was read.
-    """
-    tensors = {}
-    for shard, listed in shards.items():
-        with _safe_open(shard) as file:
-            held = list(file.keys())
-            for name in held if listed is None else listed:
-                if name not in held:
-                    raise UserError(
-                        f"{shard}: no tensor {name}, which {path} says is"
-                        " there. Download the folder again."
-                    )
-                view = file.get_slice(name)
-                tensors[name] = _Tensor(
-                    *(path, name, tuple(view.get_shape()), view.get_dtype()),
-                    functools.partial(_load, shard, name),
-                )
-    return tensors
-
-
-def _load(path: str, name: str) -> np.ndarray:
-    with _safe_open(path) as file:
-        try:
-            return file.get_tensor(name)
-        except (safetensors.SafetensorError, OSError) as error:
-            raise UserError(f"{path}: cannot read {name}: {error}.") from error
-
-
-def _safe_open(path: str) -> Any:
-    """Opens a file; its header is checked against its size on the way."""
-    if not os.path.exists(path):
-        raise UserError(
-            f"{path}: missing; its index names it. Download the folder again."
-        )
-    try:
-        return safetensors.safe_open(path, framework="np")
-    except (safetensors.SafetensorError, OSError) as error:
-        with open(path, "rb") as file:
-            if file.read(80).startswith(b"version https://git-lfs"):
-                raise UserError(
-                    f"{path}: a Git LFS pointer, not the weights; run `git lfs"
-                    " pull` in the folder."
-                ) from error
-        raise UserError(
-            f"{path}: not a whole safetensors file ({error}): cut short or"
-            " damaged. Download or copy it again."
-        ) from error
-
-
-def _shards(path: str) -> dict[str, list[str]]:
-    weight_map = read_json(path).get("weight_map")
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise UserError(f"{path}: no `weight_map` from tensors to files.")
-    shards: dict[str, list[str]] = {}
-    for name, file in weight_map.items():
-        if (
-            not isinstance(file, str)
-            or os.path.basename(file) != file
-            or file in ("", os.curdir, os.pardir)
-        ):
-            raise UserError(
-                f"{path}: weight_map: {name}: {file!r} is not the name of a"
-                " file in the folder."
-            )
-        full = os.path.join(os.path.dirname(path), file)
-        shards.setdefault(full, []).append(name)
-    return shards
-
-
-# Names there: which network they are of, and what has no place here.
-
-# Constants that older versions of transformers saved, and a tied copy.
+# Constants that older versions of transformers saved.
 _BUFFER = re.compile(r"(^|\.)embeddings\.(position_ids|token_type_ids)$")
-_LM_HEAD = "generator_lm_head.weight"
+_LM_HEAD = "generator_lm_head.weight"  # a tied copy of the word table
 _WORD_TABLE = "electra.embeddings.word_embeddings.weight"
 _LAYER = re.compile(r"(?:electra\.)?encoder\.layer\.(\d+)\.")
 
 
-def _spellings(theirs: str) -> list[str]:
-    """Names a tensor has in files of various ages."""
-    names = [theirs, theirs.removeprefix("electra.")]
+class _StoredVariable(NamedTuple):
+    """The place of a variable of the original in a folder's tensors."""
+
+    tensor: StoredTensor
+    pair: Pair
+    index: int  # of the variable in the pair
+    spec: TensorSpec
+
+
+def _spellings(tensor: str) -> list[str]:
+    """Return the names of a tensor in files of all ages, newest first."""
+    names = [tensor, tensor.removeprefix("electra.")]
     for new, old in (("weight", "gamma"), ("bias", "beta")):
-        if theirs.endswith(f"LayerNorm.{new}"):
-            names += [n.removesuffix(new) + old for n in names[:2]]
-    # Of two tied tensors a file may hold either.
-    return [*names, _LM_HEAD] if theirs == _WORD_TABLE else names
+        if tensor.endswith(f"LayerNorm.{new}"):
+            names += [name.removesuffix(new) + old for name in names[:2]]
+    if tensor == _WORD_TABLE:  # A file may hold only one of two tied tensors.
+        names.append(_LM_HEAD)
+    return names
 
 
 def _why_unused(name: str, why_no_head: str) -> str | None:
-    """Says why a tensor has no place here; None for mere constants."""
+    """Return why a tensor is not read; None for constants."""
     if _BUFFER.search(name):
         return None
     if name.startswith(("classifier.", "sequence_summary.", "qa_outputs.")):
@@ -245,164 +85,176 @@ def _why_unused(name: str, why_no_head: str) -> str | None:
 
 
 class _Folder:
-    """One network as transformers saves it, checked against its config."""
+    """A network that transformers saved, checked against its config."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._file = find_weights(path)
         check_digest(self._file)
-        self.config = layout.read_config(path)  # filled in
-        self._stored = _open_tensors(self._file)
+        self.config = layout.read_config(path)
+        self._stored = open_tensors(self._file)
         self._sizes: dict[str, int] = dict(self.config)
         for name in ("classifier.weight", "classifier.out_proj.weight"):
             if name in self._stored:
                 self._sizes[layout.LABELS] = self._stored[name].shape[0]
         self._kind, self._why_no_head = "", ""  # of its task's head
         self.network = self._find_network()
-        self.tensors = self._match()
+        self.tensors = self._match_tensors()
+        self._check_tied_table()
+
+    def _check_tied_table(self) -> None:
+        """Refuse a masked LM that scores words by a second table."""
+        if self.network.architecture != layout.MASKED_LM:
+            return
         table, scores = self.tensors[_WORD_TABLE], self._stored.get(_LM_HEAD)
-        # A masked LM may not score words by a table of its own.
-        if (
-            self.network.architecture == layout.MASKED_LM
-            and scores not in (None, table)
-            and not np.array_equal(scores.read(), table.read())
-        ):
+        if scores in (None, table):
+            return
+        if not np.array_equal(scores.read(), table.read()):
             raise UserError(
-                f"{self._file}: {_LM_HEAD} is not the table of token"
-                " embeddings; in the original the two are one."
+                f"{self._file}: {_LM_HEAD} differs from the table of token"
+                " embeddings; expected equal tensors, as in the original."
+                " Choose a model with tied embeddings."
             )
 
     def _find_network(self) -> Network:
-        architecture, declared = heads.architecture_of(
+        architecture, declared = heads.find_architecture(
             self.config, self._stored
         )
         mark = self.config.get(layout.MARK)
         mark = mark if isinstance(mark, dict) else {}
-        labels, path = (
-            self._sizes.get(layout.LABELS, 0),
-            f"{self.path}/{CONFIG}",
+        n_labels = self._sizes.get(layout.LABELS, 0)
+        path = f"{self.path}/{CONFIG}"
+        kind, detail = heads.find_kind(
+            architecture, self.config.get("problem_type"), n_labels, path
         )
-        kind, detail = heads.kind_of(architecture, self.config, labels, path)
         self._why_no_head = heads.why_no_head(declared, detail)
         if detail and not mark.get("task"):
             return Network(layout.BARE)
         self._kind = kind
         if kind:
-            name = heads.default_name(architecture, kind)
-            first = self._first_layer() if mark else HIDDEN
-            return Network(
-                architecture, task=mark.get("task") or name, first=first
-            )
+            task = mark.get("task") or heads.default_name(architecture, kind)
+            first_layer = self._first_layer() if mark else HIDDEN
+            return Network(architecture, task=task, first_layer=first_layer)
         if architecture != layout.MASKED_LM:
             return Network(architecture)
-        act = self.config["hidden_act"]
-        if layout.ACTIVATIONS[act] != "gelu":
+        return self._find_masked_lm(mark)
+
+    def _find_masked_lm(self, mark: Mapping[str, Any]) -> Network:
+        """Return a masked LM with the scopes that the writer recorded."""
+        activation = self.config["hidden_act"]
+        if layout.ACTIVATIONS[activation] != "gelu":
             raise UserError(
-                f"{self.path}/{CONFIG}: hidden_act is {act!r}; the head of"
-                f" {architecture} has gelu there all the same, here the"
-                " encoder's."
+                f"{self.path}/{CONFIG}: hidden_act is {activation!r}; expected"
+                f" gelu: the head of {layout.MASKED_LM} always has gelu, while"
+                " here it has the encoder's activation. Convert the"
+                " discriminator only."
             )
-        usual = {"encoder": "generator", "embeddings": "electra"}
-        scopes = [mark.get(name, scope) for name, scope in usual.items()]
+        scopes = [
+            mark.get("encoder", "generator"),
+            mark.get("embeddings", "electra"),
+        ]
         for scope in scopes:
             if scope not in ("electra", "generator"):
                 raise UserError(
-                    f"{self.path}/{CONFIG}: {layout.MARK}: expected 'electra'"
-                    f" or 'generator', found {scope!r}."
+                    f"{self.path}/{CONFIG}: {layout.MARK}: {scope!r} is not a"
+                    " scope; expected 'electra' or 'generator'. Correct it."
                 )
-        return Network(architecture, *scopes)
+        return Network(layout.MASKED_LM, *scopes)
 
     def _first_layer(self) -> str:
-        """Name of a sentence classifier's first layer here."""
+        """Return the name of a sentence classifier's first layer."""
         matrix = self._stored.get("classifier.dense.weight")
         if matrix is None or len(matrix.shape) != 2:
             return HIDDEN
         identity = np.eye(*matrix.shape, dtype=np.float32)
-        is_ours = np.array_equal(matrix.read(), identity)
-        return layout.IDENTITY if is_ours else HIDDEN
+        is_identity = np.array_equal(matrix.read(), identity)
+        return layout.IDENTITY if is_identity else HIDDEN
 
-    def _match(self) -> dict[str, _Tensor]:
-        """Tensors by their names of today; refuses what is not there."""
-        held, layers = self._stored, self.config["num_hidden_layers"]
+    def _match_tensors(self) -> dict[str, StoredTensor]:
+        """Return tensors by their current names; refuse an incomplete set."""
+        stored, n_layers = self._stored, self.config["num_hidden_layers"]
         tensors, missing, differing = {}, [], []
         for pair in self.network.pairs(self._sizes):
-            found = next((n for n in _spellings(pair.theirs) if n in held), "")
-            if not found:
-                missing.append(pair.theirs)
+            names = [n for n in _spellings(pair.tensor) if n in stored]
+            if not names:
+                missing.append(pair.tensor)
                 continue
-            tensors[pair.theirs] = tensor = held[found]
-            wanted = pair.their_shape(self._sizes)
-            if tensor.shape != wanted:
+            tensors[pair.tensor] = tensor = stored[names[0]]
+            expected = pair.tensor_shape(self._sizes)
+            if tensor.shape != expected:
                 differing.append(
-                    f"{found}: {list(tensor.shape)} in the file, {list(wanted)}"
-                    f" by {CONFIG} ({', '.join(pair.axes)})"
+                    f"{names[0]}: {list(tensor.shape)} in the file,"
+                    f" {list(expected)} by {CONFIG} ({', '.join(pair.axes)})"
                 )
-        differing += [
-            f"{name}: of a layer that num_hidden_layers {layers} in {CONFIG}"
-            " does not count"
-            for name in held
-            if (found := _LAYER.match(name)) and int(found[1]) >= layers
-        ]
-        lacks = f"lacks tensors that {self.network.architecture} of {layers}"
-        for lines, what in (
-            (missing, f"{lacks} layers has"),
+        for name in stored:
+            match = _LAYER.match(name)
+            if match and int(match[1]) >= n_layers:
+                differing.append(
+                    f"{name}: layer {match[1]}, but num_hidden_layers is"
+                    f" {n_layers} in {CONFIG}"
+                )
+        architecture = self.network.architecture
+        for lines, problem in (
+            (missing, f"lacks tensors of {architecture} of {n_layers} layers"),
             (differing, f"does not fit its {CONFIG}"),
         ):
             if lines:
-                title = f"{self._file} {what}:"
-                raise UserError("\n".join([title, *limit_lines(lines, 8)]))
+                title = f"{self._file} {problem}:"
+                remedy = "Download the folder again."
+                raise UserError(
+                    "\n".join([title, *limit_lines(lines, 8), remedy])
+                )
         return tensors
 
-    def variables(
-        self, network: Network
-    ) -> dict[str, tuple[_Tensor, Pair, int, TensorSpec]]:
-        """Where every variable of ours is, and of which shape."""
-        float32 = np.dtype(np.float32)
-        return {
-            ours: (
-                *(self.tensors[pair.theirs], pair, i),
-                TensorSpec(pair.shape(self._sizes), float32),
-            )
-            for pair in network.pairs(self._sizes)
-            for i, ours in enumerate(pair.ours)
-        }
+    def variables(self, network: Network) -> dict[str, _StoredVariable]:
+        """Return where each variable of a network is stored, by its name."""
+        variables = {}
+        for pair in network.pairs(self._sizes):
+            shape = pair.variable_shape(self._sizes)
+            spec = TensorSpec(shape, np.dtype(np.float32))
+            tensor = self.tensors[pair.tensor]
+            for i, name in enumerate(pair.variables):
+                variables[name] = _StoredVariable(tensor, pair, i, spec)
+        return variables
 
     def heads(self) -> dict[str, TaskHead]:
+        """Return the description of the task's head, by the task's name."""
         if not self._kind:
             return {}
         path, labels = f"{self.path}/{CONFIG}", ()
         if self._kind != "question_answering":
             count = self._sizes[layout.LABELS]
-            labels = heads.labels_of(self.config, count, path)
+            labels = heads.read_labels(self.config.get("id2label"), count, path)
+        mark = self.config.get(layout.MARK)
         length = self.max_length()
-        head = heads.task_head(self._kind, self.config, labels, length, path)
+        head = heads.make_task_head(self._kind, labels, length, mark, path)
         return {self.network.task: head}
 
     def max_length(self) -> int:
-        """The wordpieces that its tokenizer cuts texts to."""
+        """Return the wordpieces that the tokenizer cuts texts to."""
         positions = self.config["max_position_embeddings"]
         return heads.read_max_length(self.path, positions)
 
     def dropped(self) -> dict[str, str]:
+        """Return the tensors that are not read, or change type, and why."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
-        notes = {
-            name: reason
-            for name in self._stored
-            if name not in used
-            and (reason := _why_unused(name, self._why_no_head))
-        }
+        notes = {}
+        for name in self._stored:
+            reason = _why_unused(name, self._why_no_head)
+            if name not in used and reason:
+                notes[name] = reason
         codes = [tensor.dtype for tensor in self._stored.values()]
-        for code, dtype in _NARROW.items():
+        for code, dtype in NARROW_TYPES.items():
             if code in codes:
                 notes[f"{dtype} values"] = (
-                    f"{codes.count(code)} {dtype} tensors are given as float32"
+                    f"{codes.count(code)} {dtype} tensors are read as float32"
                     " (convert_checkpoint --half_precision writes float16)"
                 )
         return notes
 
 
 class _HuggingFaceWeights(Weights):
-    """Reads variables from one or two folders."""
+    """Variables of one or two folders."""
 
     def __init__(
         self,
@@ -411,10 +263,10 @@ class _HuggingFaceWeights(Weights):
         networks: Sequence[Network],
         dropped: Mapping[str, str],
     ) -> None:
-        self._variables = {}
+        self._variables: dict[str, _StoredVariable] = {}
         for folder, network in zip(folders, networks, strict=True):
             self._variables |= folder.variables(network)
-        specs = {name: found[-1] for name, found in self._variables.items()}
+        specs = {name: v.spec for name, v in self._variables.items()}
         super().__init__(path, "huggingface", specs, dropped)
         self.hparams = layout.hparams_of(self.contents, folders[0].config)
         for folder in reversed(folders):
@@ -426,8 +278,9 @@ class _HuggingFaceWeights(Weights):
         self.max_length = folders[0].max_length()
 
     def read(self, name: str) -> np.ndarray:
-        tensor, pair, i, _ = self._variables[name]
-        return pair.to_ours(tensor.read(), i)
+        variable = self._variables[name]
+        value = variable.tensor.read()
+        return variable.pair.to_variable(value, variable.index)
 
 
 # Vocabularies of folders without vocab.txt, until the process ends.
@@ -435,27 +288,34 @@ _VOCABULARIES: dict[tuple[str, str | None], tempfile.TemporaryDirectory] = {}
 
 
 def _find_vocab(folder: str, settings: TokenizerSettings) -> str | None:
-    """Return a folder's vocab.txt, or a file of what tokenizer.json holds."""
-    plain = os.path.join(folder, layout.VOCAB)
-    whole = os.path.join(folder, TOKENIZER)
-    if os.path.isfile(plain) or not os.path.isfile(whole):
-        return plain if os.path.isfile(plain) else None
-    text, stated = vocabulary_text(whole), settings_text(settings)
-    if (text, stated) not in _VOCABULARIES:
+    """Return a folder's vocab.txt, or a copy of tokenizer.json's vocabulary."""
+    vocab_file = os.path.join(folder, layout.VOCAB)
+    if os.path.isfile(vocab_file):
+        return vocab_file
+    tokenizer = os.path.join(folder, TOKENIZER)
+    if not os.path.isfile(tokenizer):
+        return None
+    text, config_text = vocabulary_text(tokenizer), settings_text(settings)
+    if (text, config_text) not in _VOCABULARIES:
         temporary = tempfile.TemporaryDirectory("-electra-vocab")
-        _VOCABULARIES[text, stated] = temporary
-    place = _VOCABULARIES[text, stated].name
-    path = os.path.join(place, layout.VOCAB)
+        _VOCABULARIES[text, config_text] = temporary
+    directory = _VOCABULARIES[text, config_text].name
+    path = os.path.join(directory, layout.VOCAB)
     write_atomically(path, text)
-    if stated:
-        write_atomically(os.path.join(place, TOKENIZER_CONFIG), stated)
+    if config_text:
+        config_path = os.path.join(directory, TOKENIZER_CONFIG)
+        write_atomically(config_path, config_text)
     return path
 
 
-def _unfolded(
-    weights: Weights, network: Network, config: Mapping[str, Any]
+def _without_identity(
+    weights: Weights, network: Network, stated_bias: Sequence[float] | None
 ) -> Weights:
-    """A head without the shifted identity, its bias as stated or as trained."""
+    """Remove a sentence head's shifted identity.
+
+    `stated_bias` is the bias from before the conversion. It is returned bit
+    for bit, unless the model was trained in transformers since.
+    """
     if not network.needs_identity_layer:
         return weights
     scope = network.head_scope
@@ -465,96 +325,121 @@ def _unfolded(
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != f"{scope}/dense/bias":
             return value
-        stated = np.asarray(config[layout.MARK].get("bias"), np.float32)
-        if stated.shape == value.shape and np.array_equal(
-            layout.moved_bias(stated, kernel, shift, -1), value
+        bias = np.asarray(stated_bias, np.float32)
+        if bias.shape == value.shape and np.array_equal(
+            layout.shift_bias(bias, kernel, shift, -1), value
         ):
-            return stated
-        return layout.moved_bias(value, kernel, shift, 1)
+            return bias
+        return layout.shift_bias(value, kernel, shift, 1)
 
-    kept = dict(weights.specs)
+    specs = dict(weights.specs)
     for name in ("kernel", "bias"):
-        del kept[f"{scope}/{layout.IDENTITY}/{name}"]
-    return View(weights, kept, change)
+        del specs[f"{scope}/{layout.IDENTITY}/{name}"]
+    return View(weights, specs, change)
 
 
 def open_huggingface(folder: str) -> Weights:
-    """Opens a model that transformers or `write_huggingface` saved."""
+    """Open a model that transformers or `write_huggingface` saved.
+
+    Raises:
+      UserError: the folder has no model, or one that is incomplete, damaged
+        or without a counterpart in this project.
+    """
     if not os.path.isdir(folder):
-        raise UserError(f"{folder}: no such folder.")
-    names = [""] if _is_one(folder) else [*layout.FOLDERS]
-    paths = {name: os.path.join(folder, name).rstrip("/") for name in names}
-    found = {n: _Folder(path) for n, path in paths.items() if _is_one(path)}
-    if not found:
-        raise UserError(
-            f"{folder}: no {CONFIG} and no weights, neither here nor in"
-            " discriminator/ or generator/."
-        )
-    for name, one in found.items():
-        held, wanted = one.network.architecture, layout.FOLDERS.get(name)
-        if wanted not in (None, held):
-            raise UserError(
-                f"{one.path} holds {held}; expected the {name}, {wanted}."
-            )
-    folders, dropped = list(found.values()), {}
-    networks = [one.network for one in folders]
-    configs = [one.config for one in folders]
-    for name, one in found.items():
-        lead = f"{name}/" if len(found) > 1 else ""
-        dropped |= {lead + key: why for key, why in one.dropped().items()}
-    if len(found) > 1:
-        networks[1] = _generator_of(folder, *folders)
+        raise UserError(f"{folder}: no such folder. Correct the path.")
+    folders = _open_folders(folder)
+    networks = [network_folder.network for network_folder in folders.values()]
+    configs = [network_folder.config for network_folder in folders.values()]
+    dropped = {}
+    for name, network_folder in folders.items():
+        prefix = f"{name}/" if len(folders) > 1 else ""
+        for tensor, reason in network_folder.dropped().items():
+            dropped[prefix + tensor] = reason
+    if len(folders) > 1:
+        discriminator, generator = folders.values()
+        networks[1] = _find_generator(folder, discriminator, generator)
         dropped |= layout.pair_notes(
-            networks[1], *reversed(configs), f"{folders[1].path}/{CONFIG}"
+            networks[1], *reversed(configs), f"{generator.path}/{CONFIG}"
         )
     else:
-        folder = folders[0].path
-        is_small = networks[0].encoder == "generator"
-        if is_small and not layout.follows_rule(configs[0]):
-            # No generator here has such heads; a masked LM may have them.
+        (folder,) = [network_folder.path for network_folder in folders.values()]
+        is_generator = networks[0].encoder == "generator"
+        if is_generator and not layout.follows_generator_rule(configs[0]):
+            # A generator's heads follow its size; a masked LM's need not.
             networks[0] = Network(layout.MASKED_LM)
-    weights = _HuggingFaceWeights(folder, folders, networks, dropped)
-    weights = _unfolded(weights, networks[0], configs[0])
+    weights: Weights = _HuggingFaceWeights(
+        folder, list(folders.values()), networks, dropped
+    )
+    mark = configs[0].get(layout.MARK)
+    stated_bias = mark.get("bias") if isinstance(mark, dict) else None
+    weights = _without_identity(weights, networks[0], stated_bias)
     is_tagger = networks[0].architecture == layout.TAGGING
     return repeat_segment_row(weights, 0) if is_tagger else weights
 
 
-def _is_one(folder: str) -> bool:
-    wanted = (CONFIG, *layout.WEIGHT_FILES)
-    return any(os.path.isfile(os.path.join(folder, n)) for n in wanted)
+def _open_folders(folder: str) -> dict[str, _Folder]:
+    """Open the folders of one or two networks, by the names of two."""
+    names = [""] if _has_network(folder) else [*layout.FOLDERS]
+    folders = {}
+    for name in names:
+        path = os.path.join(folder, name).rstrip("/")
+        if _has_network(path):
+            folders[name] = _Folder(path)
+    if not folders:
+        raise UserError(
+            f"{folder}: no {CONFIG} and no weights; expected them in this"
+            " folder, or in discriminator/ or generator/. Correct the path."
+        )
+    for name, network_folder in folders.items():
+        architecture = network_folder.network.architecture
+        expected = layout.FOLDERS.get(name)
+        if expected not in (None, architecture):
+            raise UserError(
+                f"{network_folder.path} holds {architecture}; expected the"
+                f" {name}, {expected}. Pass the path of this folder to read it"
+                " on its own."
+            )
+    return folders
 
 
-def _generator_of(
+def _has_network(folder: str) -> bool:
+    names = (CONFIG, *layout.WEIGHT_FILES)
+    return any(os.path.isfile(os.path.join(folder, n)) for n in names)
+
+
+def _find_generator(
     path: str, discriminator: _Folder, generator: _Folder
 ) -> Network:
-    """Finds out what the generator shares with the discriminator."""
+    """Return the generator with the scopes that it shares."""
     width = generator.config["embedding_size"]
     hidden = generator.config["hidden_size"]
-    own = Network(layout.MASKED_LM, "generator", "generator")
+    separate = Network(layout.MASKED_LM, "generator", "generator")
     both = discriminator.tensors, generator.tensors
     differing = _first_difference(*both, "electra.embeddings.")
-    if width == hidden and (differing or generator.network == own):
-        return own
+    if width == hidden and (differing or generator.network == separate):
+        return separate
     if differing:
         raise UserError(
-            f"{path}: {differing} of discriminator/ and generator/ differ, but"
-            " in the original a generator either has the discriminator's"
-            f" tables or its own, as wide as its hidden size ({hidden}, not"
-            f" {width}). They are not of one model; read one part alone:"
+            f"{path}: {differing} differs between discriminator/ and"
+            " generator/; expected equal tables, or a generator's tables as"
+            f" wide as its hidden size ({hidden}, not {width}). The two are"
+            " not of one model. Convert each on its own:"
             f" {discriminator.path} or {generator.path}."
         )
-    # The rest of the encoder.
+    # With equal tables, the rest of the encoder decides.
     scope = "generator" if _first_difference(*both, "electra.") else "electra"
     return Network(layout.MASKED_LM, scope)
 
 
 def _first_difference(
-    one: Mapping[str, _Tensor], other: Mapping[str, _Tensor], start: str
+    first: Mapping[str, StoredTensor],
+    second: Mapping[str, StoredTensor],
+    prefix: str,
 ) -> str | None:
-    """Name of the first tensor that is not the same in two networks."""
-    for name in {**one, **other}:
-        if name.startswith(start):
-            a, b = one.get(name), other.get(name)
+    """Return the first tensor that differs between two networks, or None."""
+    for name in {**first, **second}:
+        if name.startswith(prefix):
+            a, b = first.get(name), second.get(name)
             if a is None or b is None or a.shape != b.shape:
                 return name
             if not np.array_equal(a.read(), b.read()):

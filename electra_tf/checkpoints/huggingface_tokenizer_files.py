@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer files of a Hugging Face folder, made from ours.
+"""Tokenizer files of a Hugging Face folder, made from this project's.
 
 Source: transformers 5 `BertTokenizer` and tokenizers 0.23.
 """
@@ -22,7 +22,7 @@ from electra_tf.text.tokenizer_settings import (
 )
 from electra_tf.text.vocabulary import CLS, SEP, SPECIAL_TOKENS, UNK
 
-# Those that `BertTokenizer` builds for itself, whatever tokenizer.json says.
+# Settings that `BertTokenizer` fixes, whatever tokenizer.json states.
 _FIXED = {"clean_text": True, "max_word_length": 100}
 
 
@@ -33,15 +33,15 @@ def tokenizer_files(
     split_words_like_original: bool = False,
     settings: TokenizerSettings | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Return the JSON files of a tokenizer, by their names.
+    """Return the contents of a tokenizer's JSON files, by their names.
 
     Args:
-      vocab: the wordpieces, without added tokens that it lacks.
+      vocab: ids of the wordpieces; added tokens may be missing.
       hparams: casing.
       positions: the model's longest sequence, in tokens.
       split_words_like_original: describe how the original splits the words
         that it tags: always lower-cased, Chinese characters not split off.
-      settings: those of the vocabulary; default: the original's.
+      settings: of the vocabulary; default: the original's.
     """
     settings = settings or TokenizerSettings()
     hparams = {} if split_words_like_original else hparams
@@ -67,13 +67,14 @@ def tokenizer_files(
         config["added_tokens_decoder"] = {
             str(token.id): _without_id(token) for token in tokens
         }
-    if extra := [
+    additional = [
         token.content
         for token in tokens
         if token.special and token.content not in SPECIAL_TOKENS
-    ]:
-        config["additional_special_tokens"] = extra
-        special_map["additional_special_tokens"] = extra
+    ]
+    if additional:
+        config["additional_special_tokens"] = additional
+        special_map["additional_special_tokens"] = additional
     normalizer = {
         "type": "BertNormalizer",
         "clean_text": settings.clean_text,
@@ -92,11 +93,11 @@ def tokenizer_files(
 def _tokenizer_class(settings: TokenizerSettings) -> str:
     """Return a class of transformers that follows the settings.
 
-    ELECTRA's own builds a tokenizer with fixed settings; the other one takes
-    tokenizer.json as it is.
+    ELECTRA's class builds a tokenizer with fixed settings; the general class
+    follows tokenizer.json.
     """
-    fixed = all(getattr(settings, n) == v for n, v in _FIXED.items())
-    if settings.characters != LIBRARY or fixed:
+    is_fixed = all(getattr(settings, n) == v for n, v in _FIXED.items())
+    if settings.characters != LIBRARY or is_fixed:
         return "ElectraTokenizer"
     return "PreTrainedTokenizerFast"
 
@@ -113,11 +114,10 @@ def _tokenizer(
     normalizer: Mapping[str, Any],
     max_word_length: int,
 ) -> dict[str, Any]:
-    """Describe a tokenizer as the library `tokenizers` does."""
-    templates = {
-        name: [_piece(token, segment) for token, segment in parts]
-        for name, parts in TEMPLATES.items()
-    }
+    """Return a tokenizer.json of the library `tokenizers`."""
+    templates = {}
+    for name, parts in TEMPLATES.items():
+        templates[name] = [_piece(token, segment) for token, segment in parts]
     return {
         "version": "1.0",
         "truncation": None,

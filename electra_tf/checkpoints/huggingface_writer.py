@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face ELECTRA folders written, without transformers.
+"""Writing of Hugging Face ELECTRA folders, without transformers.
 
-A checkpoint becomes the folders that transformers loads: one network in each,
-`discriminator/` and `generator/` for a pre-trained model.
+A checkpoint becomes the folders that transformers loads. Each holds one
+network: a pre-trained model is written to `discriminator/` and `generator/`.
 """
 
 import contextlib
@@ -11,19 +11,18 @@ import dataclasses
 import json
 import os
 import shutil
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors
 
 from configure.errors import UserError
 from configure.formatting import limit_lines
 from electra_tf.checkpoints import huggingface_layout as layout
-from electra_tf.checkpoints.contents import HIDDEN, TOWERS
+from electra_tf.checkpoints.contents import HIDDEN, TOWERS, TaskHead
 from electra_tf.checkpoints.formats import ELECTRA_CONFIG
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
+from electra_tf.checkpoints.huggingface_tensors import write_safetensors
 from electra_tf.checkpoints.huggingface_tokenizer_files import tokenizer_files
 from electra_tf.checkpoints.weights import (
     STEP_NAME,
@@ -50,9 +49,9 @@ from electra_tf.text.vocabulary import (
     require_wordpiece,
 )
 
-_MOST_LINES = 12
-# All that a folder may hold of an earlier model. The config is the last to be
-# written and the first to go: without it there is no model to load.
+_MOST_LINES = 12  # of a message that lists tensors
+# All files of a model that a folder may hold. The config is written last and
+# removed first: a folder without it has no model to load.
 _FILES = (
     *layout.WEIGHT_FILES,
     layout.VOCAB,
@@ -66,19 +65,43 @@ _FILES = (
 )
 
 
-class _Job(NamedTuple):
-    """A network to be written, and where."""
+class _NetworkFiles(NamedTuple):
+    """The contents of a folder for one network."""
 
-    below: str  # its folder in the one asked for; "" is that itself
+    subfolder: str  # of the target folder; "" for the target itself
     network: Network
     sizes: Mapping[str, int]  # by config.json's keys
-    pairs: list[Pair]  # tensors there and variables here
+    pairs: list[Pair]  # tensors of transformers and variables of the original
+    config: dict[str, Any]  # contents of config.json
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    """Everything to be written, complete before the first file is written."""
+
+    weights: Weights  # the values that transformers' layers need
+    folders: list[_NetworkFiles]
+    hparams: Mapping[str, Any]
+
+    @property
+    def head(self) -> TaskHead | None:
+        """The description of the fine-tuned task's head, if there is one."""
+        return self.weights.heads.get(self.folders[0].network.task)
+
+    @property
+    def subfolders(self) -> list[str]:
+        """Folders of this or an earlier model below the target folder.
+
+        An earlier model in the target folder would hide the two networks below
+        it; a network that an earlier model left would be taken for this one's.
+        """
+        return ["", *layout.FOLDERS] if self.folders[0].subfolder else [""]
 
 
 class WriteReport(NamedTuple):
-    """What was not written as it is."""
+    """What a written folder does not hold, or holds in another form."""
 
-    left_out: dict[str, str]  # what transformers cannot hold, and why
+    left_out: dict[str, str]  # names that transformers cannot hold: reason
     notes: dict[str, str]  # remarks by subject
 
 
@@ -87,175 +110,163 @@ def write_huggingface(
     folder: str,
     part: str = "all",
     drop_unrepresentable: bool = False,
-    vocab_file: str | None = None,
-    hparams: Mapping[str, Any] | None = None,
     overwrite: bool = False,
     electra_config: str | None = None,
     half_precision: bool = False,
 ) -> WriteReport:
-    """Writes a checkpoint as folders for transformers.
+    """Write a checkpoint as folders for transformers.
 
     One tensor is in memory at a time. Files get their names when all of them
-    are complete, each folder's config last. `electra_config` is the text of
-    that file, which no program needs here. `half_precision` stores float16,
-    half the bytes; readers widen it again.
+    are complete, each folder's config last.
+
+    Args:
+      weights: `hparams` and `vocab_file` become config.json and the tokenizer's
+        files.
+      part: one of `contents.PARTS`.
+      drop_unrepresentable: leave out what transformers cannot hold.
+      electra_config: contents of that file, which a later conversion reads.
+      half_precision: store float16, half the bytes; readers widen it.
+
+    Raises:
+      UserError: transformers has no such model, hparams or vocabulary belong
+        to a different one, or files would be replaced without `overwrite`.
     """
     if "://" in folder:
         raise UserError(
-            f"{folder}: Hugging Face folders are written to a local disk only."
+            f"{folder}: a remote path; Hugging Face folders are written to a"
+            " local disk only. Choose a local folder and copy it."
         )
     weights = select_part(weights, part)
-    contents = weights.contents
-    if contents.predicts_tokens and not contents.discriminates:
-        if contents.generates:  # Each would be ElectraForMaskedLM.
-            raise UserError(
-                f"{weights.path}: is {contents.description}; a Hugging Face"
-                " folder holds one masked LM. Write one network:"
-                " --part=encoder or --part=generator."
-            )
-    if contents.shares_some_tables:
-        raise UserError(
-            f"{weights.path}: embedding_sharing is"
-            f" {contents.embedding_sharing}, which the two folders of"
-            " one model cannot say. Write each network to a folder of its own:"
-            " --part=discriminator, --part=generator."
-        )
-    networks = _networks_in(weights)
-    if not networks:
-        found = weights.contents.description
-        raise UserError(f"{weights.path} holds {found}.")
-    hparams = {**weights.hparams, **(hparams or {})}
-    vocab_file, vocab = vocab_file or weights.vocab_file, {}
-    plain, weights = weights, _folded(weights, networks[0], half_precision)
-    head = weights.heads.get(networks[0].task)
-    split_words_like_original = bool(head) and head.kind == "tagging"
-    split_words_like_original = (
-        split_words_like_original and not head.as_elsewhere
-    )
-    jobs = []
-    for network in networks:
-        sizes = _sizes_of(weights, network, hparams)
-        below = network.folder if part == "all" else ""
-        jobs.append(_Job(below, network, sizes, network.pairs(sizes)))
-    if vocab_file:
-        require_wordpiece(vocab_file, "a Hugging Face folder")
-        vocab = check_vocab(vocab_file, sizes["vocab_size"])
-    act = layout.stated_settings(hparams).get("hidden_act", "gelu")
-    if networks[-1].architecture == layout.MASKED_LM and act != "gelu":
-        raise UserError(
-            f"{weights.path}: hidden_act {act} of generator_predictions:"
-            " transformers has gelu there, whatever the config says. Write the"
-            " discriminator alone (--part=discriminator)."
-        )
-    left_out = _left_out(weights, jobs)
+    _check_representable(weights)
+    plan = _make_plan(weights, part == "all", half_precision)
+    left_out = _left_out(plan)
     if left_out and not drop_unrepresentable:
-        lines = [f"{name}: {why}" for name, why in left_out.items()]
+        lines = [f"{name}: {reason}" for name, reason in left_out.items()]
         raise UserError(
             f"{weights.path}: a Hugging Face folder cannot hold all of it:\n"
             + "\n".join(limit_lines(lines, _MOST_LINES))
             + "\nPass --drop_unrepresentable to leave this out."
         )
-    pad_id = vocab.get(PAD, 0)
-    configs = [
-        layout.make_config(job.network, job.sizes, hparams, pad_id, head)
-        for job in jobs
-    ]
-    if networks[0].needs_identity_layer:
-        bias = plain.read(f"{networks[0].head_scope}/dense/bias")
-        configs[0][layout.MARK]["bias"] = bias.tolist()
-    # A model in the folder itself would hide those in its folders, and one
-    # that is left in a folder would be taken for this model's.
-    places = ["", *layout.FOLDERS] if jobs[0].below else [""]
-    for job in jobs:
-        specs = {
-            name: TensorSpec(pair.shape(job.sizes), np.dtype(np.float32))
-            for pair in job.pairs
-            for name in pair.ours
-        }
-        if missing := [name for name in specs if name not in weights.specs]:
-            what = f"{weights.path}: not a whole {job.network.architecture}"
-            lines = [f"{what}, lacks", *limit_lines(missing, _MOST_LINES)]
-            raise UserError("\n".join(lines))
-        check_shapes(weights, specs)
-    for below in places:
-        for name in _FILES:
-            path = os.path.join(folder, below, name)
-            if os.path.exists(path) and not overwrite:
-                raise UserError(
-                    f"{path} exists; choose another folder or pass --overwrite."
-                )
-    # On the same disk, where there is a folder already.
-    place = os.path.abspath(folder)
-    while not os.path.isdir(place):
-        place = os.path.dirname(place)
+    _check_variables(plan)
+    _check_free(folder, plan.subfolders, overwrite)
+    # On the same disk as the target, which may not exist yet.
+    parent = os.path.abspath(folder)
+    while not os.path.isdir(parent):
+        parent = os.path.dirname(parent)
     try:
-        with part_folder(folder, place) as temporary:
-            whole = os.path.join(temporary, "whole")
-            for job, config in zip(jobs, configs, strict=True):
-                made = os.path.join(whole, job.below)
-                texts = {CONFIG: config}
-                if vocab:
-                    lengths = [job.sizes["max_position_embeddings"]]
-                    lengths += [head.max_length] if head else []
-                    lengths += [weights.max_length]
-                    texts |= tokenizer_files(
-                        load_wordpieces(vocab_file),
-                        hparams,
-                        min(filter(None, lengths)),
-                        split_words_like_original,
-                        read_settings(vocab_file),
-                    )
-                _write(job, weights, made, texts, half_precision)
-                if vocab:
-                    target = os.path.join(made, layout.VOCAB)
-                    shutil.copyfile(vocab_file, target)
-                write_digests(made)
-            for below in {"", *(job.below for job in jobs)}:
-                if electra_config:
-                    target = os.path.join(whole, below, ELECTRA_CONFIG)
-                    write_atomically(target, electra_config)
-            if not os.path.exists(folder):  # At once, then.
-                above = os.path.dirname(os.path.abspath(folder))
-                os.makedirs(above, exist_ok=True)
-                os.rename(whole, folder)
-            else:
-                for below in places:
-                    made = os.path.join(whole, below)
-                    _replace(made, os.path.join(folder, below))
+        with part_folder(folder, parent) as temporary:
+            complete = os.path.join(temporary, "whole")
+            _write_folders(plan, complete, electra_config, half_precision)
+            _install(complete, folder, plan.subfolders)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written: {error}.") from error
-    return WriteReport(left_out, _remarks(weights, jobs, hparams))
+    return WriteReport(left_out, _notes(plan))
 
 
-# Which networks can go there, and what has no place there.
+# Planning: the networks, their configs, and what transformers cannot hold.
 
 
-def _networks_in(weights: Weights) -> list[Network]:
-    found, contents = [], weights.contents
+def _check_representable(weights: Weights) -> None:
+    """Refuse models whose networks two folders cannot express."""
+    contents = weights.contents
+    predicts_only = contents.predicts_tokens and not contents.discriminates
+    if predicts_only and contents.generates:
+        # Each of the two networks would be ElectraForMaskedLM.
+        raise UserError(
+            f"{weights.path}: is {contents.description}; a Hugging Face"
+            " folder holds one masked LM. Write one network:"
+            " --part=encoder or --part=generator."
+        )
+    if contents.shares_some_tables:
+        raise UserError(
+            f"{weights.path}: embedding_sharing is"
+            f" {contents.embedding_sharing}, which the two folders of one model"
+            " cannot express. Write each network to a folder of its own:"
+            " --part=discriminator, --part=generator."
+        )
+
+
+def _make_plan(
+    weights: Weights, is_whole_model: bool, half_precision: bool
+) -> _Plan:
+    """Decide on the networks and their configs.
+
+    Raises:
+      UserError: no network can be written, or hparams or vocabulary do not
+        fit the shapes.
+    """
+    networks = _find_networks(weights)
+    if not networks:
+        raise UserError(
+            f"{weights.path}: is {weights.contents.description}; expected a"
+            " discriminator, a generator or an encoder. Choose another"
+            " checkpoint."
+        )
+    hparams = weights.hparams
+    fitting = _fit_to_transformers(weights, networks[0], half_precision)
+    sizes = [_sizes_of(fitting, network, hparams) for network in networks]
+    vocab: Mapping[str, int] = {}
+    if weights.vocab_file:
+        require_wordpiece(weights.vocab_file, "a Hugging Face folder")
+        vocab = check_vocab(weights.vocab_file, sizes[-1]["vocab_size"])
+    activation = layout.encoder_settings(hparams).get("hidden_act", "gelu")
+    if networks[-1].architecture == layout.MASKED_LM and activation != "gelu":
+        raise UserError(
+            f"{weights.path}: hidden_act is {activation}, also in"
+            " generator_predictions; expected gelu, which transformers always"
+            " uses there. Write the discriminator only (--part=discriminator)."
+        )
+    pad_id = vocab.get(PAD, 0)
+    head = weights.heads.get(networks[0].task)
+    folders = [
+        _NetworkFiles(
+            network.folder if is_whole_model else "",
+            network,
+            network_sizes,
+            network.pairs(network_sizes),
+            layout.make_config(network, network_sizes, hparams, pad_id, head),
+        )
+        for network, network_sizes in zip(networks, sizes, strict=True)
+    ]
+    if networks[0].needs_identity_layer:
+        bias = weights.read(f"{networks[0].head_scope}/dense/bias")
+        folders[0].config[layout.MARK]["bias"] = bias.tolist()
+    return _Plan(fitting, folders, hparams)
+
+
+def _find_networks(weights: Weights) -> list[Network]:
+    """Return the networks that transformers has a class for."""
+    networks, contents = [], weights.contents
     generates = contents.has("generator_predictions/")
     if contents.discriminates:
-        found.append(Network(layout.PRETRAINING))
+        networks.append(Network(layout.PRETRAINING))
     elif contents.has("electra/encoder/") and not generates:
-        # With the first head that transformers has, else bare.
-        for task in contents.tasks:
-            if kind := _head_of(weights, task)[0]:
-                two = contents.has(f"task_specific/{task}/{HIDDEN}/")
-                first = HIDDEN if two else layout.IDENTITY
-                found.append(Network(kind, task=task, first=first))
-                break
-        else:
-            found.append(Network(layout.BARE))
+        networks.append(_find_task_network(weights))
     if generates:
-        scopes = (
-            "generator" if contents.has(f"generator/{inner}/") else "electra"
-            for inner in ("encoder", "embeddings")
+        encoder = (
+            "generator" if contents.has("generator/encoder/") else "electra"
         )
-        found.append(Network(layout.MASKED_LM, *scopes))
-    return found
+        embeddings = (
+            "generator" if contents.has("generator/embeddings/") else "electra"
+        )
+        networks.append(Network(layout.MASKED_LM, encoder, embeddings))
+    return networks
 
 
-def _head_of(weights: Weights, task: str) -> tuple[str, str]:
-    """The class there that has a task's head; empty where none has, and why."""
+def _find_task_network(weights: Weights) -> Network:
+    """Return the encoder with the first head that transformers has, or bare."""
+    contents = weights.contents
+    for task in contents.tasks:
+        architecture, _ = _find_head_class(weights, task)
+        if architecture:
+            has_hidden = contents.has(f"task_specific/{task}/{HIDDEN}/")
+            first_layer = HIDDEN if has_hidden else layout.IDENTITY
+            return Network(architecture, task=task, first_layer=first_layer)
+    return Network(layout.BARE)
+
+
+def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
+    """Return transformers' class for a task's head, or "" and the reason."""
     contents, scope = weights.contents, f"task_specific/{task}"
     head = weights.heads.get(task)
     if contents.has(f"{scope}/qa_hidden/"):
@@ -264,8 +275,8 @@ def _head_of(weights: Weights, task: str) -> tuple[str, str]:
         return layout.QUESTIONS, ""
     if head is None:
         return "", (
-            "shapes do not tell a tagger from a classifier; convert the run's"
-            " folder, whose config.json does"
+            "shapes do not distinguish a tagger from a classifier; convert the"
+            " run's folder, whose config.json does"
         )
     if head.pooling != "first":
         return "", (
@@ -279,73 +290,75 @@ def _head_of(weights: Weights, task: str) -> tuple[str, str]:
     return "", f"transformers has no head for a task of type {head.kind}"
 
 
-def _folded(weights: Weights, network: Network, half: bool) -> Weights:
-    """Weights with which transformers' layers and inputs give our answers.
+def _fit_to_transformers(
+    weights: Weights, network: Network, half_precision: bool
+) -> Weights:
+    """Return weights with which transformers computes the same outputs.
 
-    A tagger's segments are all 1 here and all 0 there, so both get row 1. A
-    sentence's one layer gets another before it: see `layout.identity_shift`.
+    A tagger's segment ids are all 1 in this project and all 0 in transformers,
+    so both rows become row 1. A sentence head of one layer gets another layer
+    before it: see `layout.identity_shift`.
     """
-    scope, specs = network.head_scope, dict(weights.specs)
     if network.architecture == layout.TAGGING:
         return repeat_segment_row(weights, 1)
     if not network.needs_identity_layer:
         return weights
+    scope = network.head_scope
     last = weights.contents.stack("electra").num_hidden_layers - 1
     norm = f"electra/encoder/layer_{last}/output/LayerNorm"
     kernel = weights.read(f"{scope}/dense/kernel")
     shift = layout.identity_shift(
         weights.read(f"{norm}/gamma"), weights.read(f"{norm}/beta")
     )
-    if half:  # The last bias, which stays float32, takes back what is stored.
+    if half_precision:
+        # The last bias, which stays float32, must cancel the stored values.
         kernel = kernel.astype(np.float16).astype(np.float32)
         shift = shift.astype(np.float16).astype(np.float32)
-    made = {"kernel": np.eye(len(shift), dtype=np.float32), "bias": shift}
-    made = {f"{scope}/{layout.IDENTITY}/{n}": v for n, v in made.items()}
+    layer = f"{scope}/{layout.IDENTITY}"
+    identity = MemoryWeights(
+        {
+            f"{layer}/kernel": np.eye(len(shift), dtype=np.float32),
+            f"{layer}/bias": shift,
+        }
+    )
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != f"{scope}/dense/bias":
             return value
-        return layout.moved_bias(value, kernel, shift, -1)
+        return layout.shift_bias(value, kernel, shift, -1)
 
-    return View(weights, specs, change, MemoryWeights(made))
-
-
-def _why_unrepresentable(name: str, weights: Weights) -> str:
-    if name.startswith(TOWERS):
-        return "two-tower generator: transformers has no such model"
-    if name.startswith("token_predictions/"):
-        return "the second network's masked LM: transformers has no such head"
-    if not name.startswith("task_specific/"):
-        return "no counterpart in transformers"
-    _, task, layer, *_ = name.split("/")
-    kind, why = _head_of(weights, task)
-    if kind == layout.QUESTIONS and layer not in ("dense", "dense_1"):
-        return "answerability classifier: transformers has none"
-    return why or "second task; a folder holds one"
+    return View(weights, dict(weights.specs), change, identity)
 
 
 def _sizes_of(
     weights: Weights, network: Network, hparams: Mapping[str, Any]
 ) -> dict[str, int]:
-    """A network's sizes; refuses hparams of another model."""
+    """Return a network's sizes by its shapes; refuse hparams that differ."""
     contents = weights.contents
     sizes = contents.tables(network.embeddings)
     sizes |= dataclasses.asdict(contents.stack(network.encoder))
     if network.architecture in (layout.TAGGING, layout.SENTENCES):
-        head = contents.shapes[f"{network.head_scope}/dense/bias"]
-        sizes[layout.LABELS] = head[0]
-    stated = layout.stated_settings(hparams)
+        bias_shape = contents.shapes[f"{network.head_scope}/dense/bias"]
+        sizes[layout.LABELS] = bias_shape[0]
+    stated = layout.encoder_settings(hparams)
     for name, value in sizes.items():
         if network.encoder == "electra" and stated.get(name, value) != value:
             raise UserError(
                 f"{weights.path}: {name} is {value} by the weights' shapes but"
-                f" {stated[name]} by the hparams; correct the hparams."
+                f" {stated[name]} by the hparams. Correct the hparams."
             )
     return sizes
 
 
-def _left_out(weights: Weights, jobs: list[_Job]) -> dict[str, str]:
-    covered = {n for job in jobs for pair in job.pairs for n in pair.ours}
+def _left_out(plan: _Plan) -> dict[str, str]:
+    """Return the variables that no tensor holds, with the reasons."""
+    weights = plan.weights
+    covered = {
+        name
+        for folder in plan.folders
+        for pair in folder.pairs
+        for name in pair.variables
+    }
     reasons = {
         name: _why_unrepresentable(name, weights)
         for name in weights.shapes
@@ -359,124 +372,195 @@ def _left_out(weights: Weights, jobs: list[_Job]) -> dict[str, str]:
     return reasons
 
 
-def _remarks(
-    weights: Weights, jobs: list[_Job], hparams: Mapping[str, Any]
-) -> dict[str, str]:
-    notes = {}
+def _why_unrepresentable(name: str, weights: Weights) -> str:
+    """Return why transformers has no tensor for a variable."""
+    if name.startswith(TOWERS):
+        return "two-tower generator: transformers has no such model"
+    if name.startswith("token_predictions/"):
+        return "the second network's masked LM: transformers has no such head"
+    if not name.startswith("task_specific/"):
+        return "no counterpart in transformers"
+    _, task, layer, *_ = name.split("/")
+    architecture, reason = _find_head_class(weights, task)
+    if architecture == layout.QUESTIONS and layer not in ("dense", "dense_1"):
+        return "answerability classifier: transformers has none"
+    return reason or "second task; a folder holds one"
+
+
+def _notes(plan: _Plan) -> dict[str, str]:
+    """Return remarks on what differs from the checkpoint, by subject."""
+    notes, weights, first = {}, plan.weights, plan.folders[0]
     if STEP_NAME in weights.specs:
-        step = weights.global_step
-        notes[STEP_NAME] = f"{step}; not part of a model, left out"
-    if head := weights.heads.get(jobs[0].network.task):
-        if not head.labels and layout.LABELS in jobs[0].sizes:
-            notes["labels"] = "their names are not known: LABEL_0 and so on"
-        if head.kind == "regression":
-            notes.pop("labels", None)
-            notes["regression"] = "answers are on the scale of training, 0 to 1"
-    if jobs[0].network.architecture == layout.TAGGING:
+        notes[STEP_NAME] = (
+            f"{weights.global_step}; not part of a model, left out"
+        )
+    if plan.head and plan.head.kind == "regression":
+        notes["regression"] = "answers are on the scale of training, 0 to 1"
+    elif plan.head and not plan.head.labels and layout.LABELS in first.sizes:
+        notes["labels"] = "their names are not known: LABEL_0 and so on"
+    if first.network.architecture == layout.TAGGING:
         notes["token_type_embeddings"] = (
-            "row 1, which tagging uses here, in all rows: transformers uses 0"
+            "all rows are row 1, which this project uses for tagging:"
+            " transformers uses row 0"
         )
-    if jobs[0].network.needs_identity_layer:
+    if first.network.needs_identity_layer:
         notes["classifier.dense"] = (
-            "a shifted identity that GELU passes; logits differ by rounding"
+            "a shifted identity that GELU does not change; logits differ by"
+            " rounding"
         )
-    discriminates = jobs[0].network.architecture == layout.PRETRAINING
-    if hparams.get("electric_objective") and discriminates:
+    discriminates = first.network.architecture == layout.PRETRAINING
+    if plan.hparams.get("electric_objective") and discriminates:
         notes["electric_objective"] = (
-            "transformers gives Electric's energies without the generator's"
+            "transformers returns Electric's energies without the generator's"
             " log-probabilities that training adds"
         )
-    if len(jobs) == 2 and jobs[1].network.encoder == "electra":
+    if len(plan.folders) == 2 and plan.folders[1].network.encoder == "electra":
         notes["untied_generator=false"] = (
             "the one encoder is written to both folders"
         )
     return notes
 
 
-# Files.
+# Checks before the first file is written.
 
 
-def _write(
-    job: _Job,
-    weights: Weights,
-    folder: str,
-    texts: Mapping[str, Mapping[str, Any]],
+def _check_variables(plan: _Plan) -> None:
+    """Refuse a checkpoint that lacks variables or has other shapes."""
+    weights = plan.weights
+    for folder in plan.folders:
+        specs = {
+            name: TensorSpec(
+                pair.variable_shape(folder.sizes), np.dtype(np.float32)
+            )
+            for pair in folder.pairs
+            for name in pair.variables
+        }
+        missing = [name for name in specs if name not in weights.specs]
+        if missing:
+            title = (
+                f"{weights.path}: not a whole {folder.network.architecture},"
+                " lacks"
+            )
+            lines = [title, *limit_lines(missing, _MOST_LINES)]
+            raise UserError("\n".join(lines))
+        check_shapes(weights, specs)
+
+
+def _check_free(folder: str, subfolders: list[str], overwrite: bool) -> None:
+    """Refuse to replace an earlier model's files without `overwrite`."""
+    for subfolder in subfolders:
+        for name in _FILES:
+            path = os.path.join(folder, subfolder, name)
+            if os.path.exists(path) and not overwrite:
+                raise UserError(
+                    f"{path} exists. Choose another folder or pass --overwrite."
+                )
+
+
+# Writing and installing.
+
+
+def _write_folders(
+    plan: _Plan,
+    target: str,
+    electra_config: str | None,
     half_precision: bool,
 ) -> None:
-    bare = job.network.architecture == layout.BARE
-    # transformers saves a bare encoder without the prefix.
-    lead = "electra." if bare else ""
-    by_name = {pair.theirs.removeprefix(lead): pair for pair in job.pairs}
-    narrow = np.float16 if half_precision else np.float32
-    types = dict.fromkeys(by_name, narrow)
-    types |= {"classifier.out_proj.bias": np.float32}
-    os.makedirs(folder, exist_ok=True)
-    for name, content in texts.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=2, ensure_ascii=False)
-            file.write("\n")
-    write_safetensors(
-        os.path.join(folder, layout.SINGLE),
-        {
-            name: TensorSpec(pair.their_shape(job.sizes), np.dtype(types[name]))
-            for name, pair in by_name.items()
-        },
-        lambda name: (
-            by_name[name]
-            .to_theirs([weights.read(ours) for ours in by_name[name].ours])
-            .astype(types[name], copy=False)
-        ),
+    """Write all files below a folder that does not exist yet."""
+    vocab_file = plan.weights.vocab_file
+    for folder in plan.folders:
+        path = os.path.join(target, folder.subfolder)
+        os.makedirs(path, exist_ok=True)
+        contents = {CONFIG: folder.config}
+        if vocab_file:
+            contents |= _tokenizer_contents(plan, folder, vocab_file)
+            shutil.copyfile(vocab_file, os.path.join(path, layout.VOCAB))
+        for name, content in contents.items():
+            _write_json(os.path.join(path, name), content)
+        _write_tensors(
+            os.path.join(path, layout.SINGLE),
+            folder,
+            plan.weights,
+            half_precision,
+        )
+        write_digests(path)
+    if electra_config:
+        for subfolder in {"", *(folder.subfolder for folder in plan.folders)}:
+            path = os.path.join(target, subfolder, ELECTRA_CONFIG)
+            write_atomically(path, electra_config)
+
+
+def _tokenizer_contents(
+    plan: _Plan, folder: _NetworkFiles, vocab_file: str
+) -> dict[str, dict[str, Any]]:
+    """Return the contents of the tokenizer's files, by name."""
+    head = plan.head
+    lengths = [folder.sizes["max_position_embeddings"], plan.weights.max_length]
+    if head:
+        lengths.append(head.max_length)
+    is_tagger = head is not None and head.kind == "tagging"
+    return tokenizer_files(
+        load_wordpieces(vocab_file),
+        plan.hparams,
+        min(filter(None, lengths)),
+        is_tagger and not head.as_elsewhere,
+        read_settings(vocab_file),
     )
 
 
-def _replace(made: str, folder: str) -> None:
-    """Gives the files their place; an earlier model's files go first."""
-    if os.path.isdir(made):
+def _write_json(path: str, content: Mapping[str, Any]) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+
+
+def _write_tensors(
+    path: str, folder: _NetworkFiles, weights: Weights, half_precision: bool
+) -> None:
+    """Write a network's safetensors file."""
+    # transformers saves a bare encoder without the prefix.
+    is_bare = folder.network.architecture == layout.BARE
+    prefix = "electra." if is_bare else ""
+    pairs = {pair.tensor.removeprefix(prefix): pair for pair in folder.pairs}
+    stored_type = np.dtype(np.float16 if half_precision else np.float32)
+    types = dict.fromkeys(pairs, stored_type)
+    # It cancels what an identity layer adds, which takes float32.
+    types["classifier.out_proj.bias"] = np.dtype(np.float32)
+
+    def read(name: str) -> np.ndarray:
+        pair = pairs[name]
+        values = [weights.read(variable) for variable in pair.variables]
+        return pair.to_tensor(values).astype(types[name], copy=False)
+
+    specs = {
+        name: TensorSpec(pair.tensor_shape(folder.sizes), types[name])
+        for name, pair in pairs.items()
+    }
+    write_safetensors(path, specs, read)
+
+
+def _install(complete: str, folder: str, subfolders: list[str]) -> None:
+    """Move complete files to their folder, in one step if it is new."""
+    if not os.path.exists(folder):
+        parent = os.path.dirname(os.path.abspath(folder))
+        os.makedirs(parent, exist_ok=True)
+        os.rename(complete, folder)
+        return
+    for subfolder in subfolders:
+        _replace_files(
+            os.path.join(complete, subfolder), os.path.join(folder, subfolder)
+        )
+
+
+def _replace_files(source: str, folder: str) -> None:
+    """Move files to a folder; remove an earlier model's files first."""
+    if os.path.isdir(source):
         os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         os.remove(os.path.join(folder, CONFIG))
     for name in _FILES:
-        new, path = os.path.join(made, name), os.path.join(folder, name)
+        new, path = os.path.join(source, name), os.path.join(folder, name)
         if os.path.exists(new):
             os.replace(new, path)
         elif os.path.exists(path):
             os.remove(path)
-
-
-def write_safetensors(
-    path: str,
-    specs: Mapping[str, TensorSpec],
-    read: Callable[[str], np.ndarray],
-) -> None:
-    """Writes a safetensors file, holding one tensor at a time.
-
-    The package's own writer wants all of them in memory at once. Its reader
-    checks the result: header, offsets and size. `specs` are in file order.
-
-    Source: the safetensors format, https://github.com/huggingface/safetensors.
-    """
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for name, spec in specs.items():
-        start, end = end, end + spec.size_in_bytes
-        header[name] = {
-            "dtype": f"F{8 * spec.dtype.itemsize}",
-            "shape": list(spec.shape),
-            "data_offsets": [start, end],
-        }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for name, spec in specs.items():
-            value = np.asarray(read(name), order="C")
-            if value.shape != spec.shape or value.dtype != spec.dtype:
-                raise ValueError(
-                    f"{name}: {value.dtype} {value.shape}, promised {spec}."
-                )
-            value = value.byteswap() if sys.byteorder == "big" else value
-            file.write(memoryview(value.reshape(-1).view(np.uint8)))
-        file.flush()
-        os.fsync(file.fileno())
-    with safetensors.safe_open(path, framework="np"):
-        pass

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes that hparams make, and where those of two models differ."""
+"""Sizes of models by their hparams, and the differences of two models."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig, derive_experiments
 from electra_tf.modeling.encoder_config import EncoderConfig
 
-# Generators of their own, by the scope of their (first) transformer.
+# Kinds of separate generators, by the scope of their (first) transformer.
 KINDS = {
     "generator": GeneratorKind.SMALL,
     "generator_ltr": GeneratorKind.TWO_TOWER,
@@ -22,7 +22,7 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Stack:
-    """The sizes of one transformer."""
+    """The sizes of a transformer."""
 
     hidden_size: int
     num_hidden_layers: int
@@ -30,13 +30,13 @@ class Stack:
 
     @property
     def follows_rule(self) -> bool:
-        """Whether the feed-forward width is what a hidden size implies."""
+        """Whether the feed-forward width is four times the hidden size."""
         return self.intermediate_size == 4 * self.hidden_size
 
     @property
     def heads(self) -> int:
         """The likely number of attention heads, which shapes do not show."""
-        if self == Stack(144, 3, 576):  # the original's debug model
+        if self == Stack(144, 3, 576):  # The original's debug model.
             return 4
         heads = default_heads(self.hidden_size)
         while self.hidden_size % heads:
@@ -46,51 +46,51 @@ class Stack:
 
 @dataclasses.dataclass(frozen=True)
 class ModelSizes:
-    """What shapes and hparams can both tell."""
+    """The sizes that both shapes and hparams determine."""
 
     vocab_size: int  # rows of the token table
     max_position_embeddings: int  # rows of the position table
     type_vocab_size: int  # rows of the segment table
-    embedding_size: int | None  # of the discriminator's tables, if there
-    encoder: Stack | None  # scope `electra`; None for a generator alone
+    embedding_size: int | None  # of the discriminator's tables; None: no tables
+    encoder: Stack | None  # scope `electra`; None for a separate generator
     generator: Stack | None  # the smaller network(s)
-    generator_kind: GeneratorKind  # UNIFORM, too, where none is there
-    # What two networks share (the hparam); None where one is not there.
+    generator_kind: GeneratorKind  # UNIFORM also without a generator
+    # The hparam of this name; None with only one network.
     embedding_sharing: str | None
-    # Whether the replaced-token head is there; None where no head is.
+    # Whether it has the replaced-token head; None for a model without heads.
     discriminates: bool | None
-    # Whether the second network's masked-LM head is there; None where no
-    # second network is, or no head.
+    # Whether it has the discriminator's masked-LM head; None without a
+    # discriminator, or without heads.
     predicts_tokens: bool | None
 
     @property
     def main(self) -> Stack:
-        """The encoder, or the generator where that is all there is."""
+        """The encoder, or the generator if there is no encoder."""
         stack = self.encoder or self.generator
         assert stack is not None
         return stack
 
 
 def default_heads(hidden_size: int) -> int:
-    """Attention heads that a hidden size implies.
+    """Return the attention heads that a hidden size implies.
 
     Source: google-research/electra, run_pretraining.py, get_generator_config.
     """
     return max(1, hidden_size // 64)
 
 
-def fraction_of(whole: Stack, part: Stack, field: str) -> float:
-    """Says which fraction of a transformer another one is."""
-    size, wanted = getattr(whole, field), getattr(part, field)
+def find_fraction(whole: Stack, part: Stack, field: str) -> float:
+    """Return the shortest fraction that makes a size of one from the other."""
+    size, part_size = getattr(whole, field), getattr(part, field)
     for digits in range(1, 17):
-        fraction = round(wanted / size, digits)
-        if fraction > 0 and round(size * fraction) == wanted:
+        fraction = round(part_size / size, digits)
+        if fraction > 0 and round(size * fraction) == part_size:
             return fraction
-    return wanted / size
+    return part_size / size
 
 
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """The named size of a width; of another width, the first one."""
+    """Return the named size of a hidden size, or the first one."""
     sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
     for name, size in sizes.items():
         if size.hidden_size == hidden_size:
@@ -98,9 +98,9 @@ def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
     return MODEL_SIZES[0], sizes[MODEL_SIZES[0]]
 
 
-# Do hparams make the model that a checkpoint holds? If not, which one?
+# Differences between the model of hparams and that of a checkpoint.
 
-# These decide which variables there are, of what shape, and what they learn.
+# Decide which variables a model has, their shapes, and what they learn.
 MODEL_HPARAMS = tuple(
     """
     debug electra_objective electric_objective embedding_sharing embedding_size
@@ -109,7 +109,7 @@ MODEL_HPARAMS = tuple(
     untied_generator_embeddings vocab_size
     """.split()
 )
-# Decides how a run is trained; must not change during the run.
+# Decide how a run is trained; they must not change during the run.
 SCHEDULE_HPARAMS = ("training_schedule", "two_stage_steps")
 # Sizes and settings of a transformer that no shape shows.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
@@ -130,8 +130,8 @@ SHARES = {
     "generator_hidden_size": "hidden_size",
     "generator_layers": "num_hidden_layers",
 }
-# The hparam to change, by what differs: tables and encoder, then what is in
-# proportion to it.
+# The hparam to change, by the size that differs: tables and encoder first, then
+# what is in proportion to them.
 _ENCODER_REMEDIES = {
     "tokens in the vocabulary": (
         "vocab_size (and use the vocabulary that it was trained with)"
@@ -162,32 +162,32 @@ _REMEDIES = {
 
 
 def merge_hparams(
-    inferred: Mapping[str, Any], given: Mapping[str, Any]
+    inferred: Mapping[str, Any], stated: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Adds to inferred hparams what somebody stated, which wins."""
+    """Return inferred hparams, replaced by those that are stated."""
     key = "model_hparam_overrides"
-    overrides = dict(given.get(key) or {})
-    if "model_size" not in given:
+    overrides = dict(stated.get(key) or {})
+    if "model_size" not in stated:
         overrides = {**inferred.get(key, {}), **overrides}
-    return {**inferred, **given, key: overrides}
+    return {**inferred, **stated, key: overrides}
 
 
 def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
-    """Completes the model's hparams; the rest keeps its defaults."""
-    kept = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
-    # Length 1 fits any position table; the length of examples is no size.
+    """Return a config with the model's hparams; the others are defaults."""
+    of_model = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
+    # The length of examples is not part of a model; 1 fits any position table.
     return PretrainingConfig.create(
-        "model", "data", max_seq_length=1, max_predictions_per_seq=1, **kept
+        "model", "data", max_seq_length=1, max_predictions_per_seq=1, **of_model
     )
 
 
 def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
-    """Returns the discriminator's sizes."""
+    """Return the discriminator's sizes."""
     return EncoderConfig.of(complete_hparams(hparams))
 
 
 def resolve_sizes(hparams: Mapping[str, Any]) -> ModelSizes:
-    """Works out the sizes that hparams make."""
+    """Return the sizes of the model that hparams make."""
     config, encoder = complete_hparams(hparams), encoder_config(hparams)
     kind, generator = generator_kind(config), None
     if kind in KINDS.values():
@@ -208,44 +208,48 @@ def resolve_sizes(hparams: Mapping[str, Any]) -> ModelSizes:
 
 
 def stack_of(config: EncoderConfig) -> Stack:
-    """The sizes of a transformer that a config describes."""
+    """Return the sizes of a config's transformer."""
     return Stack(
         config.hidden_size, config.num_hidden_layers, config.intermediate_size
     )
 
 
-def describe_differences(stored: ModelSizes, given: ModelSizes) -> list[str]:
-    """One text for each size in which hparams make another model."""
-    same = stored.encoder in (None, given.encoder)
-    old, new, remedies = _facts(stored), _facts(given), dict(_REMEDIES)
-    if not same:
+def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
+    """Return a line for each size of a checkpoint that hparams contradict.
+
+    Args:
+      stored: sizes of the checkpoint.
+      stated: sizes by the hparams.
+    """
+    old, new, remedies = _facts(stored), _facts(stated), dict(_REMEDIES)
+    if stored.encoder not in (None, stated.encoder):
         remedies = dict(_ENCODER_REMEDIES)
-        if stored.encoder.follows_rule and given.main.follows_rule:
+        if stored.encoder.follows_rule and stated.main.follows_rule:
             del remedies["intermediate_size"]
     elif stored.generator is None:
         is_full = stored.generator_kind is GeneratorKind.FULL
-        # A discriminator alone fits any generator's hparams.
+        # A discriminator without its generator fits any generator's hparams.
         if not (stored.discriminates and is_full):
             del remedies["generator"]
-        if is_full and not stored.discriminates and given.generator:
+        if is_full and not stored.discriminates and stated.generator:
             # The head of a masked LM is as wide as its encoder.
-            what = "generator's hidden_size"
-            old[what] = stored.main.hidden_size
-            remedies[what] = "generator_hidden_size to 1.0"
+            name = "generator's hidden_size"
+            old[name] = stored.main.hidden_size
+            remedies[name] = "generator_hidden_size to 1.0"
     else:
         del remedies["replaced-token head"]
         for hparam, field in SHARES.items():
-            share = fraction_of(given.main, stored.generator, field)
+            share = find_fraction(stated.main, stored.generator, field)
             remedies[f"generator's {field}"] = f"{hparam} to {share}"
     return [
-        f"{what}: checkpoint {old[what]}, hparams {new[what]}; change {remedy}"
-        for what, remedy in remedies.items()
-        if old.get(what) is not None and what in new and old[what] != new[what]
+        f"{name}: checkpoint {old[name]}, hparams {new[name]}; change {remedy}"
+        for name, remedy in remedies.items()
+        if old.get(name) is not None and name in new and old[name] != new[name]
     ]
 
 
 def _facts(sizes: ModelSizes) -> dict[str, Any]:
-    """Sizes by what messages call them."""
+    """Return sizes by their names in messages."""
     facts = {
         "tokens in the vocabulary": sizes.vocab_size,
         "positions": sizes.max_position_embeddings,
@@ -265,17 +269,22 @@ def _facts(sizes: ModelSizes) -> dict[str, Any]:
 
 
 def list_unseen_differences(
-    stored: Mapping[str, Any], given: Mapping[str, Any]
+    stored: Mapping[str, Any], stated: Mapping[str, Any]
 ) -> list[str]:
-    """Compares what changes the outputs but does not show in shapes."""
+    """Return a line for each hparam that changes outputs but no shape.
+
+    Args:
+      stored: hparams next to the checkpoint; {} for none.
+      stated: hparams of the run.
+    """
     if not stored:
         return []
     old, new = (
         {**dataclasses.asdict(encoder_config(hparams)), **hparams}
-        for hparams in (stored, given)
+        for hparams in (stored, stated)
     )
     return [
-        f"{name}: {old[name]} beside the checkpoint, {new[name]} here"
+        f"{name}: {old[name]} next to the checkpoint, {new[name]} in this run"
         for name in (*UNSEEN_SIZES, *TOKENIZER_HPARAMS)
         if name in old and name in new and old[name] != new[name]
     ]
@@ -284,32 +293,39 @@ def list_unseen_differences(
 def list_changes(
     before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
 ) -> list[str]:
-    """Texts `name: old -> new` of the named hparams that differ."""
-    plain = json.loads(json.dumps(now))  # As they read back from a file.
+    """Return `name: old -> new` for each of the named hparams that changed."""
+    now = json.loads(json.dumps(now))  # `before` was read from a file, too.
     return [
-        f"{name}: {before[name]!r} -> {plain[name]!r}"
+        f"{name}: {before[name]!r} -> {now[name]!r}"
         for name in names
-        if name in before and name in plain and before[name] != plain[name]
+        if name in before and name in now and before[name] != now[name]
     ]
 
 
 def check_same_model(
     before: Mapping[str, Any], now: Mapping[str, Any], path: str
 ) -> None:
-    """Raises UserError naming the model hparams that changed."""
-    if before:
-        before = {**before, **derive_experiments(before)}
+    """Refuse to continue a run whose model hparams changed.
+
+    Args:
+      before: hparams in the run's folder; {} for a new run.
+      now: hparams of this command.
+      path: of the run's checkpoint, for messages.
+    """
+    if not before:
+        return
+    before = {**before, **derive_experiments(before)}
     differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
-    # The head is there or not; its weight may change like disc_weight. Earlier
-    # versions had no such hparam.
+    # Earlier versions had no correction head. Whether a model has the head must
+    # not change; its weight may, like disc_weight.
     name = "correction_weight"
-    before = {name: 0.0, **before} if before else {}
-    if before and bool(before[name]) != bool(now[name]):
+    before.setdefault(name, 0.0)
+    if bool(before[name]) != bool(now[name]):
         differing += list_changes(before, now, (name,))
     if differing:
         raise UserError(
             f"checkpoint {path} was trained with other model hparams:\n"
             + "".join(f"  {text}\n" for text in differing)
-            + "Set them as they were, choose another model_name, or use"
-            " --overwrite to delete that model and start anew."
+            + "Restore them, choose another model_name, or pass --overwrite to"
+            " delete that model and start again."
         )

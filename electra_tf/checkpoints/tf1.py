@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The original's TF1 checkpoints, and BERT's: found, read and written."""
+"""Finding, reading and writing of TF1 checkpoints, the original's or BERT's."""
 
 import contextlib
 import difflib
@@ -15,7 +15,6 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.checkpoints.contents import DELTA_TABLE, TABLE
-from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.weights import (
     TensorSpec,
     Weights,
@@ -24,21 +23,28 @@ from electra_tf.checkpoints.weights import (
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_text
 
-STATE = "checkpoint"  # the file that names a directory's checkpoints
-# Only files of TensorFlow 2, keyed by Python objects, hold it.
+STATE = "checkpoint"  # the file that lists a directory's checkpoints
+# A key that only files of TensorFlow 2 have.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
-# Finding a checkpoint's files from what a user typed.
+# Finding a checkpoint's files from a user's path.
 
-# What a user may have copied from a directory listing.
+# A user may pass the name of a file instead of the prefix.
 _FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 
 def find_checkpoint(path: str) -> str:
-    """Returns the prefix of a checkpoint given as prefix, file or directory."""
-    # In ram:// a prefix passes for a folder.
+    """Return the prefix of a checkpoint.
+
+    Args:
+      path: a prefix, a file of the checkpoint, or a directory.
+
+    Raises:
+      UserError: there is no checkpoint, or files of it are missing.
+    """
+    # In ram:// `isdir` is true for a prefix.
     if tf.io.gfile.isdir(path) and not tf.io.gfile.exists(f"{path}.index"):
-        prefix = _newest(path)
+        prefix = _latest(path)
     else:
         prefix = _FILE_SUFFIX.sub("", path)
         if not tf.io.gfile.exists(prefix + ".index"):
@@ -48,23 +54,23 @@ def find_checkpoint(path: str) -> str:
     matches = [m for n in _names_in(directory) if (m := pattern.match(n))]
     if not matches:
         raise UserError(
-            f"{prefix}: its data file ({name}.data-00000-of-00001) is missing;"
-            " copy it beside the .index file."
+            f"{prefix}: its data file ({name}.data-00000-of-00001) is missing."
+            " Copy it to the folder of the .index file."
         )
     for total in {m[2] for m in matches}:
-        there = {int(m[1]) for m in matches if m[2] == total}
-        if len(there) == int(total):
+        numbers = {int(m[1]) for m in matches if m[2] == total}
+        if len(numbers) == int(total):
             return prefix
-    first = f"{min(set(range(int(total))) - there):05d}"
+    first = f"{min(set(range(int(total))) - numbers):05d}"
     raise UserError(
-        f"{prefix}: {len(there)} of its {int(total)} data files are there;"
+        f"{prefix}: only {len(numbers)} of its {int(total)} data files exist;"
         f" {name}.data-{first}-of-{total} is missing. Copy the checkpoint"
         " again."
     )
 
 
 def list_checkpoints(directory: str) -> list[str]:
-    """Lists the last parts of the prefixes of a directory's checkpoints."""
+    """Return the names of checkpoints: last parts of their prefixes."""
     return [
         name.removesuffix(".index")
         for name in _names_in(directory)
@@ -73,24 +79,27 @@ def list_checkpoints(directory: str) -> list[str]:
 
 
 def list_recorded(directory: str) -> list[str]:
-    """The prefixes that the file `checkpoint` names, the newest last.
+    """Return the prefixes that the file `checkpoint` lists, the latest last.
 
-    All are in the directory, whatever the file says: the directory may have
-    been moved, and a file that came with it must not lead elsewhere.
+    Only their names are used: the directory may have been moved, and paths in a
+    file that came with it must not lead to a different directory.
+
+    Raises:
+      UserError: the file is damaged.
     """
     path = os.path.join(directory, STATE)
     if not tf.io.gfile.exists(path):
         return []
-    read_text(path)  # An error that names it, unless it is text.
+    read_text(path)  # Raises an error that names a file that is not text.
     try:
         state = tf.train.get_checkpoint_state(directory)
-    except ValueError:  # It names none.
+    except ValueError:  # The file lists no checkpoint.
         state = None
     if state is None:
         raise UserError(
-            f"{path} is damaged. Correct it to name the newest checkpoint of"
-            ' the folder (a line: model_checkpoint_path: "model.ckpt-100"), or'
-            " remove it."
+            f"{path}: damaged; expected a line such as"
+            ' model_checkpoint_path: "model.ckpt-100" that names the latest'
+            " checkpoint of the folder. Correct it, or remove it."
         )
     paths = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
     names = [os.path.basename(name) for name in paths]
@@ -99,66 +108,71 @@ def list_recorded(directory: str) -> list[str]:
 
 
 def find_latest(directory: str) -> str | None:
-    """The checkpoint that a directory names the newest, if it is there."""
-    named = list_recorded(directory)
-    if named and tf.io.gfile.exists(named[-1] + ".index"):
-        return named[-1]
+    """Return the latest recorded checkpoint, or None if it does not exist."""
+    recorded = list_recorded(directory)
+    if recorded and tf.io.gfile.exists(recorded[-1] + ".index"):
+        return recorded[-1]
     return None
 
 
-def _newest(directory: str) -> str:
+def _latest(directory: str) -> str:
+    """Return the latest checkpoint of a directory, or raise a UserError."""
     if prefix := find_latest(directory):
         return prefix
-    # Released folders hold files without a `checkpoint` state file.
-    found = list_checkpoints(directory)
-    if named := list_recorded(directory):
-        if older := [n for n in map(os.path.basename, named) if n in found]:
+    # Released models come without a file `checkpoint`.
+    names = list_checkpoints(directory)
+    if recorded := list_recorded(directory):
+        if older := [n for n in map(os.path.basename, recorded) if n in names]:
             raise UserError(
                 f"{os.path.join(directory, STATE)} names"
-                f" {os.path.basename(named[-1])}, whose files are missing; to"
-                f" take another, give its path: {', '.join(older)}."
+                f" {os.path.basename(recorded[-1])}, whose files are missing."
+                f" Pass the path of an older checkpoint: {', '.join(older)}."
             )
         stated = tf.train.get_checkpoint_state(directory).model_checkpoint_path
         if tf.io.gfile.exists(stated + ".index"):
             raise UserError(
                 f"{os.path.join(directory, STATE)} names {stated}, which is not"
-                " in that folder; give its own path if it is the one to take."
+                " in that folder. Pass this path to read it."
             )
-    if len(found) == 1:
-        return os.path.join(directory, found[0])
-    if found:
+    if len(names) == 1:
+        return os.path.join(directory, names[0])
+    if names:
         raise UserError(
-            f"{directory}: several checkpoints ({', '.join(found)}) and no"
-            " `checkpoint` file that names the newest; give the one to take."
+            f"{directory}: several checkpoints ({', '.join(names)}), and no"
+            " file `checkpoint` that names the latest. Pass the path of one."
         )
     for name in _names_in(directory):
         if ".data-" in name:
             prefix = os.path.join(directory, _FILE_SUFFIX.sub("", name))
             raise UserError(_no_index_message(directory, prefix))
     raise UserError(
-        f"{directory}: no checkpoint in this directory; expected files "
-        "named model.ckpt-<step>.index beside their data."
+        f"{directory}: no checkpoint in this directory; expected files"
+        " model.ckpt-<step>.index next to their data. Correct the path."
     )
 
 
 def _no_index_message(path: str, prefix: str) -> str:
+    """Return the message for a checkpoint without index, with near names."""
     directory, name = os.path.split(prefix)
     message = f"{path}: no such checkpoint ({prefix}.index missing)."
     data = [n for n in _names_in(directory) if n.startswith(f"{name}.data-")]
     if data:
         return (
-            f"{message} {data[0]} is there: it was copied in part. Copy"
-            f" {name}.index, too."
+            f"{message} {data[0]} exists: the checkpoint was copied in part."
+            f" Copy {name}.index, too."
         )
-    # The nearest first.
-    found = list_checkpoints(directory)
-    if near := difflib.get_close_matches(name, found, n=5, cutoff=0):
-        others = f" (of {len(found)})" if len(found) > len(near) else ""
-        where = directory or "this directory"
-        return f"{message} Nearest in {where}{others}: {', '.join(near)}."
+    names = list_checkpoints(directory)
+    # The nearest name comes first.
+    near = difflib.get_close_matches(name, names, n=5, cutoff=0)
+    if near:
+        total = f" (of {len(names)})" if len(names) > len(near) else ""
+        folder = directory or "this directory"
+        return f"{message} Nearest in {folder}{total}: {', '.join(near)}."
     if not tf.io.gfile.isdir(directory or "."):
-        message = f"{message} There is no directory {directory}."
-        return message + hub_hint(path)
+        # Checkpoints that exist need not load it.
+        from electra_tf.checkpoints.hub import hub_hint
+
+        return f"{message} There is no directory {directory}.{hub_hint(path)}"
     return message
 
 
@@ -173,7 +187,7 @@ def _names_in(directory: str) -> list[str]:
 
 
 class TensorFlowWeights(Weights):
-    """Tensors of a TensorFlow checkpoint under names of ours."""
+    """Tensors of a TensorFlow checkpoint under the original's names."""
 
     def __init__(
         self,
@@ -182,7 +196,14 @@ class TensorFlowWeights(Weights):
         keys: Mapping[str, str],
         dropped: dict[str, str],
     ) -> None:
-        """Takes the file's keys by the original's names."""
+        """Take the path and the keys of the tensors.
+
+        Args:
+          prefix: of the checkpoint.
+          kind: its format: "tf1", "native" or "bert".
+          keys: of the file, by the original's names.
+          dropped: keys of the file that are left out: reason.
+        """
         self._reader = load_reader(prefix)
         self._keys = dict(keys)
         shapes = self._reader.get_variable_to_shape_map()
@@ -199,7 +220,7 @@ class TensorFlowWeights(Weights):
         try:
             return np.asarray(self._reader.get_tensor(self._keys[name]))
         except (tf.errors.OpError, IndexError, ValueError) as error:
-            # A cut data file gives an IndexError.
+            # A data file that is cut short raises an IndexError.
             raise UserError(
                 f"{self.path}: cannot read {name}: {error}. The data file is"
                 " damaged, cut short or missing; copy the checkpoint again."
@@ -207,51 +228,54 @@ class TensorFlowWeights(Weights):
 
 
 def load_reader(prefix: str) -> Any:
-    """Returns TensorFlow's reader of a checkpoint's index."""
+    """Return TensorFlow's reader of a checkpoint's index."""
     try:
-        # `tf.train.load_checkpoint` takes a prefix for a folder in ram://.
+        # In ram:// `tf.train.load_checkpoint` treats a prefix as a folder.
         return tf.compat.v1.train.NewCheckpointReader(prefix)
     except (tf.errors.OpError, ValueError) as error:
-        why = "Its .index file is damaged or cut short; copy it again."
+        remedy = "Its .index file is damaged or cut short; copy it again."
         if set("[*?") & set(prefix):
-            why = "Rename the folder: TensorFlow takes [, * and ? for patterns."
+            remedy = (
+                "Rename the folder: TensorFlow treats [, * and ? as patterns."
+            )
         raise UserError(
-            f"{prefix}: unreadable checkpoint: {error}. {why}"
+            f"{prefix}: unreadable checkpoint: {error}. {remedy}"
         ) from error
 
 
 def open_tf1(path: str) -> Weights:
-    """Opens the original's checkpoint, or BERT's under ELECTRA's names."""
+    """Open the original's checkpoint, or BERT's under ELECTRA's names."""
     prefix = find_checkpoint(path)
     names = sorted(load_reader(prefix).get_variable_to_shape_map())
     if OBJECT_GRAPH in names:
         raise UserError(
-            f"{prefix}: a TensorFlow 2 checkpoint of another project: keyed by"
-            " its Python objects, whose names this one does not know. Expected"
-            " a TF1 checkpoint of the original (or of BERT), one of this"
-            " project's, or a Hugging Face folder."
+            f"{prefix}: a TensorFlow 2 checkpoint of a different project, keyed"
+            " by its Python objects; expected a TF1 checkpoint of the original"
+            " (or of BERT), one of this project, or a Hugging Face folder."
+            " Choose another checkpoint."
         )
     if not any(name.startswith("bert/embeddings/") for name in names):
         keys = {name: name for name in names}
-        if DELTA_TABLE in keys:  # Their sum is there for other programs.
+        if DELTA_TABLE in keys:  # The sum is stored for other programs only.
             keys.pop(TABLE, None)
         return TensorFlowWeights(prefix, "tf1", keys, {})
     dropped = {
-        name: why
+        name: reason
         for name in names
-        for start, why in _BERT_ALONE.items()
-        if name.startswith(start)
+        for prefix_in_bert, reason in _BERT_ONLY.items()
+        if name.startswith(prefix_in_bert)
     }
     keys = {}
     for name in names:
         if name not in dropped:
-            ours = re.sub("^bert/", "electra/", name)
+            renamed = re.sub("^bert/", "electra/", name)
             head = "^cls/predictions/(transform/)?"
-            keys[re.sub(head, "generator_predictions/", ours)] = name
+            keys[re.sub(head, "generator_predictions/", renamed)] = name
     return TensorFlowWeights(prefix, "bert", keys, dropped)
 
 
-_BERT_ALONE = {
+# Prefixes of BERT's variables that ELECTRA lacks: reason.
+_BERT_ONLY = {
     "bert/pooler/": "BERT's pooler: ELECTRA uses the first token's vector",
     "cls/seq_relationship/": "BERT's next-sentence head: ELECTRA has none",
 }
@@ -259,8 +283,7 @@ _BERT_ALONE = {
 
 # Writing.
 
-# Tensors are held in memory until their data file is written; each further
-# file adds one to the set.
+# Limits memory: the tensors of a data file are in memory while it is written.
 _BYTES_PER_FILE = 512 * 2**20
 
 
@@ -271,11 +294,20 @@ def write_tf1(
     bytes_per_file: int = _BYTES_PER_FILE,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Writes tensors as the original's checkpoint, names and types as they are.
+    """Write a checkpoint of the original, with unchanged names and types.
 
-    The files appear under their names when they are complete, the index last:
-    without an index there is no checkpoint. The file `checkpoint` then names
-    it the newest. `complete` writes what goes beside it.
+    The files get their names when they are complete, the index last: without an
+    index there is no checkpoint. The file `checkpoint` then records it as the
+    latest checkpoint.
+
+    Args:
+      prefix: of the files.
+      overwrite: replace a checkpoint of the same prefix.
+      bytes_per_file: size of a data file at which the next one starts.
+      complete: writes the files next to the checkpoint.
+
+    Raises:
+      UserError: files exist or cannot be written.
 
     Source: TensorFlow's Saver (`SaveV2`, and `MergeV2Checkpoints` as with
     `sharded=True`), which the original's Estimator uses.
@@ -283,19 +315,19 @@ def write_tf1(
     weights = match_tables(weights, {*weights.specs, TABLE})
     if (existing := list_files(prefix)) and not overwrite:
         raise UserError(
-            f"{prefix}: there is a checkpoint already ({existing[0]}); choose"
-            " another name or pass --overwrite."
+            f"{prefix}: this checkpoint exists ({existing[0]}). Choose another"
+            " name or pass --overwrite."
         )
     partial = prefix + ".part"
-    remove_tree(partial)  # What a killed process may have left.
+    remove_tree(partial)  # A killed process may have left it.
     try:
         tf.io.gfile.makedirs(partial)
         merged = _write_shards(weights, partial, bytes_per_file)
         replace_files(merged, prefix, complete)
         directory, name = os.path.split(prefix)
-        names = map(os.path.basename, list_recorded(directory or "."))
-        there = set(list_checkpoints(directory)) - {name}
-        others = [other for other in names if other in there]
+        recorded = map(os.path.basename, list_recorded(directory or "."))
+        existing = set(list_checkpoints(directory)) - {name}
+        others = [other for other in recorded if other in existing]
         record_latest(directory or ".", [*others, name])
     except (OSError, tf.errors.OpError) as error:
         raise UserError(f"{prefix} cannot be written: {error}") from error
@@ -304,18 +336,18 @@ def write_tf1(
 
 
 def list_files(prefix: str) -> list[str]:
-    """Lists the files of a checkpoint, the index first."""
+    """Return the files of a checkpoint, the index first."""
     directory, name = os.path.split(prefix)
-    found = [
+    paths = [
         os.path.join(directory, entry)
         for entry in _names_in(directory)
         if entry == f"{name}.index" or entry.startswith(f"{name}.data-")
     ]
-    return sorted(found, key=lambda path: (not path.endswith(".index"), path))
+    return sorted(paths, key=lambda path: (not path.endswith(".index"), path))
 
 
 def remove_checkpoint(prefix: str) -> None:
-    """Deletes a checkpoint's files; without the index, it does not count."""
+    """Remove a checkpoint's files, the index first."""
     for path in list_files(prefix):
         tf.io.gfile.remove(path)
 
@@ -323,27 +355,37 @@ def remove_checkpoint(prefix: str) -> None:
 def replace_files(
     written: str, prefix: str, complete: Callable[[], None] | None = None
 ) -> None:
-    """Gives a checkpoint its name: the index goes first and comes last."""
-    index, kept = f"{prefix}.index", f"{written}.replaced"
-    if replaces := tf.io.gfile.exists(index):  # No old index beside new data.
-        tf.io.gfile.rename(index, kept, overwrite=True)
+    """Move a checkpoint to its prefix, and replace the one with this prefix.
+
+    The old index is removed first and the new one comes last, so that no index
+    is ever next to the data of a different checkpoint.
+
+    Args:
+      written: prefix of the complete checkpoint.
+      prefix: its new prefix.
+      complete: writes the files next to it.
+    """
+    index, old_index = f"{prefix}.index", f"{written}.replaced"
+    replaces = tf.io.gfile.exists(index)
+    if replaces:
+        tf.io.gfile.rename(index, old_index, overwrite=True)
     try:
         if complete:
             complete()
     except BaseException:
-        if replaces:  # Nothing of the old weights is gone yet.
-            tf.io.gfile.rename(kept, index)
+        if replaces:  # The old weights are still complete.
+            tf.io.gfile.rename(old_index, index)
         raise
     remove_checkpoint(prefix)
     for path in reversed(list_files(written)):
         suffix = path[len(written) :]
         tf.io.gfile.rename(path, prefix + suffix, overwrite=True)
     if replaces:
-        tf.io.gfile.remove(kept)
+        tf.io.gfile.remove(old_index)
 
 
 def record_latest(directory: str, prefixes: list[str]) -> None:
-    """Writes the file `checkpoint`, as a Saver does: the newest is last."""
+    """Write the file `checkpoint`, as a Saver does; the latest is last."""
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
@@ -351,14 +393,17 @@ def record_latest(directory: str, prefixes: list[str]) -> None:
 
 
 def _write_shards(weights: Weights, directory: str, limit: int) -> str:
-    """Writes the data group by group; returns the prefix of the whole."""
+    """Write the data in shards; return the prefix of the merged checkpoint."""
     if not weights.specs:
-        raise UserError(f"{weights.path}: nothing to write: no tensors.")
-    shards, start, starts = [], 0, {}
+        raise UserError(
+            f"{weights.path}: no tensors to write. Choose another checkpoint."
+        )
+    shards, start = [], 0
+    offsets = {}  # bytes
     for name, spec in weights.specs.items():
-        starts[name] = start
+        offsets[name] = start
         start += spec.size_in_bytes
-    for _, group in itertools.groupby(starts, lambda n: starts[n] // limit):
+    for _, group in itertools.groupby(offsets, lambda n: offsets[n] // limit):
         names = list(group)
         shards.append(os.path.join(directory, f"shard_{len(shards)}"))
         tf.raw_ops.SaveV2(
@@ -377,6 +422,6 @@ def _write_shards(weights: Weights, directory: str, limit: int) -> str:
 
 
 def remove_tree(path: str) -> None:
-    """Removes a folder, which may not be there."""
+    """Remove a folder if it exists."""
     with contextlib.suppress(tf.errors.OpError):
         tf.io.gfile.rmtree(path)

@@ -1,14 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Our own checkpoints: TensorFlow 2's format, keyed by variable names.
+"""This project's checkpoints: TensorFlow 2's format, keyed by variable names.
 
 A `tf.train.Checkpoint` of plain dictionaries: `model/<name>`,
-`optimizer/m/<name>`, `optimizer/v/<name>` and `step`, beside whatever else a
-run saves (the data position). Slots of another optimizer than the original's
-are under `optimizer/<value of the hparam>/m/<name>` and mean nothing to any
-other. The keys do not depend on Python classes, so that code may move without
-stranding a file, and any set of variables can be written without building the
-model it belongs to.
+`optimizer/m/<name>`, `optimizer/v/<name>` and `step`, next to what else a run
+saves (the data position). Slots of optimizers other than the original's are
+under `optimizer/<value of the hparam>/m/<name>`, and no other optimizer can use
+them. The keys do not depend on Python classes, so that code may move, and any
+set of variables can be written without building its model.
 """
 
 import os
@@ -28,9 +27,9 @@ from electra_tf.checkpoints.weights import (
 )
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Beside a step of 0 in a file whose source had none.
+# In files whose source stores no step; their step is 0.
 _NO_STEP = "no_step"
-# Key of the slots in a file, by the end of their names.
+# Keys of the slots in a file, by the suffix of their names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
 _ORIGINAL = "original"
 _OTHER_SLOTS = re.compile(r"optimizer/(\w+)/[mv]/")
@@ -39,7 +38,7 @@ _OTHER_SLOTS = re.compile(r"optimizer/(\w+)/[mv]/")
 def checkpoint_state(
     variables: Iterable[tf.Variable], optimizer: Any, step: tf.Variable
 ) -> dict[str, Any]:
-    """What of a run goes into a native checkpoint, under its keys."""
+    """Return the objects of a run that a native checkpoint saves, by key."""
     named = variables_by_name(variables)
     state: dict[str, Any] = {"model": named, "step": step}
     if optimizer is not None:
@@ -49,7 +48,7 @@ def checkpoint_state(
 
 
 def optimizer_of(weights: Weights) -> str | None:
-    """The kind of optimizer whose slots a checkpoint has; None without."""
+    """Return the kind of optimizer whose slots a checkpoint has, or None."""
     if weights.slots:
         return _ORIGINAL
     kinds = map(_OTHER_SLOTS.match, weights.dropped)
@@ -57,26 +56,26 @@ def optimizer_of(weights: Weights) -> str | None:
 
 
 def is_native(prefix: str) -> bool:
-    """Whether a checkpoint's prefix belongs to this format."""
+    """Return whether a checkpoint has this format."""
     reader = tf1.load_reader(prefix)
     return all(map(reader.has_tensor, (tf1.OBJECT_GRAPH, "step" + _VALUE)))
 
 
 def open_native(path: str) -> Weights:
-    """Opens a checkpoint that a run or `write_native` wrote."""
+    """Open a checkpoint that a run or `write_native` wrote."""
     prefix = tf1.find_checkpoint(path)
     keys, dropped = {}, {}
     reader = tf1.load_reader(prefix)
-    stepless = reader.has_tensor(_NO_STEP + _VALUE)
+    has_no_step = reader.has_tensor(_NO_STEP + _VALUE)
     for key in sorted(reader.get_variable_to_shape_map()):
-        if key == _NO_STEP + _VALUE or (stepless and key == "step" + _VALUE):
+        if key == _NO_STEP + _VALUE or (has_no_step and key == "step" + _VALUE):
             continue
         if name := _name_of(key):
             keys[name] = key
         elif key != tf1.OBJECT_GRAPH and not key.startswith("save_counter"):
             dropped[key] = "state of the training run"
             if slots := _OTHER_SLOTS.match(key):
-                dropped[key] = f"slots of optimizer {slots[1]}, for it alone"
+                dropped[key] = f"slots of optimizer {slots[1]}, for it only"
     return tf1.TensorFlowWeights(prefix, "native", keys, dropped)
 
 
@@ -86,17 +85,24 @@ def write_native(
     overwrite: bool = False,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Writes tensors as a checkpoint that a run can start from.
+    """Write tensors as a checkpoint that a run can start from.
 
-    The files appear under their names when they are complete. With slots and
-    step, a run whose model directory holds the file (and a `checkpoint` file
-    naming it, which is written too) continues from it; its records are read
-    from their start. `complete` writes what goes beside it.
+    The files get their names when they are complete, and the file `checkpoint`
+    records them. With slots and step, a run in this folder continues from it;
+    its records are read from their start.
+
+    Args:
+      prefix: of the files.
+      overwrite: replace a checkpoint of the same prefix.
+      complete: writes the files next to the checkpoint.
+
+    Raises:
+      UserError: files exist or cannot be written.
     """
     if tf.io.gfile.exists(prefix + ".index") and not overwrite:
         raise UserError(
-            f"{prefix}: there is a checkpoint already; choose another name or"
-            " pass --overwrite."
+            f"{prefix}: this checkpoint exists. Choose another name or pass"
+            " --overwrite."
         )
     state: dict[str, Any] = {"model": {}, "optimizer": {"m": {}, "v": {}}}
     for name, value in weights:
@@ -105,7 +111,10 @@ def write_native(
         elif name != STEP_NAME:
             variable, _, slot = name.rpartition("/")
             if variable not in weights.specs:
-                raise UserError(f"{weights.path}: {name} has no variable.")
+                raise UserError(
+                    f"{weights.path}: {name} is the slot of a variable that is"
+                    " missing. Pass --strip_optimizer."
+                )
             slots = state["optimizer"][_MOMENTS[f"/{slot}"]]
             slots[variable] = tf.Variable(value, name=name)
     if weights.global_step is None:
@@ -126,18 +135,18 @@ def write_native(
 
 
 def _name_of(key: str) -> str | None:
-    """The original's name for a checkpoint key, None where it has none."""
+    """Return the original's name for a key of a checkpoint, or None."""
     if not key.endswith(_VALUE):
         return None
     first, _, rest = key.removesuffix(_VALUE).partition("/")
     if first == "step" and not rest:
         return STEP_NAME
-    # Undoes what TensorFlow does to keys of a dictionary.
+    # TensorFlow escapes slashes and dots in keys of dictionaries.
     rest = re.sub(r"\.([S.])", lambda m: "/" if m[1] == "S" else ".", rest)
     if first == "model":
         return rest
     moment, _, name = rest.partition("/")
-    for suffix, kept in _MOMENTS.items():
-        if (first, moment) == ("optimizer", kept):
+    for suffix, key_of_moment in _MOMENTS.items():
+        if (first, moment) == ("optimizer", key_of_moment):
             return name + suffix
     return None

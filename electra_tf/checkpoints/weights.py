@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint of any format as named tensors, and their way into a model.
+"""Checkpoints of any format as named tensors, and selections of them.
 
-Whatever the file, tensors go by the original's names: `electra/...`,
+In every format tensors have the original's names: `electra/...`,
 `generator/...`, Adam slots `<variable>/adam_m` and `<variable>/adam_v`, and
-`global_step`. Readers map to these names, writers from them, so formats meet
-only here and a checkpoint need not fit in memory twice.
+`global_step`. Readers map to these names and writers from them, so that no
+format depends on another and a checkpoint need not fit in memory twice.
 """
 
 import abc
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # Its import takes seconds.
 SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 STEP_NAME = "global_step"
 _POSITIONS = "position_embeddings"
-_MOST_LINES = 8
+_MOST_LINES = 8  # of a message that lists tensors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ class TensorSpec:
 
 
 def spec_of(value: Any) -> TensorSpec:
-    """Shape and type of an array, or of a variable."""
+    """Return shape and type of an array, or of a variable."""
     dtype = getattr(value.dtype, "as_numpy_dtype", value.dtype)
     return TensorSpec(tuple(value.shape), np.dtype(dtype))
 
@@ -58,23 +58,23 @@ def spec_of(value: Any) -> TensorSpec:
 class Weights(abc.ABC):
     """Named tensors, read one at a time."""
 
-    path: str  # where they are, for messages
+    path: str  # prefix or folder, for messages
     kind: str  # "tf1", "native", "huggingface", "bert" or "memory"
     # Every tensor by the original's name, slots and step included.
     specs: dict[str, TensorSpec]
-    # What the file holds beyond that, and why it is left out.
+    # What else the file holds, and why it is left out.
     dropped: dict[str, str] = dataclasses.field(default_factory=dict)
-    # What a configuration beside the file states, under the names of
-    # `PretrainingConfig`; empty where there is none.
+    # What a config next to the file states, under the names of
+    # `PretrainingConfig`; empty without a config.
     hparams: dict[str, Any] = dataclasses.field(default_factory=dict)
-    vocab_file: str | None = None  # a vocabulary that comes with it
-    # Heads of fine-tuned tasks, where a file says what they are.
+    vocab_file: str | None = None  # the vocabulary next to the file
+    # Heads of fine-tuned tasks that a file describes, by the task's name.
     heads: dict[str, TaskHead] = dataclasses.field(default_factory=dict)
-    max_length: int | None = None  # wordpieces that its tokenizer cuts texts to
+    max_length: int | None = None  # wordpieces that the tokenizer cuts texts to
 
     @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
-        """Reads one tensor, of its spec's shape and dtype."""
+        """Read one tensor, of its spec's shape and dtype."""
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -95,13 +95,13 @@ class Weights(abc.ABC):
 
     @property
     def global_step(self) -> int | None:
-        """Updates done before it was saved, or None where not stored."""
+        """Updates done before it was saved; None if not stored."""
         if STEP_NAME not in self.specs:
             return None
         return int(self.read(STEP_NAME))
 
     def counts(self) -> dict[str, Any]:
-        """Numbers of what it holds; the step is None where not stored."""
+        """Return numbers of tensors and bytes, and the step or None."""
         shapes = self.shapes.values()
         return {
             "tensors": len(self.specs),
@@ -118,7 +118,7 @@ class Weights(abc.ABC):
 
 
 def describe_counts(counts: Mapping[str, Any]) -> str:
-    """What `Weights.counts` gives, in words."""
+    """Return `Weights.counts` in words."""
     step = counts["global_step"]
     return (
         f"{counts['variables']} variables with {counts['parameters']:,}"
@@ -128,12 +128,12 @@ def describe_counts(counts: Mapping[str, Any]) -> str:
 
 
 def is_variable(name: str) -> bool:
-    """Whether a name is a model's variable, not a slot and not the step."""
+    """Return whether a name is of a variable, not of a slot or the step."""
     return name != STEP_NAME and not name.endswith(SLOT_SUFFIXES)
 
 
 class MemoryWeights(Weights):
-    """Tensors that are in memory already: arrays, or a model's variables."""
+    """Tensors in memory: arrays, or a model's variables."""
 
     def __init__(self, values: Mapping[str, Any], path: str = "memory") -> None:
         self._values = {
@@ -148,7 +148,7 @@ class MemoryWeights(Weights):
 
 
 class ModelWeights(MemoryWeights):
-    """The variables of a live model, read when asked for."""
+    """The variables of a live model; `read` returns current values."""
 
     def __init__(self, variables: Iterable[Any], step: int, path: str) -> None:
         named = variables_by_name(variables)
@@ -157,7 +157,7 @@ class ModelWeights(MemoryWeights):
 
 
 def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
-    """Keys `tf.Variable`s by the original's names."""
+    """Return `tf.Variable`s by the original's names."""
     named: dict[str, Any] = {}
     for variable in variables:
         name = variable.name.split(":")[0]
@@ -168,7 +168,7 @@ def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
 
 
 class View(Weights):
-    """Another one's tensors, read through it: some of them, or changed."""
+    """Tensors of a source: a selection of them, with changed values or more."""
 
     def __init__(
         self,
@@ -177,7 +177,13 @@ class View(Weights):
         change: Callable[[str, np.ndarray], np.ndarray] | None = None,
         more: "MemoryWeights | None" = None,
     ) -> None:
-        """Takes what the tensors are, what makes them so, and further ones."""
+        """Take the tensors to show.
+
+        Args:
+          specs: of the tensors, by their names in the source.
+          change: takes name and value of a tensor, returns the new value.
+          more: further tensors.
+        """
         super().__init__(
             source.path,
             source.kind,
@@ -198,62 +204,79 @@ class View(Weights):
 
 
 def select_tensors(weights: Weights, keep: Callable[[str], bool]) -> Weights:
-    """Takes the tensors whose names are wanted."""
+    """Return the tensors whose names `keep` accepts."""
     return View(weights, {n: s for n, s in weights.specs.items() if keep(n)})
 
 
 def repeat_segment_row(weights: Weights, row: int) -> Weights:
-    """Gives all segments one row: taggers are asked with 1 here, 0 there."""
+    """Return weights with one row of the segment table in all rows.
+
+    This project's taggers use segment 1, those of transformers segment 0.
+    """
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != "electra/embeddings/token_type_embeddings":
             return value
         # A segment without a row adds nothing.
-        own = value[row] if row < len(value) else np.zeros_like(value[0])
-        return np.repeat(own[None], len(value), 0)
+        vector = value[row] if row < len(value) else np.zeros_like(value[0])
+        return np.repeat(vector[None], len(value), 0)
 
     return View(weights, dict(weights.specs), change)
 
 
+def with_description(
+    weights: Weights, hparams: Mapping[str, Any], vocab_file: str | None
+) -> Weights:
+    """Return the same tensors with the given hparams and vocabulary."""
+    view = View(weights, dict(weights.specs))
+    view.hparams, view.vocab_file = dict(hparams), vocab_file
+    return view
+
+
 class _Renamed(View):
-    """Another one's tensors, those that start so under another name."""
+    """Tensors of a source, with a prefix of their names replaced."""
 
     def __init__(self, source: Weights, old: str, new: str) -> None:
         def renamed(name: str) -> str:
             return new + name[len(old) :] if name.startswith(old) else name
 
-        self._former = {renamed(name): name for name in source.specs}
-        specs = {n: source.specs[old] for n, old in self._former.items()}
+        self._former_names = {renamed(name): name for name in source.specs}
+        specs = {
+            name: source.specs[former]
+            for name, former in self._former_names.items()
+        }
         super().__init__(source, specs)
 
     def read(self, name: str) -> np.ndarray:
-        return super().read(self._former[name])
+        return super().read(self._former_names[name])
 
 
 def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
-    """Gives the only head of a task another name; returns its former one."""
+    """Return weights with their only task renamed, and its former name."""
     tasks = weights.contents.tasks
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
         raise UserError(
             f"--task={task}: expected letters, digits, dots, dashes and"
-            " underscores."
+            " underscores. Choose such a name."
         )
     if len(tasks) != 1:
-        held = f"heads of {', '.join(tasks)}" if tasks else "no task's head"
+        heads = f"heads of {', '.join(tasks)}" if tasks else "no task's head"
         raise UserError(
-            f"--task={task}: {weights.path} has {held}; expected one head."
-            " Leave --task out."
+            f"--task={task}: {weights.path} has {heads}; expected one head."
+            " Remove --task."
         )
     (former,) = tasks
     scopes = (f"task_specific/{name}/" for name in (former, task))
     renamed = _Renamed(weights, *scopes)
-    heads = weights.heads.items()
-    renamed.heads = {task if n == former else n: head for n, head in heads}
+    renamed.heads = {
+        task if name == former else name: head
+        for name, head in weights.heads.items()
+    }
     return renamed, former
 
 
 def select_part(weights: Weights, part: str) -> Weights:
-    """Takes one network out of a checkpoint: a name of `contents.PARTS`."""
+    """Return one network of a checkpoint: one of `contents.PARTS`."""
     if part == "all":
         return weights
     prefixes = weights.contents.prefixes(part, weights.path)
@@ -261,101 +284,121 @@ def select_part(weights: Weights, part: str) -> Weights:
     chosen = select_tensors(
         weights, lambda name: name == STEP_NAME or name.startswith(prefixes)
     )
-    left = (name for name in weights.specs if name not in chosen.specs)
-    chosen.dropped |= dict.fromkeys(left, f"not of the {part}")
+    others = (name for name in weights.specs if name not in chosen.specs)
+    chosen.dropped |= dict.fromkeys(others, f"not of the {part}")
     return chosen
 
 
-# Tables as another model, or the original, has them. Nothing is rounded.
+# Tables in the form that a different model, or the original, has them. No value
+# is rounded.
 
 
-class _Remade(View):
-    """Another one's tensors, some under new names, a sum among them."""
+class _WithSums(View):
+    """Tensors of a source, with some replaced by sums under new names."""
 
     def __init__(
         self,
         source: Weights,
-        made: Mapping[str, tuple[str, ...]],
-        left: Collection[str],
-        *more: MemoryWeights,
+        sums: Mapping[str, tuple[str, ...]],
+        removed: Collection[str],
+        more: MemoryWeights | None = None,
     ) -> None:
-        """Takes what new tensors are the sums of, and what is left out."""
-        left = [name for name in source.specs if name in left]
-        specs = {n: s for n, s in source.specs.items() if n not in left}
-        specs |= {n: source.specs[names[0]] for n, names in made.items()}
-        super().__init__(source, specs, None, *more)
-        self.dropped |= dict.fromkeys(left, "became another table, or in a sum")
-        self._made = made
+        """Take the tensors to replace.
+
+        Args:
+          sums: names of the source's tensors that make up each new one.
+          removed: names of the source's tensors that are left out.
+          more: further tensors.
+        """
+        removed = [name for name in source.specs if name in removed]
+        specs = {n: s for n, s in source.specs.items() if n not in removed}
+        specs |= {n: source.specs[terms[0]] for n, terms in sums.items()}
+        super().__init__(source, specs, None, more)
+        reason = "became another table, or in a sum"
+        self.dropped |= dict.fromkeys(removed, reason)
+        self._sums = sums
 
     def read(self, name: str) -> np.ndarray:
-        if name not in self._made:
+        if name not in self._sums:
             return super().read(name)
-        first, *others = map(self._source.read, self._made[name])
+        first, *others = map(self._source.read, self._sums[name])
         return sum(others, start=first)
 
 
 def _with_tables_of(weights: Weights, part: str) -> Weights:
-    """Gives one network's tables the names that all models have for them.
+    """Return weights with the usual names for one network's tables.
 
-    The sum has delta's slots: gradients of the two are the same.
+    A sum gets the slots of the delta: both have the same gradient.
     """
     old, new = DELTA_TABLE, TABLE
     if part == "generator":
         old = SHARED_TABLE
         if weights.contents.embedding_sharing == "token":
             old, new = "generator/embeddings/", "electra/embeddings/"
-    made = {
+    sums: dict[str, tuple[str, ...]] = {
         new + name.removeprefix(old): (name,)
         for name in weights.specs
         if name.startswith(old)
     }
     if DELTA_TABLE in weights.specs and part != "generator":
-        made[TABLE] = (SHARED_TABLE, DELTA_TABLE)
-    gone = (old, SHARED_TABLE, DELTA_TABLE)
-    left = [name for name in weights.specs if name.startswith(gone)]
-    return _Remade(weights, made, left) if left else weights
+        sums[TABLE] = (SHARED_TABLE, DELTA_TABLE)
+    prefixes = (old, SHARED_TABLE, DELTA_TABLE)
+    removed = [name for name in weights.specs if name.startswith(prefixes)]
+    return _WithSums(weights, sums, removed) if removed else weights
 
 
-def match_tables(weights: Weights, wanted: Collection[str]) -> Weights:
-    """Gives tables the names that a model of these variables has for them.
+def match_tables(weights: Weights, names: Collection[str]) -> Weights:
+    """Return weights with the tables of a model that has these variables.
 
-    A plain model is one whose delta is zero, or whose generator's own tables
-    are copies of the discriminator's.
+    A checkpoint with one table fits a model with gradient-disentangled sharing
+    (its delta is zero) and a model whose generator has separate position and
+    segment tables (they are copies). In the other direction tables are summed.
+
+    Args:
+      names: of the model's variables.
     """
-    held, two = weights.specs, {SHARED_TABLE, DELTA_TABLE}
-    if TABLE in wanted and DELTA_TABLE in held:
-        made = {TABLE: (SHARED_TABLE, DELTA_TABLE)}
-        return _Remade(weights, made, two.difference(wanted))
-    if DELTA_TABLE in wanted and DELTA_TABLE not in held and TABLE in held:
-        zeros = np.zeros(held[TABLE].shape, np.float32)
+    specs, terms = weights.specs, {SHARED_TABLE, DELTA_TABLE}
+    if TABLE in names and DELTA_TABLE in specs:
+        sums = {TABLE: (SHARED_TABLE, DELTA_TABLE)}
+        return _WithSums(weights, sums, terms.difference(names))
+    if DELTA_TABLE in names and DELTA_TABLE not in specs and TABLE in specs:
+        zeros = np.zeros(specs[TABLE].shape, np.float32)
         more = MemoryWeights({DELTA_TABLE: zeros})
-        return _Remade(weights, {SHARED_TABLE: (TABLE,)}, {TABLE}, more)
-    own = {
+        return _WithSums(weights, {SHARED_TABLE: (TABLE,)}, {TABLE}, more)
+    of_generator = {
         name: name.replace(f"{name.split('/')[0]}/", "electra/", 1)
-        for name in wanted
+        for name in names
         if re.match(r"generator\w*/embeddings/", name)
     }
-    if not held.keys().isdisjoint(own) or "word_" in "".join(own):
+    has_word_table = any("word_" in name for name in of_generator)
+    if has_word_table or not specs.keys().isdisjoint(of_generator):
         return weights
-    made = {name: (old,) for name, old in own.items() if old in held}
-    return _Remade(weights, made, ()) if made else weights
+    copies = {
+        name: (original,)
+        for name, original in of_generator.items()
+        if original in specs
+    }
+    return _WithSums(weights, copies, ()) if copies else weights
 
 
 def extend_positions(weights: Weights, new_length: int) -> Weights:
-    """Lengthens or shortens every position table of a checkpoint.
+    """Lengthen or shorten every position table of a checkpoint.
 
-    A longer table keeps its rows and goes on with them from its start again
-    (position 512 starts as position 0 was), as a start for further training.
-    Adam slots of new rows are zero. A shorter table is cut. `hparams` follow
-    where they state the length.
+    A longer table repeats its rows from the start (row 512 is a copy of row 0),
+    as initial values for further training. Adam slots of new rows are zero. A
+    shorter table is cut. If `hparams` state the length, they change with it.
     """
     if new_length < 1:
         raise UserError(
-            f"extend_positions is {new_length}; expected at least 1 row."
+            f"--extend_positions={new_length}; expected at least 1 row. Pass a"
+            " larger number."
         )
     tables, specs = _tables(weights), dict(weights.specs)
     if not tables:
-        raise UserError(f"{weights.path}: has no {_POSITIONS} to extend.")
+        raise UserError(
+            f"{weights.path}: has no {_POSITIONS} to extend. Remove"
+            " --extend_positions."
+        )
     for name in tables:
         shape = (new_length, *specs[name].shape[1:])
         specs[name] = dataclasses.replace(specs[name], shape=shape)
@@ -379,13 +422,13 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
 
 
 def describe_extension(weights: Weights, new_length: int) -> str:
-    """Says what `extend_positions` does to a checkpoint, for a report."""
+    """Return what `extend_positions` does to a checkpoint, for a report."""
     old = max(weights.specs[name].shape[0] for name in _tables(weights))
     change = f"from {old} to {new_length} rows"
     if new_length == old:
         return f"position tables have {old} rows already"
     if new_length < old:
-        return f"position tables cut {change}: longer sequences no longer fit"
+        return f"position tables cut {change}: longer sequences do not fit"
     return (
         f"position tables extended {change}: rows {old} and up repeat the table"
         " from its start (their Adam slots are zero); train before use"
@@ -393,7 +436,7 @@ def describe_extension(weights: Weights, new_length: int) -> str:
 
 
 def _tables(weights: Weights) -> list[str]:
-    """Names of the position tables and of their slots."""
+    """Return the names of the position tables and of their slots."""
     ends = tuple(f"/{_POSITIONS}{end}" for end in ("", *SLOT_SUFFIXES))
     return [name for name in weights.specs if name.endswith(ends)]
 
@@ -403,23 +446,28 @@ def check_shapes(
     targets: Mapping[str, Any],
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuses `targets` (of `model`) of another shape or type than there."""
-    lines, specs = [], {name: spec_of(v) for name, v in targets.items()}
-    for name, spec in specs.items():
-        held = weights.specs[name]
-        if held.shape != spec.shape:
+    """Refuse targets whose shapes or types differ from the checkpoint's.
+
+    Args:
+      targets: variables or specs by names of the checkpoint.
+      model: all variables of the model, for messages; default: `targets`.
+    """
+    lines = []
+    for name, target in targets.items():
+        stored, spec = weights.specs[name], spec_of(target)
+        if stored.shape != spec.shape:
             lines.append(
-                f"{name}: checkpoint {list(held.shape)}, model"
+                f"{name}: checkpoint {list(stored.shape)}, model"
                 f" {list(spec.shape)}"
             )
-        elif held.dtype != spec.dtype:
+        elif stored.dtype != spec.dtype:
             lines.append(
-                f"{name}: checkpoint {held.dtype}, model {spec.dtype}; convert"
-                " the checkpoint"
+                f"{name}: checkpoint {stored.dtype}, model {spec.dtype};"
+                " convert the checkpoint"
             )
     if lines:
         shapes = {n: tuple(v.shape) for n, v in (model or targets).items()}
         differences = weights.contents.differences(Contents(shapes))
         lines = limit_lines(lines, _MOST_LINES) + differences
-        title = f"{weights.path} is of another model, shapes differ:"
+        title = f"{weights.path} is of a different model, shapes differ:"
         raise UserError("\n".join([title, *lines]))

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a checkpoint in another format, or a part of it.
 
-Between the original's TF1 files, this project's and Hugging Face folders, in
-every direction; from BERT's TF1 files, too. What SOURCE holds is told from its
-content. Every tensor is either written bit for bit or listed with the reason.
+Converts between the original's TF1 files, this project's and Hugging Face
+folders in every direction, and from BERT's TF1 files. The format of SOURCE is
+inferred from its content. Every tensor is either written bit for bit or listed
+with the reason.
 """
 
 import argparse
 import contextlib
 import dataclasses
-import functools
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from configure import flags
 from configure.config import TOKENIZER_HPARAMS
@@ -33,6 +33,7 @@ from electra_tf.checkpoints.weights import (
     rename_task,
     select_part,
     select_tensors,
+    with_description,
 )
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -50,7 +51,7 @@ _HUGGING_FACE_SUFFIXES = (".safetensors", ".bin")
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Read the command line."""
     parser = flags.FlagParser("convert_checkpoint", __doc__)
     parser.add_argument(
         "source",
@@ -63,166 +64,196 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         help="for tf1 and native a prefix, or a folder (existing, or ending in"
         " a slash) that gets model.ckpt-<step>; for huggingface a folder",
     )
+    _add_file_flags(parser)
+    _add_content_flags(parser)
+    return parser.parse_args(list(argv[1:]))
+
+
+def _add_file_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(
         parser,
         "files",
         (
-            *("output_format", None, FORMATS),
-            "default: huggingface if TARGET is such a folder or .safetensors"
-            " file already, otherwise tf1, which this project reads, too",
+            "output_format",
+            None,
+            FORMATS,
+            "default: huggingface if TARGET is already such a folder or"
+            " .safetensors file, otherwise tf1, which this project also reads",
         ),
         (
-            *("vocab_file", None, "FILE"),
-            "put beside the result as vocab.txt (default: the one beside the"
-            " source)",
+            "vocab_file",
+            None,
+            "FILE",
+            "copied next to the result as vocab.txt (default: the one next to"
+            " the source)",
         ),
         (
-            *("hparams", None, "JSON"),
+            "hparams",
+            None,
+            "JSON",
             "what shapes do not show, as a JSON object or a .json file, such as"
-            ' {"model_hparam_overrides": {"num_attention_heads": 4}}; wins'
-            " over a config beside the source",
+            ' {"model_hparam_overrides": {"num_attention_heads": 4}}; overrides'
+            " a config next to the source",
         ),
         ("overwrite", False, "", "replace files of an earlier conversion"),
     )
+
+
+def _add_content_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(
         parser,
         "what is written",
         (
-            *("part", "all", PARTS),
-            "encoder is the discriminator's transformer (a masked LM's, too)"
-            " without a head. Tied embeddings go into either part",
+            "part",
+            "all",
+            PARTS,
+            "encoder is the transformer of the discriminator (or of a masked"
+            " LM) without a head. Tied embeddings are written with either part",
         ),
         (
-            *("strip_optimizer", False, ""),
+            "strip_optimizer",
+            False,
+            "",
             "leave out the Adam slots (two thirds of a training checkpoint)",
         ),
         (
-            *("drop_unrepresentable", False, ""),
-            "leave out what the format cannot hold, instead of refusing; each"
-            " is listed",
+            "drop_unrepresentable",
+            False,
+            "",
+            "leave out what the format cannot hold and list it, instead of"
+            " failing",
         ),
         (
-            *("half_precision", False, ""),
-            "round to float16, half the bytes; in Hugging Face folders alone",
+            "half_precision",
+            False,
+            "",
+            "round to float16, half the bytes; for Hugging Face folders only",
         ),
         (
             "task",
             None,
             "NAME",
-            "name of the task whose head SOURCE holds (default: the one that it"
-            " has, or for transformers' heads chunk, squad or their type)",
+            "new name of the task whose head SOURCE holds (default: its name,"
+            " or for transformers' heads chunk, squad or their type)",
         ),
         (
-            *("extend_positions", int, "N"),
+            "extend_positions",
+            int,
+            "N",
             "make the position tables N rows long: new rows repeat the table"
             " from its start, surplus rows are cut",
         ),
     )
-    return parser.parse_args(list(argv[1:]))
+
+
+class _Target(NamedTuple):
+    """The place and format of the result."""
+
+    path: str  # prefix of a checkpoint, or a Hugging Face folder
+    format: str  # one of FORMATS
+
+    @property
+    def is_hugging_face(self) -> bool:
+        """Whether `path` is a folder that the result fills."""
+        return self.format == "huggingface"
+
+    @property
+    def folder(self) -> str:
+        """The folder that the result is in."""
+        if self.is_hugging_face:
+            return self.path
+        return os.path.dirname(self.path) or "."
+
+    @property
+    def report(self) -> str:
+        """The path of the report."""
+        separator = os.sep if self.is_hugging_face else "."
+        return f"{self.path}{separator}{_REPORT}"
+
+    @property
+    def unfinished_mark(self) -> str:
+        """The path of a file that exists until the report is written."""
+        return f"{self.report}.unfinished"
+
+
+class _Description(NamedTuple):
+    """What describes the result next to its weights."""
+
+    hparams: dict[str, Any]
+    assumptions: list[str]  # lines such as "hidden_act: gelu assumed"
+    vocab_file: str | None
+    heads: dict[str, TaskHead]  # of fine-tuned tasks; {} in a folder's config
+
+    @property
+    def assumed_names(self) -> list[str]:
+        """Names of the hparams that are assumed."""
+        return [n for text in self.assumptions for n in _hparams_in(text)]
+
+    @property
+    def config_text(self) -> str:
+        """Contents of `electra_config.json`."""
+        return formats.format_config(
+            self.hparams, self.assumed_names, self.heads
+        )
 
 
 def main(args: argparse.Namespace) -> None:
-    """Converts, and says what was read, dropped and written."""
+    """Convert, and report what was read, dropped and written."""
     source = formats.open_weights(args.source)
-    source.heads = source.heads or _heads(source, args.source)
-    hparams, assumed = _hparams(source, args)
-    weights, changes, rows = source, [], args.extend_positions
-    if args.task is not None:
-        weights, former = rename_task(weights, args.task)
-        changes.append(f"the head of {former} is that of {args.task} (--task)")
-    if rows is not None:
-        weights = extend_positions(weights, rows)
-        changes.append(describe_extension(source, rows))
-    weights = select_part(weights, args.part)
-    if args.strip_optimizer:
-        slots = weights.slots
-        weights = select_tensors(weights, lambda name: name not in slots)
-        changes.append(f"{len(slots)} Adam slots left out (--strip_optimizer)")
-    path, form = _choose_place(args, source.global_step)
-    is_folder = form == "huggingface"
-    kinds = [head.kind for head in source.heads.values()]
-    if source.kind == "huggingface" and "tagging" in kinds:
-        changes.append("segments: row 0, all that transformers' taggers see")
-    if args.half_precision and not is_folder:
+    source.heads = source.heads or _read_heads(source, args.source)
+    hparams, assumptions = _infer_hparams(source, args)
+    weights, changes = _change_weights(source, args)
+    target = _choose_target(args, source.global_step)
+    if args.half_precision and not target.is_hugging_face:
         raise UserError(
-            f"--half_precision: {form} keeps float32, to train on from; add"
-            " --output_format=huggingface."
+            f"--half_precision: {target.format} keeps float32 for further"
+            " training. Pass --output_format=huggingface, or remove the flag."
         )
     vocab_file = args.vocab_file or source.vocab_file
-    notes = []
-    if vocab_file is not None:
-        rows = weights.contents.sizes.vocab_size
-        if (tokens := len(check_vocab(vocab_file, rows))) < rows:
-            notes.append(
-                f"{vocab_file} has {tokens} tokens, the embeddings {rows} rows:"
-                " is it the vocabulary of this model?"
+    notes = _check_vocabulary(vocab_file, weights, source)
+    heads = {} if target.is_hugging_face else _heads_in(weights)
+    description = _Description(hparams, assumptions, vocab_file, heads)
+    overwrite = args.overwrite or _was_interrupted(source.path, target)
+    _check_free(source.path, target, _sidecars(description, target), overwrite)
+    with _unfinished_mark(source.path, target):
+        if target.is_hugging_face:
+            dropped, remarks = _write_hugging_face(
+                weights, target.path, description, args, overwrite
             )
-        if known := source.vocab_file:
-            refuse_other_vocab(vocab_file, known, source.path)
-    guessed = [name for text in assumed for name in _names(text)]
-    beside = {
-        formats.ELECTRA_CONFIG: formats.format_config(
-            hparams, guessed, {} if is_folder else _heads_held(weights)
-        ).encode()
-    }
-    if vocab_file is not None:
-        beside[formats.vocab_name(vocab_file)] = read_bytes(vocab_file)
-        settings = settings_text(read_settings(vocab_file))
-        if settings and not is_folder:
-            beside[TOKENIZER_CONFIG] = settings.encode()
-    folder = path if is_folder else os.path.dirname(path) or "."
-    if is_folder:  # Its own writer puts the vocabulary there.
-        beside.pop("vocab.txt", None)
-    place = f"{path}{os.sep if is_folder else '.'}{_REPORT}"
-    begun, known = f"{place}.unfinished", json.dumps({"from": source.path})
-    # What a conversion that was killed has left may go.
-    if filesystem.exists(begun) and read_bytes(begun) == known.encode():
-        args.overwrite = True
-    _check_free(source.path, path, is_folder, folder, beside, args.overwrite)
-    is_new = not filesystem.exists(folder)
-    write_atomically(begun, known)
-    try:
-        dropped, remarks = _write(
-            weights, path, form, hparams, vocab_file, guessed, args
-        )
-    except Exception:
-        filesystem.remove(begun)
-        with contextlib.suppress(OSError):  # It is not empty.
-            if is_new:
-                os.rmdir(folder)
-        raise
-    reasons: dict[str, list[str]] = {}
-    for name, reason in {**weights.dropped, **dropped}.items():
-        remedy = _remedy(reason, is_written=name in dropped)
-        reasons.setdefault(reason + remedy, []).append(name)
-    if is_folder:  # What was written is looked at again.
-        from electra_tf.checkpoints.huggingface_reader import open_huggingface
-
-        weights = open_huggingface(path)
-    kept = weights.specs
+        else:
+            dropped = {}
+            remarks = _write_tensorflow(weights, target, description, overwrite)
+    if vocab_file is None:
+        remarks.append("no vocabulary is known; pass one as --vocab_file")
+    result = _reopened(target.path) if target.is_hugging_face else weights
+    unknown = source.contents.unknown
     report = {
-        "from": {"path": source.path, "kind": source.kind, **source.counts()},
-        "to": {"path": path, "kind": form, **weights.counts()},
+        "from": _counts(source, source.path, source.kind),
+        "to": _counts(result, target.path, target.format),
         "part": args.part,
         "changes": changes,
-        "dropped": reasons,
-        "unknown": [name for name in source.contents.unknown if name in kept],
+        "dropped": _group_by_reason(weights.dropped, dropped),
+        "unknown": [name for name in unknown if name in result.specs],
         "notes": remarks + notes,
-        "assumed": assumed,
+        "assumed": assumptions,
         "hparams": hparams,
     }
-    write_atomically(place, json.dumps(report, indent=2) + "\n")
-    filesystem.remove(begun)
-    print(_screen(report), f"Report   {place}", sep="\n")
+    write_atomically(target.report, json.dumps(report, indent=2) + "\n")
+    filesystem.remove(target.unfinished_mark)
+    print(_format_report(report), f"Report   {target.report}", sep="\n")
 
 
-def _heads(source: Weights, path: str) -> dict[str, TaskHead]:
-    """What heads of tasks are: by their run's config, else by their names."""
+# The source: heads, hparams, and the tensors that are converted.
+
+
+def _read_heads(source: Weights, path: str) -> dict[str, TaskHead]:
+    """Return the heads of tasks by their run's config, or by known names."""
+    if not source.contents.tasks:
+        return {}
+    # They load all tasks, which few checkpoints have heads of.
     from electra_tf.finetuning.built_in import BUILT_IN
     from electra_tf.prediction import loading
 
-    if not source.contents.tasks:
-        return {}
     if loading.is_finetuned(path):
         tasks = loading.read_run(path)[-1]
         return {
@@ -231,204 +262,346 @@ def _heads(source: Weights, path: str) -> dict[str, TaskHead]:
             )
             for task in tasks
         }
-    known = (task for task in source.contents.tasks if task in BUILT_IN)
+    names = (name for name in source.contents.tasks if name in BUILT_IN)
     return {
-        task: TaskHead(BUILT_IN[task].type, BUILT_IN[task].labels or ())
-        for task in known
+        name: TaskHead(BUILT_IN[name].type, BUILT_IN[name].labels or ())
+        for name in names
     }
 
 
-def _remedy(reason: str, is_written: bool) -> str:
-    """Returns what keeps something that a conversion drops.
-
-    `is_written`: the format of the result cannot hold it; else it is not part
-    of what is converted.
-    """
-    if "--" in reason:
-        return ""
-    if is_written:
-        return " (--output_format=native keeps it)"
-    if reason.startswith("not of the "):
-        return " (--part=all keeps it)"
-    return " (keep SOURCE to use it)"
-
-
-def _heads_held(weights: Weights) -> dict[str, TaskHead]:
-    tasks = weights.contents.tasks
-    return {task: h for task, h in weights.heads.items() if task in tasks}
-
-
-def _hparams(
+def _infer_hparams(
     source: Weights, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
-    """The hparams of the result's config, and what of them is a guess."""
+    """Return the hparams of the result, and which of them are assumptions."""
     hparams = source.contents.hparams()
-    given: dict[str, Any] = {}
+    from_flag: dict[str, Any] = {}
     if args.hparams is not None:
-        read = PretrainingConfig.explicit_hparams(read_hparams(args.hparams))
+        explicit = PretrainingConfig.explicit_hparams(
+            read_hparams(args.hparams)
+        )
         for name in ("model_name", "data_dir"):
-            read.pop(name, None)
-        given = PretrainingConfig.clean_hparams(read)
+            explicit.pop(name, None)
+        from_flag = PretrainingConfig.clean_hparams(explicit)
     vocab_file = args.vocab_file or source.vocab_file or ""
-    casing = formats.resolve_model_casing(source, vocab_file, given)
-    for stated, where in (
-        (casing, f"the casing beside {vocab_file}"),
-        (source.hparams, f"the config beside {source.path}"),
-        (given, "--hparams"),
+    casing = formats.resolve_model_casing(source, vocab_file, from_flag)
+    for stated, origin in (
+        (casing, f"the casing next to {vocab_file}"),
+        (source.hparams, f"the config next to {source.path}"),
+        (from_flag, "--hparams"),
     ):
-        source.contents.check_hparams(stated, where)
+        source.contents.check_hparams(stated, origin)
         hparams = merge_hparams(hparams, stated)
     if args.extend_positions is not None:
         hparams["model_hparam_overrides"] = {
             **hparams.get("model_hparam_overrides", {}),
             "max_position_embeddings": args.extend_positions,
         }
-    stated = {**casing, **source.hparams, **given}
+    stated = {**casing, **source.hparams, **from_flag}
     stated |= stated.get("model_hparam_overrides", {})
-    if source.hparams:  # A config leaves out what is as usual.
+    if source.hparams:  # A config leaves out the usual activation.
         stated.setdefault("hidden_act", "gelu")
     if set(TOKENIZER_HPARAMS) & stated.keys():  # One line is about both.
         stated |= dict.fromkeys(TOKENIZER_HPARAMS, True) | stated
-    assumed = [
+    assumptions = [
         text
         for text in source.contents.assumptions()
-        if not all(name in stated for name in _names(text))
+        if not all(name in stated for name in _hparams_in(text))
     ]
-    return hparams, assumed
+    return hparams, assumptions
 
 
-def _names(assumption: str) -> list[str]:
-    """The hparams that a line of `Contents.assumptions` is about."""
+def _hparams_in(assumption: str) -> list[str]:
+    """Return the hparams that a line of `Contents.assumptions` is about."""
     return assumption.split(":")[0].split(", ")
 
 
-# Where the result goes, and what must not be replaced there.
-
-
-def _choose_place(
-    args: argparse.Namespace, step: int | None
-) -> tuple[str, str]:
-    target, chosen = args.target, args.output_format
-    if target.endswith(_HUGGING_FACE_SUFFIXES):
-        if chosen not in (None, "huggingface"):
-            raise UserError(
-                f"{target}: a Hugging Face file name, but --output_format is"
-                f" {chosen}."
-            )
-        return os.path.dirname(target) or ".", "huggingface"
-    if chosen is None:
-        chosen = (
-            "huggingface"
-            if formats.find_hugging_face_weights(target)
-            else "tf1"
+def _change_weights(
+    source: Weights, args: argparse.Namespace
+) -> tuple[Weights, list[str]]:
+    """Return the tensors that flags select and change, and the changes."""
+    weights, changes = source, []
+    if args.task is not None:
+        weights, former = rename_task(weights, args.task)
+        changes.append(f"the head of {former} is that of {args.task} (--task)")
+    if args.extend_positions is not None:
+        weights = extend_positions(weights, args.extend_positions)
+        changes.append(describe_extension(source, args.extend_positions))
+    weights = select_part(weights, args.part)
+    if args.strip_optimizer:
+        slots = weights.slots
+        weights = select_tensors(weights, lambda name: name not in slots)
+        changes.append(f"{len(slots)} Adam slots left out (--strip_optimizer)")
+    kinds = [head.kind for head in source.heads.values()]
+    if source.kind == "huggingface" and "tagging" in kinds:
+        changes.append(
+            "segments: all rows are row 0, the only one that taggers of"
+            " transformers use"
         )
-    if chosen == "huggingface":
-        return target.rstrip("/") or "/", chosen
-    if target.endswith("/") or filesystem.is_directory(target):
+    return weights, changes
+
+
+def _heads_in(weights: Weights) -> dict[str, TaskHead]:
+    """Return the descriptions of the heads that the tensors include."""
+    tasks = weights.contents.tasks
+    return {task: h for task, h in weights.heads.items() if task in tasks}
+
+
+def _check_vocabulary(
+    vocab_file: str | None, weights: Weights, source: Weights
+) -> list[str]:
+    """Refuse a vocabulary of a different model; return remarks on its size."""
+    if vocab_file is None:
+        return []
+    notes = []
+    n_rows = weights.contents.sizes.vocab_size
+    n_tokens = len(check_vocab(vocab_file, n_rows))
+    if n_tokens < n_rows:
+        notes.append(
+            f"{vocab_file} has {n_tokens} tokens, the embeddings {n_rows} rows:"
+            " is it the vocabulary of this model?"
+        )
+    if source.vocab_file:
+        refuse_other_vocab(vocab_file, source.vocab_file, source.path)
+    return notes
+
+
+# The target, and what must not be replaced in it.
+
+
+def _choose_target(args: argparse.Namespace, step: int | None) -> _Target:
+    """Return the path and format of the result.
+
+    `step` names a checkpoint in a folder; None if the source stores none.
+    """
+    path, output_format = args.target, args.output_format
+    if path.endswith(_HUGGING_FACE_SUFFIXES):
+        if output_format not in (None, "huggingface"):
+            raise UserError(
+                f"{path}: a Hugging Face file name, but --output_format is"
+                f" {output_format}. Pass --output_format=huggingface, or a"
+                " prefix without this ending."
+            )
+        return _Target(os.path.dirname(path) or ".", "huggingface")
+    if output_format is None:
+        exists = formats.find_hugging_face_weights(path)
+        output_format = "huggingface" if exists else "tf1"
+    if output_format == "huggingface":
+        return _Target(path.rstrip("/") or "/", output_format)
+    if path.endswith("/") or filesystem.is_directory(path):
         name = "model.ckpt" if step is None else f"model.ckpt-{step}"
-        target = os.path.join(target, name)
-    return target.removesuffix(".index"), chosen
+        path = os.path.join(path, name)
+    return _Target(path.removesuffix(".index"), output_format)
+
+
+def _sidecars(description: _Description, target: _Target) -> dict[str, bytes]:
+    """Return the files next to the weights, by name, that must not differ."""
+    vocab_file = description.vocab_file
+    sidecars = {formats.ELECTRA_CONFIG: description.config_text.encode()}
+    if vocab_file is None:
+        return sidecars
+    name = formats.vocab_name(vocab_file)
+    # The writer of a Hugging Face folder checks its own vocab.txt.
+    if not (target.is_hugging_face and name == "vocab.txt"):
+        sidecars[name] = read_bytes(vocab_file)
+    settings = settings_text(read_settings(vocab_file))
+    if settings and not target.is_hugging_face:
+        sidecars[TOKENIZER_CONFIG] = settings.encode()
+    return sidecars
 
 
 def _check_free(
     source: str,
-    path: str,
-    is_folder: bool,
-    folder: str,
-    beside: Mapping[str, bytes],
+    target: _Target,
+    sidecars: Mapping[str, bytes],
     overwrite: bool,
 ) -> None:
-    """Refuses to replace what is not the same, before anything is written."""
-    from electra_tf.checkpoints.tf1 import list_files
-    from electra_tf.training.summaries import TRAIN_LOG
+    """Refuse to replace different files, before anything is written.
 
-    if os.path.realpath(path) == os.path.realpath(source):
+    `source`: the path of the checkpoint that is read.
+    """
+    if os.path.realpath(target.path) == os.path.realpath(source):
         raise UserError(
-            f"{path} is the checkpoint that is read; choose another place."
+            f"{target.path} is the checkpoint that is read. Choose another"
+            " TARGET."
         )
-    if filesystem.exists(os.path.join(folder, TRAIN_LOG)):
+    if filesystem.exists(os.path.join(target.folder, formats.TRAIN_LOG)):
         raise UserError(
-            f"{folder} is the folder of a run, which would go on from what is"
-            " written there; choose another."
+            f"{target.folder} is the folder of a run, which would continue"
+            " from what is written there. Choose another TARGET."
         )
-    if not beside.keys() & {*formats.VOCAB_FILES} and not is_folder:
-        if other := formats.find_vocab(folder):
+    has_vocab = not sidecars.keys().isdisjoint(formats.VOCAB_FILES)
+    if not has_vocab and not target.is_hugging_face:
+        vocab = formats.find_vocab(target.folder)
+        if vocab:
             raise UserError(
-                f"{other} would be taken for this model's, whose vocabulary is"
-                " not known; give it as --vocab_file, or choose another place."
+                f"{vocab} would be taken for this model's vocabulary, which is"
+                " not known. Pass --vocab_file, or choose another TARGET."
             )
-    differing = [
-        there
-        for name, content in beside.items()
-        if filesystem.exists(there := os.path.join(folder, name))
-        and read_bytes(there) != content
-    ]
-    differing += [] if is_folder else list_files(path)
+    differing = []
+    for name, content in sidecars.items():
+        path = os.path.join(target.folder, name)
+        if filesystem.exists(path) and read_bytes(path) != content:
+            differing.append(path)
+    if not target.is_hugging_face:
+        # Importing TensorFlow takes seconds, which Hugging Face folders save.
+        from electra_tf.checkpoints.tf1 import list_files
+
+        differing += list_files(target.path)
     if differing and not overwrite:
         raise UserError(
-            f"{differing[0]} exists and would be replaced; choose another"
-            " place, or add --overwrite."
+            f"{differing[0]} exists and would be replaced. Choose another"
+            " TARGET, or add --overwrite."
         )
 
 
-def _write(
+def _mark_content(source: str) -> str:
+    return json.dumps({"from": source})
+
+
+def _was_interrupted(source: str, target: _Target) -> bool:
+    """Return whether the same conversion was killed before its report.
+
+    What it left may be replaced.
+    """
+    mark = target.unfinished_mark
+    if not filesystem.exists(mark):
+        return False
+    return read_bytes(mark) == _mark_content(source).encode()
+
+
+@contextlib.contextmanager
+def _unfinished_mark(source: str, target: _Target) -> Iterator[None]:
+    """Mark a conversion as unfinished while files are written.
+
+    An error removes the mark and, if it is new, the folder. Without an error
+    the mark stays until the report is written.
+    """
+    is_new = not filesystem.exists(target.folder)
+    write_atomically(target.unfinished_mark, _mark_content(source))
+    try:
+        yield
+    except Exception:
+        filesystem.remove(target.unfinished_mark)
+        with contextlib.suppress(OSError):  # The folder may not be empty.
+            if is_new:
+                os.rmdir(target.folder)
+        raise
+
+
+# Writing.
+
+
+def _write_hugging_face(
     weights: Weights,
     path: str,
-    form: str,
-    hparams: dict[str, Any],
-    vocab_file: str | None,
-    assumed: Sequence[str],
+    description: _Description,
     args: argparse.Namespace,
+    overwrite: bool,
 ) -> tuple[dict[str, str], list[str]]:
-    """Writes the tensors; returns what the format left out, and remarks."""
+    """Write a folder; return what it cannot hold, and remarks."""
+    # Other conversions need not load it.
+    from electra_tf.checkpoints.huggingface_writer import write_huggingface
+
+    report = write_huggingface(
+        with_description(weights, description.hparams, description.vocab_file),
+        path,
+        part=args.part,
+        drop_unrepresentable=args.drop_unrepresentable,
+        overwrite=overwrite,
+        electra_config=description.config_text,
+        half_precision=args.half_precision,
+    )
+    dropped = dict(report.left_out)
+    reason = dropped.pop("Adam slots", None)
+    if reason:
+        dropped |= dict.fromkeys(weights.slots, reason)
+    return dropped, [f"{name}: {text}" for name, text in report.notes.items()]
+
+
+def _write_tensorflow(
+    weights: Weights,
+    target: _Target,
+    description: _Description,
+    overwrite: bool,
+) -> list[str]:
+    """Write a TensorFlow checkpoint with its config; return remarks."""
+    # Hugging Face folders are written without TensorFlow.
     from electra_tf.checkpoints import tf1, tf2
 
-    dropped, notes = {}, []
-    folder = os.path.dirname(path) or "."
-    complete = functools.partial(
-        formats.complete_folder,
-        *(folder, hparams, vocab_file, assumed, _heads_held(weights)),
-    )
-    if form == "huggingface":
-        from electra_tf.checkpoints.huggingface_writer import write_huggingface
-
-        report = write_huggingface(
-            weights,
-            path,
-            part=args.part,
-            drop_unrepresentable=args.drop_unrepresentable,
-            vocab_file=vocab_file,
-            hparams=hparams,
-            overwrite=args.overwrite,
-            electra_config=formats.format_config(hparams, assumed),
-            half_precision=args.half_precision,
+    def complete() -> None:
+        formats.complete_folder(
+            target.folder,
+            description.hparams,
+            description.vocab_file,
+            description.assumed_names,
+            description.heads,
         )
-        dropped |= report.left_out
-        if reason := dropped.pop("Adam slots", None):
-            dropped |= dict.fromkeys(weights.slots, reason)
-        notes += [f"{name}: {text}" for name, text in report.notes.items()]
-    elif form == "native":
-        tf2.write_native(weights, path, args.overwrite, complete)
+
+    notes = []
+    if target.format == "native":
+        tf2.write_native(weights, target.path, overwrite, complete)
         if weights.global_step is None:
-            notes.append("no step was stored; training on from it starts at 0")
+            notes.append(
+                "no step was stored; continuing training from it starts at 0"
+            )
     else:
-        tf1.write_tf1(weights, path, args.overwrite, complete=complete)
+        tf1.write_tf1(weights, target.path, overwrite, complete=complete)
         if weights.contents.shares_some_tables:
             notes.append(
                 f"embedding_sharing {weights.contents.embedding_sharing}: the"
-                " original fine-tunes this discriminator, but has no such"
-                " generator; do not train it on with the original"
+                " original can fine-tune this discriminator, but has no such"
+                " generator; do not continue pre-training with the original"
             )
-    if vocab_file is None:
-        notes.append("no vocabulary is known; give one as --vocab_file")
-    if not weights.slots and form != "huggingface":
+    if not weights.slots:
         notes.append(
             "no Adam slots: training starts from it with --init_checkpoint"
         )
-    return dropped, notes
+    return notes
 
 
-def _screen(report: Mapping[str, Any]) -> str:
+# The report.
+
+
+def _reopened(folder: str) -> Weights:
+    """Open what was written, to report what can be read back."""
+    # Other conversions need not load it.
+    from electra_tf.checkpoints.huggingface_reader import open_huggingface
+
+    return open_huggingface(folder)
+
+
+def _counts(weights: Weights, path: str, kind: str) -> dict[str, Any]:
+    return {"path": path, "kind": kind, **weights.counts()}
+
+
+def _group_by_reason(
+    not_converted: Mapping[str, str], not_representable: Mapping[str, str]
+) -> dict[str, list[str]]:
+    """Return the dropped names by the reason, with a remedy.
+
+    Args:
+      not_converted: names and reasons of what is not part of the conversion.
+      not_representable: those of what the format of the result cannot hold.
+    """
+    names_by_reason: dict[str, list[str]] = {}
+    for name, reason in {**not_converted, **not_representable}.items():
+        remedy = _remedy(reason, name in not_representable)
+        names_by_reason.setdefault(reason + remedy, []).append(name)
+    return names_by_reason
+
+
+def _remedy(reason: str, is_unrepresentable: bool) -> str:
+    """Return what keeps something that a conversion drops."""
+    if "--" in reason:
+        return ""
+    if is_unrepresentable:
+        return " (--output_format=native keeps it)"
+    if reason.startswith("not of the "):
+        return " (--part=all keeps it)"
+    return " (keep SOURCE to use it)"
+
+
+def _format_report(report: Mapping[str, Any]) -> str:
     source, result = report["from"], report["to"]
     lines = [
         f"Read     {source['path']}",
@@ -441,8 +614,8 @@ def _screen(report: Mapping[str, Any]) -> str:
         lines.append(f"Dropped  {join_names(names, 3)}: {reason}")
     if report["unknown"]:
         lines.append(
-            f"Unknown  {join_names(report['unknown'], 3)}: of no model of the"
-            " original's; kept under their names"
+            f"Unknown  {join_names(report['unknown'], 3)}: no model of the"
+            " original has them; kept under their names"
         )
     lines += [f"Note     {text}" for text in report["notes"]]
     lines += [f"Assumed  {text}" for text in report["assumed"]]

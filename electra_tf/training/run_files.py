@@ -28,7 +28,7 @@ _NAMES = (
     checkpointing.CONFIG_FILE,
     summaries.CURVES_FILE,
     summaries.TENSORBOARD_DIR,
-    summaries.TRAIN_LOG,
+    formats.TRAIN_LOG,
     summaries.EVAL_LOG,
     REWINDS_FILE,
     LOCK_FILE,

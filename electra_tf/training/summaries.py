@@ -32,7 +32,6 @@ from electra_tf.modeling.precision import SKIPPED_IN_ALL
 from electra_tf.training.devices import describe_devices
 from electra_tf.training.threads import count_cores
 
-TRAIN_LOG = "train_log.jsonl"
 EVAL_LOG = "eval_log.jsonl"
 TENSORBOARD_DIR = "tensorboard"
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints by shape: random values that nobody has to keep."""
+"""Checkpoints of given shapes, with random values."""
 
 import json
 import os
@@ -21,6 +21,7 @@ from electra_tf.checkpoints.weights import (
     MemoryWeights,
     TensorSpec,
     Weights,
+    with_description,
 )
 from tests.conftest import ROOT, read_json
 
@@ -28,7 +29,7 @@ STEP = 1234
 
 
 class RandomWeights(Weights):
-    """Every tensor is drawn when it is read, from a seed of its name."""
+    """Tensors drawn when they are read, each from a seed of its name."""
 
     def __init__(self, shapes, slots=True, step=STEP):
         suffixes = ("", *SLOT_SUFFIXES) if slots else ("",)
@@ -49,15 +50,15 @@ class RandomWeights(Weights):
         return random.standard_normal(self.specs[name].shape, np.float32)
 
 
-def same_tensors(found, expected):
-    """Asserts it of names, types, shapes and every bit."""
+def same_tensors(weights, expected):
+    """Asserts that names, types, shapes and every bit are equal."""
     if isinstance(expected, dict):
         expected = MemoryWeights(expected)
-    assert found.specs == expected.specs
+    assert weights.specs == expected.specs
     for name in expected.specs:
-        value, wanted = found.read(name), np.asarray(expected.read(name))
-        assert value.dtype == wanted.dtype, name
-        assert value.tobytes() == wanted.tobytes(), name
+        value, other = weights.read(name), np.asarray(expected.read(name))
+        assert value.dtype == other.dtype, name
+        assert value.tobytes() == other.tobytes(), name
 
 
 @pytest.fixture(scope="session")
@@ -78,34 +79,38 @@ def of_config(all_configs):
     """Random weights of a configuration, its large axes divided by a factor."""
 
     def make(name, factor=1, **options):
-        shapes = {
-            name: [max(1, n // factor) if n > 8 else n for n in shape]
-            for name, shape in all_configs[name]["shapes"].items()
-        }
+        def shrink(size):
+            return max(1, size // factor) if size > 8 else size
+
+        shapes = all_configs[name]["shapes"].items()
+        shapes = {name: list(map(shrink, shape)) for name, shape in shapes}
         return RandomWeights(shapes, **options)
 
     return make
 
 
-# Names of the configurations start so; those built are so in seconds.
-STARTS = {
+# Prefixes of the configurations that a fixture is parametrized with.
+PREFIXES = {
     "config_name": "",
     "pretrain_name": "pretrain/",
     "finetune_name": "finetune/",
     "built_name": ("pretrain/small", "pretrain/debug"),
 }
 
-QUICK = ("pretrain/small", "finetune/small_cola")  # The others are slow.
+# Tests of all others are marked slow.
+QUICK = ("pretrain/small", "finetune/small_cola")
 
 
 def pytest_generate_tests(metafunc):
     root = os.environ.get("ELECTRA_TF_REFERENCE", ROOT.parent / "shared")
     path = pathlib.Path(root) / "golden" / "variables_all_configs.json"
-    for fixture in STARTS.keys() & metafunc.fixturenames:
+    for fixture in PREFIXES.keys() & metafunc.fixturenames:
         names = read_json(path) if path.is_file() else []
-        names = [name for name in names if name.startswith(STARTS[fixture])]
+        names = [name for name in names if name.startswith(PREFIXES[fixture])]
         parameters = [
-            pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
+            name
+            if name in QUICK
+            else pytest.param(name, marks=pytest.mark.slow)
             for name in names
         ]
         metafunc.parametrize(fixture, parameters)
@@ -119,20 +124,23 @@ SIZES = {
     "hidden_size": 6,
     "intermediate_size": 24,
     "num_hidden_layers": 2,
-    "number of labels": 3,
 }
 
 
 class HuggingFaceFolder(type(pathlib.Path())):
-    """A path whose model can be written, read and spoilt."""
+    """A path whose model tests write, read and damage."""
 
-    def write(self, values, **options):
+    def write(self, values, vocab_file=None, hparams=None, **options):
+        """Writes arrays or weights, with hparams and vocabulary if passed."""
         if isinstance(values, dict):
             values = MemoryWeights(values)
-        return write_huggingface(values, str(self), **options)
+        hparams = {**values.hparams, **(hparams or {})}
+        vocab_file = vocab_file or values.vocab_file
+        weights = with_description(values, hparams, vocab_file)
+        return write_huggingface(weights, str(self), **options)
 
     def write_refused(self, values, **options):
-        """What is said instead of writing; nothing is left behind."""
+        """Returns the error's message; nothing may be left behind."""
         with pytest.raises(UserError) as caught:
             self.write(values, **options)
         assert not self.exists()
@@ -147,7 +155,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
         return str(caught.value)
 
     def without_digests(self):
-        """As of another program; tests change the files then."""
+        """Removes the digests, so that tests may change files."""
         for path in self.glob("**/digests.json"):
             path.unlink()
         return self
@@ -161,19 +169,19 @@ class HuggingFaceFolder(type(pathlib.Path())):
     def config(self):
         return read_json(self / "config.json")
 
-    def set_config(self, **values):
+    def update_config(self, values):
         config = {**self.config(), **values}
         (self / "config.json").write_text(json.dumps(config))
 
 
-def arrays(network, seed=0, **sizes):
-    """A network's variables; the sizes may be given."""
-    sizes = {**SIZES, **sizes}
+def arrays(network, seed=0, labels=3, **sizes):
+    """Returns random variables of a network."""
+    sizes = {**SIZES, "number of labels": labels, **sizes}
     random = np.random.RandomState(seed)
     return {
-        name: random.randn(*pair.shape(sizes)).astype(np.float32)
+        name: random.randn(*pair.variable_shape(sizes)).astype(np.float32)
         for pair in network.pairs(sizes)
-        for name in pair.ours
+        for name in pair.variables
     }
 
 

@@ -223,7 +223,7 @@ def test_a_cache_without_weights_or_revision(cache):
     "name",
     ["hf:", "hf:electra", "hf:a/b/c", "hf:a/b@", "hf:a b/c", "hf://a/b"],
 )
-def test_a_name_that_is_none_is_refused(name):
+def test_a_malformed_name_is_refused(name):
     refused("expected hf:OWNER/NAME", open_weights, name)
 
 
@@ -244,16 +244,16 @@ def test_without_the_extra_its_installation_is_named(monkeypatch):
         ("a/b/c", False),
     ],
 )
+@pytest.mark.parametrize("load", [open_weights, load_finetuned])
 def test_a_missing_path_like_a_hub_name_gets_a_hint(
-    path, is_named, tmp_path, monkeypatch
+    load, path, is_named, tmp_path, monkeypatch
 ):
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
-    words = f"pass hf:{path}" if is_named else path
-    for load in (open_weights, load_finetuned):
-        with pytest.raises(UserError, match=words) as found:
-            load(path)
-        assert ("hf:" in str(found.value)) == is_named
+    message = f"pass hf:{path}" if is_named else path
+    with pytest.raises(UserError, match=message) as caught:
+        load(path)
+    assert ("hf:" in str(caught.value)) == is_named
 
 
 SHARDS = [
@@ -263,7 +263,7 @@ SHARDS = [
 
 
 @pytest.mark.parametrize(
-    ("held", "wanted"),
+    ("available", "needed"),
     [
         (["model.safetensors", "pytorch_model.bin"], ["model.safetensors"]),
         (["pytorch_model.bin", "tf_model.h5"], ["pytorch_model.bin"]),
@@ -274,8 +274,13 @@ SHARDS = [
         (["rust_model.ot"], []),
     ],
 )
-def test_one_form_of_the_weights_is_wanted(held, wanted):
-    assert hub._wanted(["config.json", *held]) == ["config.json", *wanted]
-    parts = [f"generator/{name}" for name in ["config.json", *held]]
-    found = hub._wanted(parts)
-    assert found == [f"generator/{name}" for name in ["config.json", *wanted]]
+def test_one_form_of_the_weights_is_downloaded(available, needed):
+    assert hub._files_to_read(["config.json", *available]) == [
+        "config.json",
+        *needed,
+    ]
+
+
+def test_files_of_two_networks_are_downloaded():
+    paths = ["generator/config.json", "generator/model.safetensors"]
+    assert hub._files_to_read([*paths, "generator/tf_model.h5"]) == paths

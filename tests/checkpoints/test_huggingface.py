@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face folders: what goes out comes back to the bit; heads of tasks."""
+"""Hugging Face folders are read back to the bit, heads of tasks included."""
 
 import contextlib
 import json
@@ -32,24 +32,24 @@ from tests.conftest import refused
 
 
 def noise(shapes):
-    """Random weights of given shapes, without slots and step."""
+    """Returns random weights of given shapes, without slots and step."""
     return RandomWeights(shapes, slots=False, step=None)
 
 
 @pytest.fixture(scope="session")
 def scaled(of_config):
-    """The same of a configuration, every axis a sixteenth as long."""
+    """Random weights of a configuration, every axis a sixteenth as long."""
     return lambda name: of_config(name, 16, slots=False, step=None)
 
 
-def test_every_pretrained_comes_back(pretrain_name, scaled, out):
+def test_every_pretrained_model_comes_back(pretrain_name, scaled, out):
     weights = scaled(pretrain_name)
     towers = {n for n in weights.specs if n.startswith(TOWERS)}
     report = out.write(weights, drop_unrepresentable=bool(towers))
     assert set(report.left_out) == towers
     parts = ["discriminator"] if towers else ["discriminator", "generator"]
-    held = [part for part in parts if weights.contents.holds(part)]
-    assert sorted(path.name for path in out.iterdir()) == held
+    parts = [part for part in parts if weights.contents.holds(part)]
+    assert sorted(path.name for path in out.iterdir()) == parts
     same_tensors(
         out.weights(), select_tensors(weights, lambda n: n not in towers)
     )
@@ -58,35 +58,44 @@ def test_every_pretrained_comes_back(pretrain_name, scaled, out):
 def test_every_tuned_model_comes_back(finetune_name, scaled, out):
     weights, name = scaled(finetune_name), finetune_name
     head = {n for n in weights.specs if n.startswith("task_specific/")}
-    kept = head if name.endswith("_chunk") else set()
-    if kept:
+    written = head if name.endswith("_chunk") else set()
+    if written:
         weights = MemoryWeights(dict(weights))
         weights.heads = {"chunk": TaskHead("tagging")}
         segments = weights.read("electra/embeddings/token_type_embeddings")
-        segments[0] = segments[1]  # as taggers are written
+        segments[0] = segments[1]  # A written tagger has equal rows.
     if name.endswith("_nojoint"):
-        kept = {n for n in head if "/dense/" in n or "/dense_1/" in n}
-        assert len(kept) == 4 and len(head) == 8
-    if kept != head:
-        said = out.write_refused(weights)
-        assert "--drop_unrepresentable" in said
-        joint = any("/qa_hidden/" in name for name in head)
-        assert ("joint question-answering head" in said) is joint
+        written = {n for n in head if "/dense/" in n or "/dense_1/" in n}
+        assert len(written) == 4 and len(head) == 8
+    if written != head:
+        message = out.write_refused(weights)
+        assert "--drop_unrepresentable" in message
+        is_joint = any("/qa_hidden/" in name for name in head)
+        assert ("joint question-answering head" in message) is is_joint
     report = out.write(weights, drop_unrepresentable=True)
-    assert set(report.left_out) == head - kept
-    rest = select_tensors(weights, lambda name: name not in head - kept)
+    assert set(report.left_out) == head - written
+    rest = select_tensors(weights, lambda name: name not in head - written)
     same_tensors(out.weights(), rest)
 
 
-def test_a_second_masked_lm_has_no_place_there(tiny_config, out):
-    def weights(objective):
+@pytest.fixture
+def with_objective(tiny_config):
+    def make(objective):
         model = PretrainingModel(tiny_config(objective=objective))
         return noise({v.name[:-2]: v.shape for v in model.variables})
 
-    replace_mlm = weights("replace_mlm")
-    for part in ("all", "discriminator"):
-        assert "masked LM" in out.write_refused(replace_mlm, part=part)
-    report = out.write(weights("all_tokens_mlm"), drop_unrepresentable=True)
+    return make
+
+
+@pytest.mark.parametrize("part", ["all", "discriminator"])
+def test_two_masked_lms_are_refused(part, with_objective, out):
+    weights = with_objective("replace_mlm")
+    assert "masked LM" in out.write_refused(weights, part=part)
+
+
+def test_a_discriminators_masked_lm_head_is_left_out(with_objective, out):
+    weights = with_objective("all_tokens_mlm")
+    report = out.write(weights, drop_unrepresentable=True)
     assert {n.split("/")[0] for n in report.left_out} == {"token_predictions"}
     assert out.weights().contents.discriminates
 
@@ -105,7 +114,9 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_config_builds_the_same(name, tiny_config, tiny_vocab, out):
+def test_a_read_config_builds_the_same_model(
+    name, tiny_config, tiny_vocab, out
+):
     def shapes_of(config):
         variables = PretrainingModel(config).variables
         return {v.name[:-2]: tuple(v.shape) for v in variables}
@@ -114,16 +125,17 @@ def test_a_config_builds_the_same(name, tiny_config, tiny_vocab, out):
     shapes = shapes_of(config)
     out.write(noise(shapes), vocab_file=tiny_vocab, hparams=config.as_dict())
     read = out.weights()
-    # What a folder cannot say: the length of examples; that a discriminator
-    # alone had no other generator.
+    # A folder states neither the length of examples nor that a discriminator
+    # had no generator.
     stated = {**read.hparams, "max_seq_length": 16}
     stated["uniform_generator"] = name == "uniform"
     stated["vocab_file"] = read.vocab_file
     again = PretrainingConfig.create("again", "data", **stated)
     assert shapes_of(again) == shapes
     assert not read.dropped
-    for key in ("do_lower_case", "strip_accents", "embedding_size"):
-        assert getattr(again, key) == getattr(config, key)
+    assert again.do_lower_case == config.do_lower_case
+    assert again.strip_accents == config.strip_accents
+    assert again.embedding_size == config.embedding_size
     assert again.model_hparam_overrides["num_attention_heads"] == 2
     vocab = pathlib.Path(read.vocab_file).read_bytes()
     assert vocab == pathlib.Path(tiny_vocab).read_bytes()
@@ -136,7 +148,7 @@ def test_a_generator_alone_has_the_originals_heads(out):
     out.write(values, part="generator", hparams=overrides)
     same_tensors(out.weights(), values)
     assert out.config()["num_attention_heads"] == 2
-    out.set_config(num_attention_heads=4)  # then it is read as a masked LM
+    out.update_config({"num_attention_heads": 4})  # That of a masked LM.
     again = type(out)(out.parent / "again")
     again.write(out.weights())
     assert (again / "generator").config()["num_attention_heads"] == 4
@@ -161,21 +173,23 @@ def models(draw):
 
     def shapes(network, sizes):
         pairs = network.pairs(sizes)
-        return {name: p.shape(sizes) for p in pairs for name in p.ours}
+        return {
+            name: p.variable_shape(sizes) for p in pairs for name in p.variables
+        }
 
     kind = draw(st.sampled_from(["whole", "tied", "own", "disc", "mlm"]))
-    first, found = sizes(), {}
+    first, variables = sizes(), {}
     if kind != "mlm":
-        found |= shapes(Network("ElectraForPreTraining"), first)
+        variables |= shapes(Network("ElectraForPreTraining"), first)
     if kind in ("tied", "mlm"):
-        found |= shapes(Network("ElectraForMaskedLM"), first)
+        variables |= shapes(Network("ElectraForMaskedLM"), first)
     if kind in ("whole", "own"):
         second, scope = sizes(), "generator" if kind == "own" else "electra"
         if kind == "own":
             second["embedding_size"] = second["hidden_size"]
         generator = Network("ElectraForMaskedLM", "generator", scope)
-        found |= shapes(generator, second)
-    return found
+        variables |= shapes(generator, second)
+    return variables
 
 
 @hypothesis.given(shapes=models())
@@ -188,7 +202,7 @@ def test_any_model_comes_back(tmp_path_factory, shapes):
 
 
 class Interrupted(MemoryWeights):
-    """Other values, until the generator's last tensor."""
+    """Changed values, interrupted at the generator's last tensor."""
 
     def read(self, name):
         if name == "generator_predictions/output_bias":
@@ -196,12 +210,16 @@ class Interrupted(MemoryWeights):
         return super().read(name) + 1
 
 
-def test_an_interrupted_write_changes_nothing(scaled, tmp_path):
+def test_an_interrupted_write_leaves_no_folder(scaled, tmp_path):
+    weights = Interrupted(dict(scaled("pretrain/small")))
+    with pytest.raises(KeyboardInterrupt):
+        write_huggingface(weights, str(tmp_path / "a" / "b"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_write_changes_no_earlier_model(scaled, tmp_path):
     weights = scaled("pretrain/small")
     other = Interrupted(dict(weights))
-    with pytest.raises(KeyboardInterrupt):
-        write_huggingface(other, str(tmp_path / "a" / "b"))
-    assert not list(tmp_path.iterdir())
     write_huggingface(weights, str(tmp_path))
     with pytest.raises(KeyboardInterrupt):
         write_huggingface(other, str(tmp_path), overwrite=True)
@@ -211,7 +229,7 @@ def test_an_interrupted_write_changes_nothing(scaled, tmp_path):
     assert sorted(files) == [name for name in names for _ in range(2)]
 
 
-def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch):
+def test_a_kill_leaves_a_complete_model_or_none(scaled, out, monkeypatch):
     def killed(source, target):
         if str(target) == str(out / "generator" / "config.json"):
             raise KeyboardInterrupt
@@ -226,7 +244,7 @@ def test_a_kill_leaves_no_half_a_model(scaled, out, monkeypatch):
         same_tensors(out.weights(), weights)
 
 
-def test_files_are_replaced_if_asked(scaled, out, tiny_vocab):
+def test_overwrite_replaces_all_files_of_a_model(scaled, out, tiny_vocab):
     weights = scaled("pretrain/small")
     out.write(weights, vocab_file=tiny_vocab)
     refused("exists.*--overwrite", out.write, weights)
@@ -234,9 +252,9 @@ def test_files_are_replaced_if_asked(scaled, out, tiny_vocab):
     out.write(other, overwrite=True)
     read = out.weights()
     same_tensors(read, other)
-    assert read.vocab_file is None  # the earlier model's went with it
+    assert read.vocab_file is None  # The earlier vocabulary is removed.
     alone = select_part(other, "discriminator")
-    out.write(alone, overwrite=True)  # and so does its generator
+    out.write(alone, overwrite=True)  # The earlier generator is removed.
     same_tensors(out.weights(), alone)
 
 
@@ -244,36 +262,51 @@ LABELS = ("bad", "neutral", "good")
 SEGMENTS = "electra.embeddings.token_type_embeddings.weight"
 
 
-def test_a_tagger_has_its_own_segments(out, tiny_vocab):
-    values = arrays(Network("ElectraForTokenClassification", task="pos"))
-    weights = MemoryWeights(values)
+@pytest.fixture
+def tagger(out, tiny_vocab):
+    """Weights of a tagger, written to `out`."""
+    weights = MemoryWeights(
+        arrays(Network("ElectraForTokenClassification", task="pos"))
+    )
     weights.heads = {"pos": TaskHead("tagging", LABELS)}
     out.write(weights, vocab_file=tiny_vocab, hparams={"do_lower_case": False})
+    return weights
+
+
+def read_tokenizer_config(folder):
+    return json.loads((folder / "tokenizer_config.json").read_text())
+
+
+def test_a_tagger_is_written_with_segment_1_in_all_rows(tagger, out):
     config = out.config()
     assert config["id2label"] == dict(zip("012", LABELS, strict=True))
+    values = dict(tagger)
     table = values["electra/embeddings/token_type_embeddings"]
     assert (out.tensors()[SEGMENTS] == table[1]).all()
-    tokenizer = json.loads((out / "tokenizer_config.json").read_text())
+    values["electra/embeddings/token_type_embeddings"] = table[[1, 1]]
+    same_tensors(out.weights(), values)
+    assert out.weights().heads == tagger.heads
+
+
+def test_a_tagger_splits_words_like_the_original(tagger, out):
+    tokenizer = read_tokenizer_config(out)
     assert tokenizer["do_lower_case"] is True
     assert tokenizer["tokenize_chinese_chars"] is False
-    read = out.weights()
-    assert read.heads == weights.heads
-    values["electra/embeddings/token_type_embeddings"] = table[[1, 1]]
-    same_tensors(read, values)
-    # One that transformers trained has its own segments and tokenizer.
-    theirs = out.tensors()
-    theirs[SEGMENTS][0] += 1
-    out.set_config(electra_tf=None)
-    out.without_digests().store(theirs)
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        (out / name).unlink()
+
+
+def test_a_tagger_of_transformers_has_segment_0_and_its_tokenizer(tagger, out):
+    tensors = out.tensors()
+    tensors[SEGMENTS][0] += 1
+    out.update_config({"electra_tf": None})
+    out.without_digests().store(tensors)
+    (out / "tokenizer.json").unlink()
     config = {"do_lower_case": False, "tokenizer_class": "BertTokenizer"}
     (out / "tokenizer_config.json").write_text(json.dumps(config))
     again = out.parent / "again"
     write_huggingface(open_huggingface(str(out)), str(again))
     table = load_file(again / "model.safetensors")[SEGMENTS]
-    np.testing.assert_array_equal(table, theirs[SEGMENTS][[0, 0]])
-    tokenizer = json.loads((again / "tokenizer_config.json").read_text())
+    np.testing.assert_array_equal(table, tensors[SEGMENTS][[0, 0]])
+    tokenizer = read_tokenizer_config(again)
     assert tokenizer["do_lower_case"] is False
     assert tokenizer["tokenize_chinese_chars"] is True
 
@@ -291,10 +324,10 @@ def test_a_head_passes_a_shifted_identity(kind, out):
     report = out.write(weights)
     assert not report.left_out and "rounding" in str(report.notes)
     assert out.config()["problem_type"] == layout.PROBLEMS[kind]
-    there = out.tensors()
+    tensors = out.tensors()
     norm = "electra/encoder/layer_1/output/LayerNorm"
     gamma, beta = values[f"{norm}/gamma"], values[f"{norm}/beta"]
-    # What a layer norm gives, its extremes too.
+    # Outputs of a layer norm, its extremes included.
     normal = random.randn(100, 64)
     normal[:64] = 1e3 * np.eye(64) * random.choice([-1, 1], 64)
     deviation = normal.std(1, keepdims=True)
@@ -311,52 +344,52 @@ def test_a_head_passes_a_shifted_identity(kind, out):
         expected = vectors @ kernel + head["bias"]
         np.testing.assert_allclose(logits, expected, rtol=0, atol=3e-5)
 
-    check(there, head["kernel"])
+    check(tensors, head["kernel"])
     read = out.weights()
     assert read.heads == weights.heads
     same_tensors(read, values)
-    # Rounded, it still takes back what was added.
+    # In float16 the last bias still cancels the shift.
     half = out.parent / "half"
     write_huggingface(weights, str(half), half_precision=True)
     kernel = head["kernel"].astype(np.float16).astype(np.float32)
     check(load_file(half / "model.safetensors"), kernel)
     name = "task_specific/own/dense/bias"
-    found = open_huggingface(str(half)).read(name)
-    np.testing.assert_array_equal(found, head["bias"])
-    # Trained on in transformers, it is no longer the bias that was.
-    there["classifier.out_proj.bias"] += 1
-    out.without_digests().store(there)
+    bias = open_huggingface(str(half)).read(name)
+    np.testing.assert_array_equal(bias, head["bias"])
+    # A bias that transformers trained is not the recorded one.
+    tensors["classifier.out_proj.bias"] += 1
+    out.without_digests().store(tensors)
     moved = out.weights().read(name) - head["bias"]
     np.testing.assert_allclose(moved, 1, rtol=1e-5)
 
 
 def test_a_head_of_two_layers_is_transformers_own(out):
-    values = arrays(Network(layout.SENTENCES, task="own", first=HIDDEN))
+    values = arrays(Network(layout.SENTENCES, task="own", first_layer=HIDDEN))
     weights = MemoryWeights(values)
     weights.heads = {"own": TaskHead("classification", LABELS)}
     report = out.write(weights)
     assert not report.left_out and "classifier.dense" not in report.notes
-    there, ours = out.tensors(), "task_specific/own"
-    for theirs, name in (("dense", HIDDEN), ("out_proj", "dense")):
-        for part, name_there in (("kernel", "weight"), ("bias", "bias")):
-            held = there[f"classifier.{theirs}.{name_there}"]
-            value = values[f"{ours}/{name}/{part}"].T
-            np.testing.assert_array_equal(held, value)
+    tensors, scope = out.tensors(), "task_specific/own"
+    for layer, name in (("dense", HIDDEN), ("out_proj", "dense")):
+        kernel = tensors[f"classifier.{layer}.weight"].T
+        np.testing.assert_array_equal(kernel, values[f"{scope}/{name}/kernel"])
+        bias = tensors[f"classifier.{layer}.bias"]
+        np.testing.assert_array_equal(bias, values[f"{scope}/{name}/bias"])
     read = out.weights()
     assert read.heads == weights.heads
     same_tensors(read, values)
 
 
 @pytest.mark.parametrize(
-    ("head", "why"),
+    ("head", "reason"),
     [
         (TaskHead("classification", (), "mean"), "pooling is mean"),
         (TaskHead("parsing"), "no head for a task of type parsing"),
-        (None, "shapes do not tell a tagger from a classifier"),
+        (None, "shapes do not distinguish a tagger from a classifier"),
     ],
 )
-def test_a_head_that_transformers_lacks_is_refused(head, why, out):
+def test_a_head_that_transformers_lacks_is_refused(head, reason, out):
     network = Network("ElectraForTokenClassification", task="own")
     weights = MemoryWeights(arrays(network))
     weights.heads = {"own": head} if head else {}
-    assert why in out.write_refused(weights)
+    assert reason in out.write_refused(weights)

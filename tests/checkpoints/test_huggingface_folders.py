@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face folders as people have them, and the files that are in them."""
+"""Reading of Hugging Face folders in all forms, and refusal of damaged ones."""
 
 import json
 import pathlib
@@ -35,74 +35,93 @@ from tests.conftest import refused
 
 BIAS = "discriminator_predictions.dense.bias"
 TABLE = "electra.embeddings.word_embeddings.weight"
+HEAD_TABLE = "generator_lm_head.weight"
 INDEX = "model.safetensors.index.json"
 SHARD = "model-0000{}-of-00003.safetensors"
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "words"),
+    ("name", "text", "message"),
     [
-        ("", None, "no config.json and no weights, neither here"),
+        ("", None, "no config.json and no weights; expected them in this"),
         ("config.json", "{", "config.json: not valid JSON"),
         ("model.safetensors", None, "no weights; expected model.safetensors"),
         ("model.safetensors", "version https://git-lfs.github", "git lfs pull"),
     ],
 )
-def test_files_that_are_missing_or_others(name, text, words, one):
+def test_a_missing_or_different_file_is_refused(name, text, message, one):
     if not name:
         shutil.rmtree(one)
-        assert "no such folder" in one.refused()
+        one.mkdir()
     elif text is None:
         (one / name).unlink()
     else:
         (one / name).write_text(text)
-    one.mkdir(exist_ok=True)
-    assert re.search(words, one.refused(), re.DOTALL)
-    if words.startswith("no weights"):
-        (one / "pytorch_model.bin.index.json").write_text("{}")
-        assert "a PyTorch file in shards is not read" in one.refused()
+    assert re.search(message, one.refused(), re.DOTALL)
 
 
-def test_a_file_that_is_not_the_one_that_is_read_is_refused(one):
-    named = str(one / "model.safetensors")
-    assert open_weights(named).path == str(one)
-    shutil.copy(named, one / "model_best.safetensors")
-    words = "model.safetensors is what is read; put model_best.safetensors"
-    refused(words, open_weights, str(one / "model_best.safetensors"))
+def test_a_missing_folder_is_refused(one):
+    shutil.rmtree(one)
+    assert "no such folder" in one.refused()
+
+
+def test_pytorch_shards_are_refused(one):
+    (one / "model.safetensors").unlink()
+    (one / "pytorch_model.bin.index.json").write_text("{}")
+    assert "PyTorch files in shards are not supported" in one.refused()
+
+
+def test_the_file_that_is_read_stands_for_its_folder(one):
+    assert open_weights(str(one / "model.safetensors")).path == str(one)
+
+
+def test_a_file_that_is_not_read_from_its_folder_is_refused(one):
+    shutil.copy(one / "model.safetensors", one / "model_best.safetensors")
+    message = "model.safetensors is read from this folder"
+    refused(message, open_weights, str(one / "model_best.safetensors"))
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "words"),
+    ("key", "value", "message"),
     [
         ("model_type", "bert", "model_type is 'bert'; expected 'electra'"),
         ("hidden_size", 7, "not fit its config.json.*7.*hidden_size"),
         ("num_attention_heads", 4, "not a multiple of num_attention_heads 4"),
-        ("num_hidden_layers", 1, r"layer\.1\..* num_hidden_layers 1"),
+        ("num_hidden_layers", 1, r"layer\.1\..* num_hidden_layers is 1"),
         ("position_embedding_type", "relative_key", "is 'relative_key'"),
         ("layer_norm_eps", None, "layer_norm_eps is None; expected a number"),
     ],
 )
-def test_a_config_of_another_model_is_named(key, value, words, one):
-    one.set_config(**{key: value})
-    assert re.search(words, one.refused(), re.DOTALL)
+def test_a_config_of_a_different_model_is_refused(key, value, message, one):
+    one.update_config({key: value})
+    assert re.search(message, one.refused(), re.DOTALL)
 
 
 def test_missing_tensors_are_named_and_many_counted(one):
-    one.set_config(num_hidden_layers=4)
+    one.update_config({"num_hidden_layers": 4})
     message = one.refused()
     assert "\n  electra.encoder.layer.2.attention.self.query.weight" in message
     assert "... and 24 more" in message
 
 
-@pytest.mark.parametrize("kept", [0, 100, -1, None])
-def test_a_file_cut_or_with_something_after_its_end(kept, one):
-    read, path = one.weights(), one / "model.safetensors"
-    path.write_bytes((path.read_bytes() + b"\0" * (kept is None))[:kept])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[:100],
+        lambda content: content[:-1],
+        lambda content: content + b"\0",
+    ],
+    ids=["empty", "cut in the header", "cut by a byte", "a byte longer"],
+)
+def test_a_damaged_file_is_refused_on_opening_and_on_reading(damage, one):
+    opened, path = one.weights(), one / "model.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
     message = one.refused()
-    assert f"{path}: not a whole safetensors file" in message
+    assert f"{path}: not a complete safetensors file" in message
     assert "again" in message
-    with pytest.raises(UserError, match="not a whole safetensors file"):
-        read.read("discriminator_predictions/dense/kernel")
+    with pytest.raises(UserError, match="not a complete safetensors file"):
+        opened.read("discriminator_predictions/dense/kernel")
 
 
 @pytest.fixture
@@ -111,8 +130,8 @@ def sharded(one):
     (one / "model.safetensors").unlink()
     files = {n: SHARD.format(i % 3 + 1) for i, n in enumerate(sorted(values))}
     for file in set(files.values()):
-        held = {n: v for n, v in values.items() if files[n] == file}
-        save_file(held, one / file, {"format": "pt"})
+        shard = {n: v for n, v in values.items() if files[n] == file}
+        save_file(shard, one / file, {"format": "pt"})
     (one / INDEX).write_text(json.dumps({"weight_map": files}))
     return one
 
@@ -120,35 +139,51 @@ def sharded(one):
 def test_shards_are_read(sharded, discriminator):
     same_tensors(sharded.weights(), discriminator)
     assert open_weights(str(sharded)).kind == "huggingface"
+
+
+def test_a_missing_shard_is_refused(sharded):
     (sharded / SHARD.format(2)).unlink()
     assert f"{SHARD.format(2)}: missing" in sharded.refused()
+
+
+def test_an_index_without_a_weight_map_is_refused(sharded):
     (sharded / INDEX).write_text("{}")
     assert "no `weight_map`" in sharded.refused()
 
 
-@pytest.mark.parametrize("file", [None, "../x", "/etc/passwd", "..", "", 3])
-def test_an_index_that_points_elsewhere(file, sharded):
-    index = json.loads((sharded / INDEX).read_text())
-    files, words = index["weight_map"], "is not the name of a file in the fol"
-    if file is None:  # another shard
-        file = next(f for f in files.values() if f != files[BIAS])
-        words = f"no tensor {BIAS}, which"
-    files[BIAS] = file
-    (sharded / INDEX).write_text(json.dumps(index))
-    assert words in sharded.refused()
+def redirect_bias(folder, choose_file):
+    """Lets an index name another file for a tensor."""
+    index = json.loads((folder / INDEX).read_text())
+    files = index["weight_map"]
+    files[BIAS] = choose_file(files)
+    (folder / INDEX).write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize("file", ["../x", "/etc/passwd", "..", "", 3])
+def test_an_index_that_leaves_the_folder_is_refused(file, sharded):
+    redirect_bias(sharded, lambda files: file)
+    message = f"{BIAS} is {file!r}; expected the name of a file in the folder"
+    assert message in sharded.refused()
+
+
+def test_an_index_that_names_a_different_shard_is_refused(sharded):
+    redirect_bias(
+        sharded, lambda files: ({*files.values()} - {files[BIAS]}).pop()
+    )
+    assert f"no tensor {BIAS}, which" in sharded.refused()
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_16_bits_are_widened_and_said(dtype, one, discriminator):
+def test_16_bits_are_widened_and_reported(dtype, one, discriminator):
     narrow = {name: v.astype(dtype) for name, v in one.tensors().items()}
     one.store(narrow)
     read = one.weights()
     expected = {n: v.astype(dtype) for n, v in discriminator.items()}
     expected = {n: v.astype(np.float32) for n, v in expected.items()}
     same_tensors(read, expected)
-    ((what, said),) = read.dropped.items()
-    assert what == f"{np.dtype(dtype).name} values"
-    assert f"{len(narrow)} " in said and "float32" in said
+    ((name, reason),) = read.dropped.items()
+    assert name == f"{np.dtype(dtype).name} values"
+    assert f"{len(narrow)} " in reason and "float32" in reason
 
 
 def test_quantized_tensors_are_refused(one):
@@ -159,7 +194,7 @@ def test_quantized_tensors_are_refused(one):
         one.weights().read("discriminator_predictions/dense/kernel")
 
 
-def test_older_names_and_constants(one, discriminator):
+def test_older_names_and_constants_are_read(one, discriminator):
     """Without a prefix, with TensorFlow's norms, with numbers of positions."""
     values = {
         name.removeprefix("electra.")
@@ -172,17 +207,21 @@ def test_older_names_and_constants(one, discriminator):
     assert not one.weights().dropped
 
 
-def test_a_tied_copy_of_the_table(both, whole):
+@pytest.mark.parametrize("left_out", [(), (TABLE,)])
+def test_a_tied_copy_of_the_table_is_read_as_the_table(left_out, both, whole):
     values = (both / "generator").tensors()
-    values["generator_lm_head.weight"] = values[TABLE]
-    alone = {name: v for name, v in values.items() if name != TABLE}
-    for tied in (values, alone):
-        (both / "generator").store(tied)
-        same_tensors(both.weights(), whole)
-        assert not both.weights().dropped
-    values["generator_lm_head.weight"] = values[TABLE] + 1
+    values[HEAD_TABLE] = values[TABLE]
+    stored = {name: v for name, v in values.items() if name not in left_out}
+    (both / "generator").store(stored)
+    same_tensors(both.weights(), whole)
+    assert not both.weights().dropped
+
+
+def test_an_untied_table_is_refused(both):
+    values = (both / "generator").tensors()
+    values[HEAD_TABLE] = values[TABLE] + 1
     (both / "generator").store(values)
-    assert "is not the table of token embeddings" in both.refused()
+    assert "differs from the table of token embeddings" in both.refused()
 
 
 @pytest.mark.parametrize(
@@ -193,16 +232,16 @@ def test_a_tied_copy_of_the_table(both, whole):
         ("ElectraModel", ""),
     ],
 )
-def test_other_heads_are_known_undeclared(architecture, task, out):
+def test_heads_of_undeclared_classes_are_recognized(architecture, task, out):
     values = arrays(Network(architecture, task=task))
     segments = values["electra/embeddings/token_type_embeddings"]
-    segments[0] = segments[1]  # as a tagger's are written
+    segments[0] = segments[1]  # A written tagger has equal rows.
     weights = MemoryWeights(values)
     weights.heads = {"chunk": TaskHead("tagging")}
     out.write(weights)
-    out.set_config(architectures=None, electra_tf=None)
+    out.update_config({"architectures": None, "electra_tf": None})
     same_tensors(out.weights(), values)
-    if task == "squad":  # the rows are start and end
+    if task == "squad":  # The rows are start and end.
         matrix = out.tensors()["qa_outputs.weight"]
         for row, layer in zip(matrix, ("dense", "dense_1"), strict=True):
             kernel = values[f"task_specific/squad/{layer}/kernel"]
@@ -210,26 +249,26 @@ def test_other_heads_are_known_undeclared(architecture, task, out):
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours"),
+    ("stored", "expected"),
     [("gelu_python", None), ("gelu_fast", "gelu_new"), ("relu", "relu")],
 )
-def test_settings_of_a_folder_are_the_models(theirs, ours, one):
-    one.set_config(layer_norm_eps=1e-5, hidden_act=theirs)
+def test_settings_of_a_folder_are_read_and_written(stored, expected, one):
+    one.update_config({"layer_norm_eps": 1e-5, "hidden_act": stored})
     read = one.weights()
     stated = read.hparams["model_hparam_overrides"]
     assert stated["layer_norm_eps"] == 1e-5
-    assert stated.get("hidden_act") == ours and not read.dropped
+    assert stated.get("hidden_act") == expected and not read.dropped
     out = type(one)(one.parent / "again")
     out.write(read, part="discriminator")
     assert out.config()["layer_norm_eps"] == 1e-5
-    assert out.config()["hidden_act"] == (ours or "gelu")
+    assert out.config()["hidden_act"] == (expected or "gelu")
 
 
-def test_a_generators_training_settings_give_way_and_are_said(both):
-    (both / "generator").set_config(hidden_dropout_prob=0.3)
-    ((name, said),) = both.weights().dropped.items()
+def test_a_generators_training_settings_are_replaced_and_reported(both):
+    (both / "generator").update_config({"hidden_dropout_prob": 0.3})
+    ((name, reason),) = both.weights().dropped.items()
     assert name == "generator's config.json: hidden_dropout_prob"
-    assert said.startswith("0.3 there")
+    assert reason.startswith("0.3 in the file")
 
 
 @pytest.mark.parametrize(
@@ -242,21 +281,24 @@ def test_a_generators_training_settings_give_way_and_are_said(both):
     ],
 )
 def test_a_generator_that_cannot_be_computed_is_refused(name, value, both):
-    (both / "generator").set_config(**{name: value})
+    (both / "generator").update_config({name: value})
     assert f"{both}/generator/config.json: {name} is" in both.refused()
-    if name == "num_attention_heads":  # alone it is a masked LM
-        read = (both / "generator").weights()
-        assert read.contents.description == "a masked LM (no discriminator)"
-        stated = read.hparams["model_hparam_overrides"]
-        assert stated["num_attention_heads"] == 5
+
+
+def test_a_generator_with_unusual_heads_is_a_masked_lm_on_its_own(both):
+    (both / "generator").update_config({"num_attention_heads": 5})
+    read = (both / "generator").weights()
+    assert read.contents.description == "a masked LM (no discriminator)"
+    stated = read.hparams["model_hparam_overrides"]
+    assert stated["num_attention_heads"] == 5
 
 
 def test_pytorch_reads_its_files_tensors_only(one, discriminator, monkeypatch):
     def tensor(value):
-        """As much of a torch.Tensor as is used."""
-        made = types.SimpleNamespace(dtype="torch.float32", shape=value.shape)
-        made.float, made.numpy = lambda: made, lambda: value
-        return made
+        """Imitates what is used of a torch.Tensor."""
+        double = types.SimpleNamespace(dtype="torch.float32", shape=value.shape)
+        double.float, double.numpy = lambda: double, lambda: value
+        return double
 
     def load(path, weights_only, mmap=False, **options):
         assert weights_only
@@ -279,82 +321,113 @@ def test_pytorch_reads_its_files_tensors_only(one, discriminator, monkeypatch):
     assert re.search("only PyTorch reads this file.*torch", one.refused())
 
 
-def test_a_part_in_the_others_folder(both):
+def test_a_generator_in_the_discriminators_folder_is_refused(both):
     shutil.rmtree(both / "discriminator")
     shutil.copytree(both / "generator", both / "discriminator")
     message = both.refused()
     assert "discriminator holds ElectraForMaskedLM; expected the d" in message
-    (both / "generator").set_config(architectures=["ElectraForPreTraining"])
-    message = (both / "generator").refused()
-    assert "lacks tensors that ElectraForPreTraining" in message
+
+
+def test_a_wrong_class_is_refused_by_its_missing_tensors(both):
+    generator = both / "generator"
+    generator.update_config({"architectures": ["ElectraForPreTraining"]})
+    message = "lacks tensors of ElectraForPreTraining"
+    assert message in generator.refused()
 
 
 @pytest.mark.parametrize("rows", [210, 200])
-def test_parts_of_different_models(rows, both):
+def test_parts_of_different_models_are_refused(rows, both):
     generator = both / "generator"
     values = generator.tensors()
     values[TABLE] = values[TABLE][:rows] + 1
     values["generator_lm_head.bias"] = values["generator_lm_head.bias"][:rows]
     generator.store(values)
-    generator.set_config(vocab_size=rows)
+    generator.update_config({"vocab_size": rows})
     message = both.refused()
-    assert "are not of one model; read one part alone" in message
+    assert "not of one model. Convert each on its own" in message
     assert "word_embeddings" in message
 
 
-def test_a_generator_as_wide_as_its_own_tables_may_own_them(out, discriminator):
+def test_a_generator_as_wide_as_its_tables_may_have_separate_tables(
+    out, discriminator
+):
     part = Network("ElectraForMaskedLM", "generator", "generator")
     narrow = arrays(part, seed=1, hidden_size=4, intermediate_size=20)
     values = {**narrow, **discriminator}
     out.write(values)
-    # As transformers would have saved it, without our mark.
-    (out / "generator").set_config(electra_tf=None)
+    # transformers saves it without this project's mark.
+    (out / "generator").update_config({"electra_tf": None})
     read = out.weights()
     same_tensors(read, values)
     assert read.hparams["untied_generator_embeddings"] is True
 
 
-def test_what_cannot_be_written_is_said(out, discriminator, tmp_path):
-    assert "no ELECTRA" in out.write_refused({"a": np.zeros(2)})
-    (tmp_path / "file").touch()
-    for place, words in (
-        (f"{tmp_path}/file/in", "cannot be written"),
-        ("gs://bucket/model", "local disk only"),
-    ):
-        with pytest.raises(UserError, match=words):
-            write_huggingface(MemoryWeights(discriminator), place)
-
-
-SHAPED = "electra/encoder/layer_0/output/dense/bias"
-LACKED = "generator/encoder/layer_1/output/dense/bias"
+def test_variables_of_no_network_are_refused(out):
+    message = out.write_refused({"a": np.zeros(2)})
+    assert "not a recognized ELECTRA checkpoint" in message
 
 
 @pytest.mark.parametrize(
-    ("change", "hparams", "words"),
+    ("folder", "message"),
     [
-        ({SHAPED: np.zeros(7, "f4")}, {}, "checkpoint [7], model [6]"),
-        ({LACKED: None}, {}, f"lacks\n  {LACKED}"),
-        ({}, {"vocab_size": 99}, "is 210 by the weights' shapes but 99"),
-        ({}, {"hidden_act": "relu"}, "relu of generator_predictions"),
+        ("{tmp_path}/file/in", "cannot be written"),
+        ("gs://bucket/model", "local disk only"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, hparams, words, out, whole):
+def test_a_folder_that_cannot_be_made_is_refused(
+    folder, message, discriminator, tmp_path
+):
+    (tmp_path / "file").touch()
+    weights = MemoryWeights(discriminator)
+    refused(message, write_huggingface, weights, folder.format(**locals()))
+
+
+SHAPED = "electra/encoder/layer_0/output/dense/bias"
+MISSING = "generator/encoder/layer_1/output/dense/bias"
+
+
+@pytest.mark.parametrize(
+    ("change", "hparams", "message"),
+    [
+        ({SHAPED: np.zeros(7, "f4")}, {}, "checkpoint [7], model [6]"),
+        ({MISSING: None}, {}, f"lacks\n  {MISSING}"),
+        ({}, {"vocab_size": 99}, "is 210 by the weights' shapes but 99"),
+        ({}, {"hidden_act": "relu"}, "hidden_act is relu, also in generator_p"),
+    ],
+)
+def test_variables_that_do_not_fit_are_refused(
+    change, hparams, message, out, whole
+):
     values = {n: v for n, v in (whole | change).items() if v is not None}
     hparams = {"model_hparam_overrides": hparams}
     options = {"hparams": hparams, "drop_unrepresentable": not change}
-    assert words in out.write_refused(values, **options)
-    if "relu" in words:  # the generator's head has no activation
-        out.write(whole, part="discriminator", hparams=hparams)
+    assert message in out.write_refused(values, **options)
 
 
-def test_a_vocabulary_of_another_model(out, whole, tmp_path, tiny_vocab):
-    long = tmp_path / "long.txt"
+def test_a_discriminator_may_have_any_activation(out, whole):
+    hparams = {"model_hparam_overrides": {"hidden_act": "relu"}}
+    out.write(whole, part="discriminator", hparams=hparams)
+    assert out.config()["hidden_act"] == "relu"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda lines: [*lines, *(f"w{i}" for i in range(11))],
+            "211 tokens but the model has 210",
+        ),
+        (lambda lines: lines[:50], "lacks"),
+    ],
+    ids=["longer", "shorter"],
+)
+def test_a_vocabulary_that_does_not_fit_is_refused(
+    change, message, out, whole, tmp_path, tiny_vocab
+):
+    path = tmp_path / "changed.txt"
     lines = pathlib.Path(tiny_vocab).read_text().splitlines()
-    long.write_text("\n".join(lines + [f"w{i}" for i in range(11)]) + "\n")
-    message = out.write_refused(whole, vocab_file=str(long))
-    assert "211 tokens but the model has 210" in message
-    long.write_text("\n".join(lines[:50]))
-    assert "lacks" in out.write_refused(whole, vocab_file=str(long))
+    path.write_text("\n".join(change(lines)) + "\n")
+    assert message in out.write_refused(whole, vocab_file=str(path))
 
 
 @hypothesis.given(
@@ -369,7 +442,7 @@ def test_a_vocabulary_of_another_model(out, whole, tmp_path, tiny_vocab):
 def test_the_library_reads_what_is_written(tmp_path_factory, shapes):
     path = str(tmp_path_factory.mktemp("files") / "model.safetensors")
     random = np.random.RandomState(0)
-    # All bits there are: NaN, infinite and denormal numbers, too.
+    # Random bits include NaN, infinite and denormal numbers.
     values = {
         name: random.randint(0, 256, [*shape, 4], np.uint8)
         .view(np.float32)
@@ -379,24 +452,20 @@ def test_the_library_reads_what_is_written(tmp_path_factory, shapes):
     }
     specs = {n: TensorSpec(v.shape, v.dtype) for n, v in values.items()}
     write_safetensors(path, specs, values.__getitem__)
-    read = load_file(path)
-    assert set(read) == set(values)
-    for name, value in values.items():
-        assert read[name].tobytes() == value.tobytes()
-        assert read[name].shape == value.shape
+    same_tensors(MemoryWeights(load_file(path)), values)
     with safe_open(path, framework="np") as file:
         assert file.metadata() == {"format": "pt"}
 
 
-def test_a_model_passes_through_little_memory(out):
+def test_a_model_is_written_and_read_in_a_quarter_of_its_size(out):
     sizes = {"hidden_size": 256, "intermediate_size": 1024, "vocab_size": 1000}
     sizes |= {"max_position_embeddings": 512, "num_hidden_layers": 12}
     sizes |= {"type_vocab_size": 2, "embedding_size": 256}
     large = RandomWeights(
         {
-            name: pair.shape(sizes)
+            name: pair.variable_shape(sizes)
             for pair in Network("ElectraForPreTraining").pairs(sizes)
-            for name in pair.ours
+            for name in pair.variables
         },
         slots=False,
         step=None,
@@ -410,24 +479,37 @@ def test_a_model_passes_through_little_memory(out):
     assert peak < 0.25 * sum(s.size_in_bytes for s in large.specs.values())
 
 
-@pytest.mark.parametrize("lower", [True, False])
-@pytest.mark.parametrize("strip", [True, False])
-def test_settings_come_back(lower, strip, tmp_path, tiny_vocab):
+CASINGS = [(lower, strip) for lower in (True, False) for strip in (True, False)]
+
+
+@pytest.mark.parametrize(("lower", "strip"), CASINGS)
+def test_casing_comes_back_from_either_file(lower, strip, tmp_path, tiny_vocab):
     hparams = {"do_lower_case": lower, "strip_accents": strip}
     files = tokenizer_files(load_vocab(tiny_vocab), hparams, 64)
     for name, content in files.items():
         (tmp_path / name).write_text(json.dumps(content))
-    stated = read_tokenizer(str(tmp_path)).hparams
+    casing = read_tokenizer(str(tmp_path)).hparams
     (tmp_path / "tokenizer_config.json").unlink()
-    assert read_tokenizer(str(tmp_path)).hparams == stated
-    assert stated["do_lower_case"] is lower
+    assert read_tokenizer(str(tmp_path)).hparams == casing
+    assert casing["do_lower_case"] is lower
     # Only a lower-casing tokenizer strips accents.
-    assert stated.get("strip_accents", True) is (strip or not lower)
+    assert casing.get("strip_accents", True) is (strip or not lower)
+
+
+@pytest.mark.parametrize(("lower", "strip"), CASINGS)
+def test_both_tokenizer_files_state_the_casing(lower, strip, tiny_vocab):
+    hparams = {"do_lower_case": lower, "strip_accents": strip}
+    files = tokenizer_files(load_vocab(tiny_vocab), hparams, 64)
     config = files["tokenizer_config.json"]
     normalizer = files["tokenizer.json"]["normalizer"]
-    assert normalizer["lowercase"] is lower
-    for stated in (config, normalizer):
-        assert stated["strip_accents"] is (lower and strip)
+    assert config["do_lower_case"] is normalizer["lowercase"] is lower
+    assert config["strip_accents"] is (lower and strip)
+    assert normalizer["strip_accents"] is (lower and strip)
+
+
+def test_tokenizer_files_state_class_length_and_special_tokens(tiny_vocab):
+    files = tokenizer_files(load_vocab(tiny_vocab), {}, 64)
+    config = files["tokenizer_config.json"]
     assert config["tokenizer_class"] == "ElectraTokenizer"
     assert config["model_max_length"] == 64
     special = files["special_tokens_map.json"]
@@ -436,7 +518,7 @@ def test_settings_come_back(lower, strip, tmp_path, tiny_vocab):
     assert special.items() <= config.items()
 
 
-def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
+def test_a_vocabulary_in_tokenizer_json_only_is_read(one, out, tiny_vocab):
     vocab, expected = load_vocab(tiny_vocab), pathlib.Path(tiny_vocab)
     files = tokenizer_files(vocab, {"do_lower_case": False}, 64)
     (one / "tokenizer.json").write_text(json.dumps(files["tokenizer.json"]))
@@ -447,10 +529,10 @@ def test_a_vocabulary_only_in_json_is_read(one, out, tiny_vocab):
     assert (out / "vocab.txt").read_bytes() == expected.read_bytes()
 
 
-SPLIT = "tokenizer_config.json"
-
-
-def test_tokenizers_of_the_same_words_are_read(one):
-    for usual in ("BertTokenizerFast", "ElectraTokenizer", None):
-        (one / SPLIT).write_text(json.dumps({"tokenizer_class": usual}))
-        assert read_tokenizer(str(one)).hparams
+@pytest.mark.parametrize(
+    "name", ["BertTokenizerFast", "ElectraTokenizer", None]
+)
+def test_tokenizer_classes_with_equal_words_are_read(name, one):
+    config = json.dumps({"tokenizer_class": name})
+    (one / "tokenizer_config.json").write_text(config)
+    assert read_tokenizer(str(one)).hparams

@@ -12,7 +12,6 @@ from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import Network
 from electra_tf.checkpoints.weights import MemoryWeights
 from tests.checkpoints.conftest import arrays, same_tensors
-from tests.conftest import read_json
 
 SENTENCES = "ElectraForSequenceClassification"
 TAGGING = "ElectraForTokenClassification"
@@ -25,16 +24,15 @@ def saved(out):
     """A factory of folders as transformers saves them."""
 
     def make(architecture, task, count=3, **config):
-        sizes = {"number of labels": count}
-        network = Network(architecture, task=task, first=HIDDEN)
-        values = arrays(network, **sizes)
+        network = Network(architecture, task=task, first_layer=HIDDEN)
+        values = arrays(network, labels=count)
         weights = MemoryWeights(values)
         kinds = {SENTENCES: "classification", TAGGING: "tagging"}
         weights.heads = {task: TaskHead(kinds.get(architecture, ""))}
         out.write(weights)
         out.without_digests()
-        stated = {"electra_tf": None, "problem_type": None, "id2label": None}
-        out.set_config(**{**stated, **config})
+        defaults = {"electra_tf": None, "problem_type": None, "id2label": None}
+        out.update_config(defaults | config)
         return out, values
 
     return make
@@ -52,7 +50,7 @@ def saved(out):
         ("regression", 1, "regression"),
     ],
 )
-def test_a_sentence_head_is_of_the_type_of_its_problem(
+def test_problem_type_and_labels_decide_the_type_of_a_task(
     problem, count, kind, saved
 ):
     folder, values = saved(SENTENCES, kind, count, problem_type=problem)
@@ -81,7 +79,7 @@ def test_a_head_is_read_by_its_class_or_its_tensors(
 
 
 @pytest.mark.parametrize(
-    ("id2label", "words"),
+    ("id2label", "message"),
     [
         ({"0": "a", "2": "c"}, r"names 0, 2 \(no 1\), but the head has 3"),
         ({"0": "a", "1": "b", "2": "c", "3": "d"}, r"\('3'\)"),
@@ -91,13 +89,11 @@ def test_a_head_is_read_by_its_class_or_its_tensors(
         (["a", "b", "c"], "expected an object"),
     ],
 )
-def test_labels_that_are_not_named_one_by_one_are_refused(
-    id2label, words, saved
-):
+def test_labels_that_are_not_named_once_are_refused(id2label, message, saved):
     folder, _ = saved(TAGGING, "chunk", id2label=id2label)
-    message = folder.refused()
-    assert f"{folder}/config.json" in message and "Correct it" in message
-    assert re.search(words, message)
+    error = folder.refused()
+    assert f"{folder}/config.json" in error and "Correct it" in error
+    assert re.search(message, error)
 
 
 def test_an_unknown_problem_is_refused_by_name(saved):
@@ -106,7 +102,7 @@ def test_an_unknown_problem_is_refused_by_name(saved):
 
 
 @pytest.mark.parametrize(
-    ("config", "count", "named"),
+    ("config", "count", "name"),
     [
         ({"problem_type": "regression"}, 3, "regression of 3 numbers"),
         ({"problem_type": "single_label_classification"}, 1, "of one label"),
@@ -114,16 +110,15 @@ def test_an_unknown_problem_is_refused_by_name(saved):
     ],
 )
 def test_a_head_that_no_task_has_is_dropped_with_a_remedy(
-    config, count, named, saved
+    config, count, name, saved
 ):
     folder, values = saved(SENTENCES, "x", count, **config)
     read = folder.weights()
     assert not read.heads and not read.contents.tasks
-    assert set(read.dropped) == {
-        name for name in folder.tensors() if name.startswith("classifier.")
-    }
+    tensors = [n for n in folder.tensors() if n.startswith("classifier.")]
+    assert read.dropped.keys() == set(tensors)
     (reason,) = set(read.dropped.values())
-    assert named in reason and "--init_checkpoint" in reason
+    assert name in reason and "--init_checkpoint" in reason
     assert len(read.specs) == len(values) - 4
 
 
@@ -133,7 +128,7 @@ def test_multiple_choice_is_dropped_by_its_name(saved):
     values["sequence_summary.summary.weight"] = np.zeros([6, 6], np.float32)
     values["classifier.weight"] = np.zeros([1, 6], np.float32)
     folder.store(values)
-    folder.set_config(architectures=["ElectraForMultipleChoice"])
+    folder.update_config({"architectures": ["ElectraForMultipleChoice"]})
     (reason,) = set(folder.weights().dropped.values())
     assert "head of ElectraForMultipleChoice (it chooses" in reason
 
@@ -142,7 +137,7 @@ def test_multiple_choice_is_dropped_by_its_name(saved):
     ("stated", "length"),
     [(8, 8), (int(1e30), 12), (1e30, 12), (512, 12), (None, 12)],
 )
-def test_the_length_is_the_tokenizers_within_the_positions(
+def test_texts_are_cut_to_the_tokenizers_length_within_the_positions(
     stated, length, saved
 ):
     folder, _ = saved(SENTENCES, "classification")
@@ -154,14 +149,14 @@ def test_the_length_is_the_tokenizers_within_the_positions(
 
 
 @pytest.mark.parametrize("stated", [0, -1, "512", True])
-def test_a_length_that_is_none_is_refused(stated, saved):
+def test_a_length_below_1_or_of_another_type_is_refused(stated, saved):
     folder, _ = saved(SENTENCES, "classification")
     config = {"model_max_length": stated}
     (folder / "tokenizer_config.json").write_text(json.dumps(config))
     assert f"model_max_length is {stated!r}" in folder.refused()
 
 
-def test_a_folder_written_again_keeps_what_its_head_is(saved, tmp_path):
+def test_a_folder_written_again_keeps_head_and_tensors(saved, tmp_path):
     names = {"0": "no", "1": "yes", "2": "perhaps"}
     folder, values = saved(SENTENCES, "classification", id2label=names)
     again = type(folder)(tmp_path / "again")
@@ -169,21 +164,23 @@ def test_a_folder_written_again_keeps_what_its_head_is(saved, tmp_path):
     assert again.config()["id2label"] == names
     assert again.weights().heads == folder.weights().heads
     same_tensors(again.weights(), values)
-    for name, value in folder.tensors().items():
-        assert again.tensors()[name].tobytes() == value.tobytes()
+    same_tensors(MemoryWeights(again.tensors()), folder.tensors())
 
 
-def test_a_regression_keeps_its_range(out):
-    head = TaskHead("regression", range=(0.0, 5.0))
-    weights = MemoryWeights(
-        arrays(
-            Network(SENTENCES, task="sts", first=HIDDEN),
-            **{"number of labels": 1},
-        )
-    )
-    weights.heads = {"sts": head}
+@pytest.fixture
+def regression(out):
+    network = Network(SENTENCES, task="sts", first_layer=HIDDEN)
+    weights = MemoryWeights(arrays(network, labels=1))
+    weights.heads = {"sts": TaskHead("regression", range=(0.0, 5.0))}
     out.write(weights)
-    assert out.weights().heads["sts"].range == (0.0, 5.0)
-    out.set_config(electra_tf={"task": "sts", "range": [5, 0]})
-    assert "electra_tf.range is [5, 0]" in out.refused()
-    assert read_json(out / "config.json")["problem_type"] == "regression"
+    return out
+
+
+def test_a_regression_keeps_its_range(regression):
+    assert regression.weights().heads["sts"].range == (0.0, 5.0)
+    assert regression.config()["problem_type"] == "regression"
+
+
+def test_a_range_that_does_not_rise_is_refused(regression):
+    regression.update_config({"electra_tf": {"task": "sts", "range": [5, 0]}})
+    assert "electra_tf.range is [5, 0]" in regression.refused()

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Weights into a model: all of it, or nothing and a reason; views of them."""
+"""Assignment of weights, all or none; parts and extended tables."""
 
 import math
 import pathlib
@@ -17,7 +17,7 @@ from electra_tf.checkpoints.weights import (
     extend_positions,
     select_part,
 )
-from tests.checkpoints.conftest import RandomWeights
+from tests.checkpoints.conftest import RandomWeights, same_tensors
 from tests.conftest import refused, restore
 
 SHAPES = {
@@ -48,7 +48,7 @@ def variables(shapes):
 
 
 def not_restored(model, prefix):
-    """What is said instead of restoring; nothing changes."""
+    """Returns the message of a refused restoring, which changes nothing."""
     with pytest.raises(UserError) as caught:
         restore(model, prefix)
     assert not any(value.any() for value in model.values.values())
@@ -56,7 +56,7 @@ def not_restored(model, prefix):
 
 
 def write(prefix, tensors):
-    """Writes tensors by name, the format of TF1's Saver."""
+    """Writes tensors by name in the format of TF1's Saver."""
     tf.raw_ops.SaveV2(
         prefix=str(prefix),
         tensor_names=list(tensors),
@@ -68,7 +68,7 @@ def write(prefix, tensors):
 
 @pytest.fixture
 def stored():
-    """What a run of the original leaves: weights, then slots and the step."""
+    """Tensors that a run of the original saves: weights, slots and step."""
     values = dict(RandomWeights(SHAPES))
     return dict(sorted(values.items(), key=lambda item: item[0] not in SHAPES))
 
@@ -78,7 +78,7 @@ def prefix(tmp_path, stored):
     return write(tmp_path / "model.ckpt-1234", stored)
 
 
-def test_what_either_lacks_is_named(tmp_path, stored):
+def test_missing_and_unexpected_variables_are_named(tmp_path, stored):
     del stored["generator_predictions/output_bias"]
     stored["bert/pooler/dense/kernel"] = np.zeros([2, 2], np.float32)
     stored["another/step"] = np.int64(3)
@@ -96,35 +96,48 @@ def test_what_either_lacks_is_named(tmp_path, stored):
     lines = str(report).splitlines()
     assert "4 of 5 variables loaded, 1 missing, 2 unexpected" in lines[0]
     assert "step 1234" in lines[0] and "10 not used" in lines[0]
-    named = [line.rpartition(": ")[2] for line in lines[1:]]
-    assert named == [*report.missing, *report.unexpected]
+    names = [line.rpartition(": ")[2] for line in lines[1:]]
+    assert names == [*report.missing, *report.unexpected]
 
 
-def test_shapes_and_types_are_compared_and_many_counted(prefix, tmp_path):
+def test_differing_shapes_are_refused(prefix):
     shapes = {**SHAPES, "electra/embeddings/word_embeddings": [250]}
     shapes["generator_predictions/output_bias"] = [250]
     message = not_restored(Model(shapes), prefix)
     assert "word_embeddings: checkpoint [300, 4], model [250]" in message
     assert "output_bias: checkpoint [300], model [250]" in message
+
+
+@pytest.mark.parametrize(
+    ("size", "line"),
+    [(3, "... and 3 more"), (2, "v0: checkpoint float64, model float32")],
+)
+def test_many_shapes_or_types_are_listed_in_part(size, line, tmp_path):
     path = write(tmp_path / "c", {f"v{i}": np.zeros(2) for i in range(11)})
-    model = Model({f"v{i}": [3] for i in range(11)})
-    assert "... and 3 more" in not_restored(model, path)
-    message = not_restored(Model({f"v{i}": [2] for i in range(11)}), path)
-    assert "v0: checkpoint float64, model float32" in message
+    model = Model({f"v{i}": [size] for i in range(11)})
+    assert line in not_restored(model, path)
 
 
-# Nothing; within the first weight; the last weight; the slots; the step; a
-# flipped bit in the last weight.
-@pytest.mark.parametrize("kept", [0, 10, SIZE - 1, SIZE + 1, 3 * SIZE, None])
-def test_a_damaged_data_file_is_an_error_and_nothing_changes(kept, prefix):
+# Bytes that remain: nothing, or up to the first weight, the last weight, the
+# slots or the step.
+@pytest.mark.parametrize("size", [0, 10, SIZE - 1, SIZE + 1, 3 * SIZE])
+def test_a_data_file_that_is_cut_short_changes_nothing(size, prefix):
     data = pathlib.Path(prefix + ".data-00000-of-00001")
-    content = bytearray(data.read_bytes())
-    assert kept is None or kept < len(content)
-    content[SIZE - 1] ^= kept is None
-    data.write_bytes(content[:kept])
+    content = data.read_bytes()
+    assert size < len(content)
+    data.write_bytes(content[:size])
     message = not_restored(Model(), prefix)
     assert re.search(f"{prefix}: cannot read .*damaged, cut short", message)
-    assert kept is not None or "dense_1/bias" in message
+
+
+def test_a_flipped_bit_in_the_last_weight_changes_nothing(prefix):
+    data = pathlib.Path(prefix + ".data-00000-of-00001")
+    content = bytearray(data.read_bytes())
+    content[SIZE - 1] ^= 1
+    data.write_bytes(content)
+    message = not_restored(Model(), prefix)
+    assert re.search(f"{prefix}: cannot read .*damaged, cut short", message)
+    assert "dense_1/bias" in message
 
 
 def weights(values):
@@ -133,28 +146,35 @@ def weights(values):
 
 class Slots:
     def __init__(self, variables):
-        self.m, self.v = (
-            {v.name[:-2]: tf.Variable(tf.zeros_like(v)) for v in variables}
-            for _ in range(2)
-        )
+        self.m = {v.name[:-2]: tf.Variable(tf.zeros_like(v)) for v in variables}
+        self.v = {v.name[:-2]: tf.Variable(tf.zeros_like(v)) for v in variables}
 
 
-def test_slots_go_to_the_optimizer_or_are_counted_as_left():
+WITH_SLOTS = {"a": [1, 2], "a/adam_m": [3, 4], "a/adam_v": [5, 6]}
+
+
+def test_slots_are_assigned_to_the_optimizer():
     targets = variables({"a": [2]})
     optimizer = Slots(targets)
-    values = {"a": [1, 2], "a/adam_m": [3, 4], "a/adam_v": [5, 6]}
-    report = assign(weights(values), targets, optimizer=optimizer)
-    found = targets[0], optimizer.m["a"], optimizer.v["a"]
-    np.testing.assert_array_equal(found, list(values.values()))
+    report = assign(weights(WITH_SLOTS), targets, optimizer=optimizer)
+    values = targets[0], optimizer.m["a"], optimizer.v["a"]
+    np.testing.assert_array_equal(values, list(WITH_SLOTS.values()))
     assert (report.slots_loaded, report.slots_left) == (2, 0)
-    report = assign(weights(values), targets)
+
+
+def test_slots_without_an_optimizer_are_counted_as_left():
+    report = assign(weights(WITH_SLOTS), variables({"a": [2]}))
     assert (report.slots_loaded, report.slots_left) == (0, 2)
-    del values["a/adam_v"]
+
+
+def test_missing_slots_are_refused():
+    targets = variables({"a": [2]})
+    values = {n: v for n, v in WITH_SLOTS.items() if n != "a/adam_v"}
     with pytest.raises(UserError, match="--init_checkpoint"):
-        assign(weights(values), targets, optimizer=optimizer)
+        assign(weights(values), targets, optimizer=Slots(targets))
 
 
-def test_another_shape_is_allowed_only_by_name():
+def test_a_different_shape_is_allowed_by_name_only():
     targets = variables({"head/kernel": [2], "body": [1]})
     source = weights({"head/kernel": [1, 2, 3], "body": [7]})
     with pytest.raises(UserError, match=r"checkpoint \[3\], model \[2\]"):
@@ -166,19 +186,21 @@ def test_another_shape_is_allowed_only_by_name():
 
 
 @pytest.mark.parametrize(
-    ("held", "wanted", "words"),
+    ("stored", "needed", "message"),
     [
         ("generator_predictions", "discriminator_", "is a generator .*discrim"),
         ("discriminator_predictions", "generator/", "holds no generator"),
     ],
 )
-def test_one_network_given_for_the_other_is_called_one(held, wanted, words):
-    source = weights({f"{held}/dense/kernel": [1]})
-    with pytest.raises(UserError, match=words):
-        assign(source, variables({f"{wanted}predictions/kernel": [1]}))
+def test_a_generator_in_place_of_a_discriminator_is_named(
+    stored, needed, message
+):
+    source = weights({f"{stored}/dense/kernel": [1]})
+    with pytest.raises(UserError, match=message):
+        assign(source, variables({f"{needed}predictions/kernel": [1]}))
 
 
-def test_parts_together_are_the_whole(pretrain_name, of_config):
+def test_all_parts_together_have_all_tensors(pretrain_name, of_config):
     whole = of_config(pretrain_name)
     parts = [
         select_part(whole, part)
@@ -186,11 +208,16 @@ def test_parts_together_are_the_whole(pretrain_name, of_config):
         if whole.contents.holds(part)
     ]
     assert {name for part in parts for name in part.specs} == set(whole.specs)
-    for part in parts:
-        assert set(part.dropped) == set(whole.specs) - set(part.specs)
-        assert part.global_step == 1234
-        assert len(part.slots) == 2 * len(part.shapes)
     assert select_part(whole, "all") is whole
+
+
+@pytest.mark.parametrize("part", ["discriminator", "generator"])
+def test_a_part_has_its_slots_and_lists_the_rest(part, of_config):
+    whole = of_config("pretrain/small")
+    selected = select_part(whole, part)
+    assert set(selected.dropped) == set(whole.specs) - set(selected.specs)
+    assert selected.global_step == 1234
+    assert len(selected.slots) == 2 * len(selected.shapes)
 
 
 def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
@@ -202,22 +229,26 @@ def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
 
 
 @pytest.mark.parametrize(
-    "name, part, other",
+    ("name", "part", "description"),
     [
         ("pretrain/small_uniform_generator", "generator", "a discriminator"),
         ("finetune/small_cola", "generator", "a fine-tuned model"),
     ],
 )
-def test_a_part_that_is_not_there_is_refused(name, part, other, of_config):
+def test_a_missing_part_is_refused(name, part, description, of_config):
     whole = of_config(name)
     assert not whole.contents.holds(part)
-    refused(f"no {part}: it is {other}", select_part, whole, part)
-    refused("expected one of all, discriminator", select_part, whole, "decoder")
+    refused(f"no {part}: it is {description}", select_part, whole, part)
+
+
+def test_an_unknown_part_is_refused(source):
+    message = "expected one of all, discriminator"
+    refused(message, select_part, source, "decoder")
 
 
 TABLE = "electra/embeddings/position_embeddings"
-OWN = "generator/embeddings/position_embeddings"
-TABLES = {TABLE: [4, 2], OWN: [4, 3], "electra/other": [4, 2]}
+GENERATOR_TABLE = "generator/embeddings/position_embeddings"
+TABLES = {TABLE: [4, 2], GENERATOR_TABLE: [4, 3], "electra/other": [4, 2]}
 
 
 @pytest.fixture
@@ -225,30 +256,37 @@ def source():
     return RandomWeights(TABLES)
 
 
-def test_new_rows_repeat_the_table_and_their_slots_are_zero(source):
-    source.hparams = {"model_hparam_overrides": {"hidden_size": 8}}
+def test_new_rows_repeat_the_table(source):
     longer = extend_positions(source, 10)
     old, new = source.read(TABLE), longer.read(TABLE)
     assert new.shape == longer.specs[TABLE].shape == (10, 2)
     np.testing.assert_array_equal(new, np.concatenate([old, old, old[:2]]))
-    assert longer.read(OWN).shape == (10, 3)
-    for slot in ("/adam_m", "/adam_v"):
-        new = longer.read(TABLE + slot)
-        np.testing.assert_array_equal(new[:4], source.read(TABLE + slot))
-        np.testing.assert_array_equal(new[4:], np.zeros([6, 2]))
+    assert longer.read(GENERATOR_TABLE).shape == (10, 3)
+
+
+@pytest.mark.parametrize("slot", ["/adam_m", "/adam_v"])
+def test_slots_of_new_rows_are_zero(slot, source):
+    new = extend_positions(source, 10).read(TABLE + slot)
+    np.testing.assert_array_equal(new[:4], source.read(TABLE + slot))
+    np.testing.assert_array_equal(new[4:], np.zeros([6, 2]))
+
+
+def test_hparams_follow_the_extended_table(source):
+    source.hparams = {"model_hparam_overrides": {"hidden_size": 8}}
+    longer = extend_positions(source, 10)
     sizes = {"hidden_size": 8, "max_position_embeddings": 10}
     assert longer.hparams["model_hparam_overrides"] == sizes
     assert source.hparams["model_hparam_overrides"] == {"hidden_size": 8}
 
 
-def test_a_shorter_table_is_cut_and_no_table_is_refused(source):
-    shorter = extend_positions(source, 3)
-    for name in source.specs:
-        value = source.read(name)
-        kept = value[:3] if "position_embeddings" in name else value
-        np.testing.assert_array_equal(shorter.read(name), kept)
-        assert shorter.specs[name].dtype == source.specs[name].dtype
-    assert shorter.global_step == 1234
-    assert list(shorter.specs) == list(source.specs)
+def test_a_shorter_table_is_cut(source):
+    expected = {
+        name: value[:3] if "position_embeddings" in name else value
+        for name, value in source
+    }
+    same_tensors(extend_positions(source, 3), expected)
+
+
+def test_extending_without_a_table_is_refused():
     with pytest.raises(UserError, match="no position_embeddings"):
         extend_positions(RandomWeights({"a": [1]}), 5)

@@ -214,7 +214,7 @@ def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
     target = folder if form == "huggingface" else folder / "m"
     words = (source, target, f"--output_format={form}", "--strip_optimizer")
     with monkeypatch.context() as patched:
-        patched.setattr(convert_checkpoint, "_screen", killed)
+        patched.setattr(convert_checkpoint, "_format_report", killed)
         patched.setattr(convert_checkpoint.filesystem, "remove", killed)
         with pytest.raises(KeyboardInterrupt):
             convert(*words)
@@ -231,7 +231,7 @@ def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
         ("--hparams", '{"model_size": "base"}', "hidden_size.*model_size"),
         ("--vocab_file", "LARGER", "201 tokens but the model has 200"),
         ("--extend_positions", "0", "at least 1"),
-        ("--half_precision", "true", "add --output_format=huggingface"),
+        ("--half_precision", "true", "Pass --output_format=huggingface"),
     ],
 )
 def test_what_does_not_fit_is_refused(flag, value, words, source, tmp_path):
@@ -242,6 +242,26 @@ def test_what_does_not_fit_is_refused(flag, value, words, source, tmp_path):
     target = tmp_path / "x" / "m"
     refused(words, convert, source, target, flag, value)
     assert not target.parent.exists()
+
+
+LISTING_MODULES = """
+import sys
+from electra_tf.commands import convert_checkpoint as command
+flags = ["", *sys.argv[1:], "--output_format=huggingface", "--strip_optimizer"]
+command.main(command.parse_flags(flags))
+for name, module in sys.modules.items():
+    if name.startswith("electra_tf.") and not hasattr(module, "__path__"):
+        print("module", name)
+"""
+
+
+@pytest.mark.slow
+def test_a_conversion_loads_at_most_25_modules(source, tmp_path, run_python):
+    output = run_python("-c", LISTING_MODULES, source, tmp_path / "hf").stdout
+    lines = [n for n in output.splitlines() if n.startswith("module ")]
+    names = {line.removeprefix("module ") for line in lines}
+    names.remove("electra_tf.commands.convert_checkpoint")
+    assert len(names) <= 25, sorted(names)
 
 
 @pytest.mark.parametrize(

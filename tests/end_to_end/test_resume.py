@@ -17,13 +17,13 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1, tf2
 from electra_tf.checkpoints.assignment import assign
-from electra_tf.checkpoints.formats import open_weights
+from electra_tf.checkpoints.formats import TRAIN_LOG, open_weights
 from electra_tf.checkpoints.sizes import encoder_config
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import convert_checkpoint
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import TRAIN_LOG, Console, read_rows
+from electra_tf.training.summaries import Console, read_rows
 from tests.conftest import marked_heavy, refused
 from tests.end_to_end.conftest import TIMES, assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE

@@ -259,7 +259,7 @@ def test_a_checkpoint_file_leads_nowhere_else(start_run, tmp_path):
     state = f'model_checkpoint_path: "{elsewhere}"\n'
     (tmp_path / "run" / "checkpoint").write_text(state)
     refused(r"names model\.ckpt-5, whose files", start_run(total=10).train)
-    words = "not in that folder; give its own"
+    words = "not in that folder. Pass this path"
     refused(words, tf1.find_checkpoint, str(tmp_path / "run"))
     assert open_weights(elsewhere).global_step == 5
 
