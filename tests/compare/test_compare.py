@@ -184,7 +184,7 @@ def test_other_depth_compares_what_text_alone_decides(weights, request_of):
 def test_what_cannot_run_on_the_same_text_is_said(weights, request_of):
     for other, why in (
         (weights(vocab_size=210), "200 in A and 210 in B"),
-        (MemoryWeights({"x": np.ones([1])}), "No encoder"),
+        (MemoryWeights({"x": np.ones([1])}), "no encoder"),
     ):
         outcome = comparison.compare_on_text(weights(), other, request_of())
         assert outcome.forward is None
