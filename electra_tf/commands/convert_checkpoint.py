@@ -10,7 +10,6 @@ with the reason.
 
 import argparse
 import contextlib
-import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -200,7 +199,11 @@ class _Description(NamedTuple):
 def main(args: argparse.Namespace) -> None:
     """Convert, and report what was read, dropped and written."""
     source = formats.open_weights(args.source)
-    source.heads = source.heads or _read_heads(source, args.source)
+    if source.contents.tasks and not source.heads:
+        # It loads all tasks, which few checkpoints have heads of.
+        from electra_tf.prediction.loading import read_heads
+
+        source.heads = read_heads(source, args.source)
     hparams, assumptions = _infer_hparams(source, args)
     weights, changes = _change_weights(source, args)
     target = _choose_target(args, source.global_step)
@@ -228,8 +231,8 @@ def main(args: argparse.Namespace) -> None:
     result = _reopened(target.path) if target.is_hugging_face else weights
     unknown = source.contents.unknown
     report = {
-        "from": _counts(source, source.path, source.kind),
-        "to": _counts(result, target.path, target.format),
+        "from": {"path": source.path, "kind": source.kind, **source.counts()},
+        "to": {"path": target.path, "kind": target.format, **result.counts()},
         "part": args.part,
         "changes": changes,
         "dropped": _group_by_reason(weights.dropped, dropped),
@@ -244,29 +247,6 @@ def main(args: argparse.Namespace) -> None:
 
 
 # The source: heads, hparams, and the tensors that are converted.
-
-
-def _read_heads(source: Weights, path: str) -> dict[str, TaskHead]:
-    """Return the heads of tasks by their run's config, or by known names."""
-    if not source.contents.tasks:
-        return {}
-    # They load all tasks, which few checkpoints have heads of.
-    from electra_tf.finetuning.built_in import BUILT_IN
-    from electra_tf.prediction import loading
-
-    if loading.is_finetuned(path):
-        tasks = loading.read_run(path)[-1]
-        return {
-            task.name: dataclasses.replace(
-                task.head, max_length=task.config.max_seq_length
-            )
-            for task in tasks
-        }
-    names = (name for name in source.contents.tasks if name in BUILT_IN)
-    return {
-        name: TaskHead(BUILT_IN[name].type, BUILT_IN[name].labels or ())
-        for name in names
-    }
 
 
 def _infer_hparams(
@@ -568,10 +548,6 @@ def _reopened(folder: str) -> Weights:
     from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
     return open_huggingface(folder)
-
-
-def _counts(weights: Weights, path: str, kind: str) -> dict[str, Any]:
-    return {"path": path, "kind": kind, **weights.counts()}
 
 
 def _group_by_reason(

@@ -19,8 +19,10 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.assignment import assign
+from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.hub import hub_hint
-from electra_tf.checkpoints.weights import repeat_segment_row
+from electra_tf.checkpoints.weights import Weights, repeat_segment_row
+from electra_tf.finetuning.built_in import BUILT_IN
 from electra_tf.finetuning.described import (
     make_config,
     make_tasks,
@@ -168,6 +170,22 @@ def _read_tasks(
         if not task.take_labels_of(home) and task.labels_path():
             task.take_labels_of(config.preprocessed_data_dir)
     return tasks
+
+
+def read_heads(weights: Weights, path: str) -> dict[str, TaskHead]:
+    """Return the heads of tasks by their run's config, or by known names."""
+    if is_finetuned(path):
+        return {
+            task.name: dataclasses.replace(
+                task.head, max_length=task.config.max_seq_length
+            )
+            for task in read_run(path)[-1]
+        }
+    names = (name for name in weights.contents.tasks if name in BUILT_IN)
+    return {
+        name: TaskHead(BUILT_IN[name].type, BUILT_IN[name].labels or ())
+        for name in names
+    }
 
 
 def is_finetuned(path: str) -> bool:
