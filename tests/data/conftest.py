@@ -42,26 +42,33 @@ def corpus_dir(tmp_path):
 
 @pytest.fixture
 def build(tmp_path, vocab_file, corpus_dir):
-    """build("out", draws="document", ...) -> manifest; lines in build.said."""
+    """Return a function that builds into a folder and returns the manifest.
+
+    The lines that the build printed are in `build.printed`.
+    """
 
     def run(output, corpus=None, **settings):
-        corpus = Corpus(**{"path": str(corpus_dir), **(corpus or {})})
-        usual = {"vocab_file": vocab_file, "max_seq_length": 32}
-        usual |= {"output_dir": str(tmp_path / output), "num_shards": 4}
-        options = BuildOptions(corpus, **{**usual, **settings})
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
+        corpus = {"path": str(corpus_dir)} | (corpus or {})
+        defaults = {
+            "vocab_file": vocab_file,
+            "max_seq_length": 32,
+            "output_dir": str(tmp_path / output),
+            "num_shards": 4,
+        }
+        options = BuildOptions(Corpus(**corpus), **(defaults | settings))
+        with contextlib.redirect_stdout(io.StringIO()) as stdout:
             manifest = build_records(options)
-        run.said = printed.getvalue().splitlines()
+        run.printed = stdout.getvalue().splitlines()
         return manifest
 
-    run.said = []
+    run.printed = []
     run.tmp_path = tmp_path
     return run
 
 
 @pytest.fixture
 def config(build, vocab_file):
-    """Of a run over a small build with held-out records."""
+    """Return hparams of a run over a small build with held-out records."""
     build("records", held_out_fraction=0.2)
     folder = build.tmp_path / "records"
     return types.SimpleNamespace(

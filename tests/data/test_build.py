@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds by one process, by several, by Beam; programs as a user has them."""
+"""Builds by one process, by several and by Beam, and the two programs."""
 
 import collections
 import dataclasses
+import filecmp
 import json
 import os
 import re
@@ -17,19 +18,19 @@ import pytest
 
 from electra_tf.data import build as building
 from electra_tf.data import build_options, records
+from electra_tf.data.manifest import listed_shards
 from electra_tf.files import filesystem
 from electra_tf.files.locks import folder_lock
 from tests.conftest import ROOT, read_json, refused
 
 
 def _payloads(folder, prefix="pretrain_data"):
-    """All records of a directory, file after file."""
-    return [
-        payload
-        for name in sorted(filesystem.list_directory(str(folder)))
-        if name.startswith(f"{prefix}.tfrecord-")
-        for payload in records.read_records(f"{folder}/{name}")
-    ]
+    """Return the records of a directory, file after file."""
+    payloads = []
+    for name in sorted(filesystem.list_directory(str(folder))):
+        if name.startswith(f"{prefix}.tfrecord-"):
+            payloads += records.read_records(f"{folder}/{name}")
+    return payloads
 
 
 def _multiset(folder, prefix="pretrain_data"):
@@ -37,8 +38,11 @@ def _multiset(folder, prefix="pretrain_data"):
 
 
 def _num_tokens(folder, prefix="pretrain_data"):
-    found = map(records.decode_example, _payloads(folder, prefix))
-    return sum(i >= 5 for p in found for i in p["input_ids"])
+    count = 0
+    for payload in _payloads(folder, prefix):
+        ids = records.decode_example(payload)["input_ids"]
+        count += sum(number >= 5 for number in ids)
+    return count
 
 
 def test_a_stream_worker_equals_a_build_of_its_own_files(build, corpus_dir):
@@ -55,9 +59,10 @@ def test_the_same_seed_gives_the_same_bytes(build, settings):
     for name in ("a", "b"):
         build(name, seed=3, held_out_fraction=0.2, **settings)
     build("c", seed=4, held_out_fraction=0.2, **settings)
-    folders = [build.tmp_path / name for name in "abc"]
-    files_of = [folder.glob("*tfrecord*") for folder in folders]
-    contents = [{p.name: p.read_bytes() for p in paths} for paths in files_of]
+    contents = []
+    for name in "abc":
+        paths = (build.tmp_path / name).glob("*tfrecord*")
+        contents.append({path.name: path.read_bytes() for path in paths})
     assert contents[0] == contents[1] and contents[0] != contents[2]
 
 
@@ -66,10 +71,12 @@ def test_document_draws_are_the_same_for_any_workers(build, monkeypatch):
     results = []
     for name, processes, shards in (("a", 1, 1), ("b", 2, 4), ("c", 3, 64)):
         workers = {"num_processes": processes, "num_shards": shards}
-        made = build(name, draws="document", held_out_fraction=0.1, **workers)
+        manifest = build(
+            name, draws="document", held_out_fraction=0.1, **workers
+        )
         folder = build.tmp_path / name
         held_out = _multiset(folder, "eval_data")
-        results.append((_multiset(folder), held_out, made["counts"]))
+        results.append((_multiset(folder), held_out, manifest["counts"]))
     assert results[0] == results[1] == results[2] and len(results[0][1]) > 10
 
 
@@ -80,16 +87,24 @@ def test_counts_add_up(build):
     assert counts["held_out_examples"] == len(_payloads(folder, "eval_data"))
     assert counts["documents"] + counts["held_out_documents"] == 553
     assert 100 < counts["held_out_documents"] < 240
-    kept = _num_tokens(folder) + _num_tokens(folder, "eval_data")
-    assert counts["tokens"] == kept + counts["tokens_dropped"]
+    num_tokens = _num_tokens(folder) + _num_tokens(folder, "eval_data")
+    assert counts["tokens"] == num_tokens + counts["tokens_dropped"]
     assert counts["tokens_dropped"] > 0
-    for job in manifest["jobs"].values():
-        for shard in job["shards"] + job["held_out_shards"]:
-            path = folder / shard["name"]
-            assert path.stat().st_size == shard["bytes"]
-            found = list(records.read_records(str(path)))
-            assert len(found) == shard["records"]
     assert manifest == read_json(folder / "manifest.json")
+
+
+def test_the_manifest_lists_sizes_and_records_of_all_files(build):
+    manifest = build("out", held_out_fraction=0.3)
+    shards = listed_shards(manifest)
+    actual = {}
+    for path in (build.tmp_path / "out").glob("*.tfrecord*"):
+        num_records = len(list(records.read_records(str(path))))
+        actual[path.name] = {
+            "name": path.name,
+            "records": num_records,
+            "bytes": path.stat().st_size,
+        }
+    assert shards == actual and len(shards) == 5
 
 
 def test_nothing_held_out_leaves_the_training_records_alone(build):
@@ -101,7 +116,7 @@ def test_nothing_held_out_leaves_the_training_records_alone(build):
 
 
 @pytest.mark.parametrize("draws", ["stream", "document"])
-def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
+def test_an_interrupted_build_continues(build, monkeypatch, draws):
     settings = {"draws": draws, "num_processes": 2}
     build("whole", **settings)
     real = building.ExampleWriter.write
@@ -111,7 +126,7 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
             raise KeyboardInterrupt
         return real(self, *args)
 
-    # In this process, so that the patches reach the workers' work.
+    # Jobs run in this process, where the methods are patched.
     run_jobs = building.run_jobs
 
     def in_line(runner, jobs, on_done):
@@ -131,17 +146,22 @@ def test_an_interrupted_build_goes_on(build, monkeypatch, draws):
     with folder_lock(str(folder)):
         refused("in use by process", build, "cut", overwrite=True, **settings)
     build("cut", **settings)
-    assert any("Continuing: 1 of" in line for line in build.said)
+    assert any("Continuing: 1 of" in line for line in build.printed)
     assert [path.stat().st_mtime_ns for path in done] == stamps
     assert not list(folder.glob(".tmp-*"))
-    for path in (build.tmp_path / "whole").glob("*tfrecord*"):
-        assert (folder / path.name).read_bytes() == path.read_bytes()
+    names = [
+        path.name for path in (build.tmp_path / "whole").glob("*tfrecord*")
+    ]
+    _, different, errors = filecmp.cmpfiles(
+        build.tmp_path / "whole", folder, names, shallow=False
+    )
+    assert names and not different and not errors
     build("cut", **settings)
-    assert "already complete" in build.said[0]
+    assert "already complete" in build.printed[0]
     assert [path.stat().st_mtime_ns for path in done] == stamps
 
 
-def test_a_build_killed_before_its_first_manifest_goes_on(build):
+def test_a_build_killed_before_its_first_manifest_continues(build):
     folder = build.tmp_path / "out"
     folder.mkdir()
     (folder / ".tmp-manifest.json").write_text("{")
@@ -176,51 +196,83 @@ def test_values_that_cannot_work_are_refused(build, settings, message):
     assert not (build.tmp_path / "out").exists()
 
 
-def test_the_report_says_what_was_lost(build, corpus_dir):
+@pytest.fixture
+def lossy_build(build, corpus_dir):
+    """Build a corpus with a byte that is not UTF-8 and a nested folder."""
     (corpus_dir / "bad.txt").write_bytes(b"wab \xff wac\n")
     (corpus_dir / "inner").mkdir()
     build("out", num_shards=500)
-    size = sum(path.stat().st_size for path in corpus_dir.glob("*.txt"))
-    for part in (
+    return build
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
         "directories inside",
         "500 shards for",
         "tokens at the ends of lines did not fit",
-        f"1 of {size:,} bytes ({1 / size:.3%}) are not UTF-8",
+        "1 of {size:,} bytes ({share:.3%}) are not UTF-8",
         "bad.txt: 1 bytes, the first at byte 4",
-    ):
-        assert part in "\n".join(build.said)
-    refused(r"bad.txt: byte 4 .*iconv.*--strict", build, "strict", strict=True)
+    ],
+)
+def test_the_report_names_each_loss(lossy_build, corpus_dir, loss):
+    size = sum(path.stat().st_size for path in corpus_dir.glob("*.txt"))
+    line = loss.format(size=size, share=1 / size)
+    assert line in "\n".join(lossy_build.printed)
 
 
-def test_what_workers_end_with_is_reported(build, corpus_dir, monkeypatch):
+def test_strict_refuses_a_byte_that_is_not_utf8(build, corpus_dir):
+    (corpus_dir / "bad.txt").write_bytes(b"wab \xff wac\n")
+    refused(r"bad.txt: byte 4 .*iconv.*--strict", build, "out", strict=True)
+
+
+def test_an_error_of_a_worker_is_reported(build, corpus_dir):
     (corpus_dir / "z.jsonl").write_text("{oops\n")
     refused("jsonl: the line at byte 0 is not", build, "out", num_processes=2)
+
+
+def test_the_end_of_a_worker_is_reported(build, monkeypatch):
     monkeypatch.setattr(building, "_start_method", lambda: "fork")
     monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
-    words = "worker .*ended.*run the same command"
-    refused(words, build, "killed", num_processes=2)
+    message = "worker .*ended.*run the same command"
+    refused(message, build, "killed", num_processes=2)
 
 
-def test_a_build_of_others_is_not_continued(build, corpus_dir, tmp_path):
+def test_a_build_with_other_settings_is_not_continued(build):
     build("out", seed=1)
     changed = "(?s)length: built with 32, asked for 16.*seed: built with 1"
     refused(f"{changed}.*--overwrite", build, "out", seed=2, max_seq_length=16)
-    other = tmp_path / "other.txt"
-    other.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
-    words = "vocabulary of 305 tokens, now 306"
-    refused(words, build, "out", seed=1, vocab_file=str(other))
+
+
+def test_a_build_with_another_vocabulary_is_not_continued(build, tmp_path):
+    build("out", seed=1)
+    path = tmp_path / "other.txt"
+    path.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
+    message = "vocabulary of 305 tokens, now 306"
+    refused(message, build, "out", seed=1, vocab_file=str(path))
+
+
+def test_a_build_with_other_unicode_tables_is_not_continued(build, tmp_path):
+    build("out", seed=1)
     path = tmp_path / "out" / "manifest.json"
     manifest = read_json(path)
     manifest["tokenizer"]["unicode_version"] = "9.0.0"
     path.write_text(json.dumps(manifest))
     refused(r"Unicode tables: built with 9\.0\.0", build, "out", seed=1)
+
+
+def test_a_build_of_another_corpus_is_not_continued(build, corpus_dir):
+    build("out", seed=1)
     (corpus_dir / "new.txt").write_text("wab wac\n")
     refused(r"another size: new\.txt", build, "out", seed=1)
 
 
-def test_nowhere_to_write_and_nothing_to_read_are_errors(build, corpus_dir):
+def test_an_output_that_cannot_be_written_is_refused(build):
     (build.tmp_path / "file").write_text("x")
     refused("cannot be written to", build, "file/out")
+
+
+def test_a_corpus_without_text_is_refused(build, corpus_dir):
     for path in corpus_dir.iterdir():
         path.write_text(" \n\n \n")
     refused("No training example in", build, "out")
@@ -228,18 +280,26 @@ def test_nowhere_to_write_and_nothing_to_read_are_errors(build, corpus_dir):
 
 @pytest.fixture
 def flags(tmp_path, vocab_file, corpus_dir):
-    names = [f"--corpus-dir={corpus_dir}", "--vocab-file", vocab_file]
-    return [*names, "--output-dir", str(tmp_path / "out")]
+    return [
+        f"--corpus-dir={corpus_dir}",
+        f"--vocab-file={vocab_file}",
+        f"--output-dir={tmp_path / 'out'}",
+    ]
 
 
 @pytest.mark.slow
 def test_the_originals_command_line_works(run_python, flags, tmp_path):
-    given = "--max-seq 64 --num_p=2 --blanks-separate-docs False"
-    given += " --no-lower-case --do-strip-accents"
-    done = run_python("build_pretraining_dataset.py", *flags, *given.split())
+    flags += "--max-seq 64 --num_p=2 --blanks-separate-docs False".split()
+    flags += ["--no-lower-case", "--do-strip-accents"]
+    done = run_python("build_pretraining_dataset.py", *flags)
     settings = read_json(tmp_path / "out/manifest.json")["settings"]
-    expected = {"max_seq_length": 64, "num_shards": 1000, "strip_accents": True}
-    expected |= {"blanks_separate_docs": False, "do_lower_case": False}
+    expected = {
+        "max_seq_length": 64,
+        "num_shards": 1000,
+        "strip_accents": True,
+        "blanks_separate_docs": False,
+        "do_lower_case": False,
+    }
     assert settings.items() >= expected.items()
     assert len(list((tmp_path / "out").glob("pretrain_data*-of-1000"))) == 1000
     assert "WARNING: 1000 shards for" in done.stdout
@@ -278,19 +338,21 @@ def beam(monkeypatch):
 @pytest.mark.slow
 def test_beam_writes_the_plain_builders_examples_and_manifest(beam, build):
     plain = build("plain", held_out_fraction=0.1, **SETTINGS)
-    made = build("beam", held_out_fraction=0.1, runner="beam", **SETTINGS)
-    for prefix in ("pretrain_data", "eval_data"):
-        folders = [build.tmp_path / name for name in ("plain", "beam")]
-        first, second = (_multiset(folder, prefix) for folder in folders)
-        assert first == second and len(first) > 10
-    assert made["num_jobs"] > 8 and made.pop("jobs") != {}
-    assert made == {n: v for n, v in plain.items() if n != "jobs"}
+    manifest = build("beam", held_out_fraction=0.1, runner="beam", **SETTINGS)
+    examples = {}
+    for name in ("plain", "beam"):
+        folder = build.tmp_path / name
+        examples[name] = (_multiset(folder), _multiset(folder, "eval_data"))
+    assert examples["plain"] == examples["beam"]
+    assert min(map(len, examples["beam"])) > 10
+    assert manifest["num_jobs"] > 8 and manifest.pop("jobs") != {}
+    assert manifest == {n: v for n, v in plain.items() if n != "jobs"}
     assert not list((build.tmp_path / "beam").glob(".tmp-*"))
 
 
 @pytest.mark.parametrize("draws", ["stream", "document"])
 def test_with_other_workers_and_a_remote_output(beam, build, draws):
-    plain = build("plain", **{**SETTINGS, "draws": draws})
+    plain = build("plain", **(SETTINGS | {"draws": draws}))
     output = f"ram://beam_{draws}"
     settings = {**ON_BEAM, "draws": draws, "output_dir": output}
     settings["num_processes"] = 1 if draws == "document" else 2
@@ -313,9 +375,9 @@ def test_a_failed_job_is_a_message_and_reruns_go_on(beam, build, monkeypatch):
     manifest = read_json(build.tmp_path / "out/manifest.json")
     assert manifest["num_jobs"] == len(manifest["jobs"]) + 1 == len(tried)
     monkeypatch.setattr(building.ExampleWriter, "finish", real)
-    made = build("out", **ON_BEAM)
-    assert any(line.startswith("Continuing:") for line in build.said)
-    assert made["counts"] == build("plain", **SETTINGS)["counts"]
+    manifest = build("out", **ON_BEAM)
+    assert any(line.startswith("Continuing:") for line in build.printed)
+    assert manifest["counts"] == build("plain", **SETTINGS)["counts"]
 
 
 def test_what_workers_did_for_a_killed_command_counts(beam, build, monkeypatch):
@@ -346,20 +408,20 @@ def test_a_worker_killed_is_a_message_and_the_command_goes_on(
     command = [sys.executable, str(ROOT / "build_pretraining_dataset.py")]
     command += [*flags, "--max-seq-length=32", "--num-processes=2"]
     command += ["--runner=beam", "--draws=document"]
-    said = tmp_path / "said"
-    with open(said, "w") as file:
+    output = tmp_path / "printed"
+    with open(output, "w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, cwd=ROOT)
     try:
         while not (workers := _beam_workers(process.pid)) or (
             moment == "it works" and not list(tmp_path.glob("out/.tmp-*"))
         ):
-            assert process.poll() is None, said.read_text()
+            assert process.poll() is None, output.read_text()
             time.sleep(0.01)
         os.kill(workers[-1], signal.SIGKILL)
         assert process.wait(60) == 1
     finally:
         process.kill()
-    text = said.read_text()
+    text = output.read_text()
     assert re.search(r"error: Beam.s run ended: .*Worker subprocess", text)
     assert "run the same command again" in text
     run_python(*command[1:])
@@ -367,16 +429,17 @@ def test_a_worker_killed_is_a_message_and_the_command_goes_on(
 
 
 def _beam_workers(parent):
-    """Numbers of the command's workers: shells, and what they run."""
+    """Return the process ids of a command's Beam workers."""
     command = ["ps", "-wweo", "pid,ppid,args"]
-    listed = subprocess.run(command, capture_output=True, text=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
-    family, found = {parent}, []
-    for pid, above, what in rows:
-        if int(above) in family:
+    listing = subprocess.run(command, capture_output=True, text=True)
+    family, workers = {parent}, []
+    for line in listing.stdout.splitlines()[1:]:
+        pid, parent_id, arguments = line.split(None, 2)
+        if int(parent_id) in family:
             family.add(int(pid))
-            found += [int(pid)] * ("sdk_worker_main" in what)
-    return found
+            if "sdk_worker_main" in arguments:
+                workers.append(int(pid))
+    return workers
 
 
 @pytest.mark.parametrize(
@@ -390,10 +453,12 @@ def _beam_workers(parent):
 def test_bad_flags_of_beam_are_named(beam, build, flags, message):
     refused(message, build, "out", runner="beam", beam_options=flags)
     assert not (build.tmp_path / "out").exists()
-    # What a job server may know passes.
+
+
+def test_flags_of_a_job_server_are_accepted(beam):
     flags = "--runner=FlinkRunner --object_reuse=true"
     options = build_options.BuildOptions(None, "", "", beam_options=flags)
-    beam.open_pipeline(options)
+    assert beam.open_pipeline(options)
 
 
 def test_a_missing_beam_is_a_message(build, monkeypatch):

@@ -15,7 +15,7 @@ HINDI = "".join(f"{i} किताब की दुकान में गया
 
 @pytest.fixture
 def casing_file(tmp_path):
-    """Write the file beside the vocabulary."""
+    """Return a function that writes the file next to the vocabulary."""
     path = tmp_path / CASING_FILE
 
     def write(**fields):
@@ -47,8 +47,8 @@ def test_records_have_the_casing_of_their_vocabulary(
 
 def test_a_flag_that_contradicts_the_vocabulary_is_refused(build, casing_file):
     path = casing_file(do_lower_case=False)
-    words = f"--do_lower_case is true, but {path} states do_lower_case false"
-    refused(words, build, "out", do_lower_case=True)
+    message = f"--do_lower_case is true, but {path} states do_lower_case false"
+    refused(message, build, "out", do_lower_case=True)
 
 
 @pytest.fixture
@@ -57,13 +57,13 @@ def hindi(corpus_dir):
         path.write_text(HINDI + path.read_text())
 
 
-def test_the_report_says_which_letters_are_lost(build, hindi):
+def test_the_report_names_the_scripts_that_lose_letters(build, hindi):
     build("out")
-    (warning,) = [line for line in build.said if "Devanagari" in line]
+    (warning,) = [line for line in build.printed if "Devanagari" in line]
     assert warning.startswith("WARNING: Stripping accents changes ")
     assert "Pass --no-strip-accents to build_vocab" in warning
     build("kept", do_strip_accents=False)
-    assert not [line for line in build.said if "Devanagari" in line]
+    assert not [line for line in build.printed if "Devanagari" in line]
 
 
 @pytest.mark.parametrize("at_most", [1 << 20, 20_000])
@@ -71,10 +71,10 @@ def test_the_letters_do_not_depend_on_processes(
     build, hindi, monkeypatch, at_most
 ):
     monkeypatch.setattr("electra_tf.data.jobs._BYTES_COUNTED", at_most)
-    found = []
+    scripts = []
     for number in (1, 2):
-        made = build(f"out{number}", draws="document", num_processes=number)
-        jobs = made["jobs"].values()
-        found.append(sum_of_scripts(job["scripts"] for job in jobs))
-    assert found[0] == found[1]
-    assert found[0]["Devanagari"]["changed"] > 0
+        manifest = build(f"out{number}", draws="document", num_processes=number)
+        jobs = manifest["jobs"].values()
+        scripts.append(sum_of_scripts(job["scripts"] for job in jobs))
+    assert scripts[0] == scripts[1]
+    assert scripts[0]["Devanagari"]["changed"] > 0

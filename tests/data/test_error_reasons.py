@@ -18,11 +18,8 @@ def test_a_corpus_without_utf8_is_refused_with_the_reason(
     (tmp_path / "latin").mkdir()
     (tmp_path / "latin/a.txt").write_bytes(LATIN)
     corpus = {"path": str(tmp_path / "latin")}
-    refused(
-        INVALID.format("No training example", "a.txt"),
-        *(build, "out", corpus),
-        num_processes=processes,
-    )
+    message = INVALID.format("No training example", "a.txt")
+    refused(message, build, "out", corpus, num_processes=processes)
 
 
 def test_an_error_of_one_file_names_the_bytes_of_another(build, tmp_path):
@@ -46,6 +43,6 @@ def test_a_json_array_is_no_corpus_of_json_lines(build, tmp_path, text):
 
 def test_build_vocab_names_the_bytes_that_it_left_out(tmp_path):
     (tmp_path / "a.txt").write_bytes(LATIN)
-    words = ["", str(tmp_path / "a.txt"), "--output", str(tmp_path / "v.txt")]
-    args = build_vocab.parse_flags(words)
+    argv = ["", str(tmp_path / "a.txt"), "--output", str(tmp_path / "v.txt")]
+    args = build_vocab.parse_flags(argv)
     refused(INVALID.format("no words", "a.txt"), build_vocab.main, args)

@@ -25,7 +25,7 @@ CONFIGS = {
 
 
 def _write(config, corpus_dir, vocab_file, output_dir):
-    """Builds as one process does; returns examples, file order, next draw."""
+    """Build as one process does; return examples, file order, next draw."""
     length, blanks, lower, shards, seed = config
     options = BuildOptions(
         Corpus(str(corpus_dir), blanks_separate_docs=blanks),
@@ -54,29 +54,34 @@ def _write(config, corpus_dir, vocab_file, output_dir):
 def _assert_equal(examples, npz_path):
     expected = np.load(npz_path)
     for name in FEATURE_NAMES:
-        found = np.array([example[name] for example in examples])
-        np.testing.assert_array_equal(found, expected[name])
+        values = np.array([example[name] for example in examples])
+        np.testing.assert_array_equal(values, expected[name])
 
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_examples_equal_the_originals(name, golden_dir, tmp_path):
     folder = golden_dir / "pretrain_data"
     info = json.loads((folder / "info.json").read_text())
-    places = (folder / "corpus", golden_dir / "vocab.txt", tmp_path)
-    examples, order, draw = _write(CONFIGS[name], *places)
+    examples, order, draw = _write(
+        CONFIGS[name], folder / "corpus", golden_dir / "vocab.txt", tmp_path
+    )
     _assert_equal(examples, folder / f"{name}.npz")
     assert draw == info[name]["next_random_random_after_run"]
     assert order == info["file_order_after_shuffle"][str(CONFIGS[name][4])]
 
 
-def test_examples_equal_the_originals_kept_here(request, tmp_path):
+def test_examples_equal_the_originals_in_this_repository(request, tmp_path):
     fixture = request.config.rootpath / "tests/fixtures/golden/pretrain_data"
     (tmp_path / "corpus").mkdir()
     (tmp_path / "records").mkdir()
     for packed in [fixture / "vocab.txt.gz", *fixture.glob("corpus/*.gz")]:
         target = tmp_path / packed.relative_to(fixture).with_suffix("")
         target.write_bytes(gzip.decompress(packed.read_bytes()))
-    places = (tmp_path / name for name in ("corpus", "vocab.txt", "records"))
-    examples, _, draw = _write(CONFIGS["seq64_blanks_true"], *places)
+    examples, _, draw = _write(
+        CONFIGS["seq64_blanks_true"],
+        tmp_path / "corpus",
+        tmp_path / "vocab.txt",
+        tmp_path / "records",
+    )
     _assert_equal(examples, fixture / "seq64_blanks_true.npz")
     assert draw == 0.9334035149326606

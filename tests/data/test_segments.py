@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences are cut into examples by the original's rule."""
 
+import itertools
 import random
 
 import hypothesis
@@ -16,9 +17,12 @@ SENTENCES = st.lists(
 
 
 def _sentences(lengths):
-    """Sentences of distinct tokens, so that tokens can be followed."""
-    tokens = iter(range(10**6))
-    return [[next(tokens) for _ in range(n)] for n in lengths]
+    """Return sentences of distinct tokens, so that tokens can be followed."""
+    ends = list(itertools.accumulate(lengths))
+    return [
+        list(range(end - length, end))
+        for length, end in zip(lengths, ends, strict=True)
+    ]
 
 
 def _run(lengths, max_length, seed, split):
@@ -34,19 +38,19 @@ def _run(lengths, max_length, seed, split):
 )
 def test_examples_fit_and_losses_are_counted(lengths, max_length, seed, split):
     builder, examples = _run(lengths, max_length, seed, split)
-    for first, second in examples:
-        assert first
-        specials = 3 if second else 2
-        assert len(first) + len(second) + specials <= max_length
-    kept = [t for first, second in examples for t in first + second]
-    assert len(kept) == len(set(kept)) and set(kept) <= set(range(sum(lengths)))
+    assert all(first for first, _ in examples)
+    sizes = [len(a) + len(b) + (3 if b else 2) for a, b in examples]
+    assert max(sizes, default=0) <= max_length
+    tokens = [t for first, second in examples for t in first + second]
+    assert len(tokens) == len(set(tokens))
+    assert set(tokens) <= set(range(sum(lengths)))
     assert builder.tokens_in == sum(lengths)
-    assert builder.tokens_dropped == sum(lengths) - len(kept)
+    assert builder.tokens_dropped == sum(lengths) - len(tokens)
     assert not (split and builder.tokens_dropped)
 
 
 def _plain_examples(sentences, max_length, rng):
-    """The rule written as plainly as possible, for comparison."""
+    """Return the examples by the rule, written as plainly as possible."""
     target, waiting, examples = max_length, [], []
     for sentence in [*sentences, None]:
         if sentence is not None:
@@ -88,10 +92,10 @@ class _CountedSlices(list):
     copied = 0
 
     def __getitem__(self, key):
-        found = super().__getitem__(key)
+        items = super().__getitem__(key)
         if isinstance(key, slice):
-            self.copied += len(found)
-        return found
+            self.copied += len(items)
+        return items
 
 
 @pytest.mark.parametrize("length", [1_000, 64_000])

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Values are read by their meaning where it is certain."""
+"""Values are read by their meaning if it is certain."""
 
 import math
 
@@ -12,7 +12,7 @@ UNCERTAIN = [None, [], {}, [1], {"a": 1}]
 
 
 @pytest.mark.parametrize(
-    ("read", "given", "expected"),
+    ("read", "value", "expected"),
     [
         (values.as_text, "5", "5"),
         (values.as_text, 5, "5"),
@@ -43,21 +43,21 @@ UNCERTAIN = [None, [], {}, [1], {"a": 1}]
         (values.as_flag, "no", None),
     ],
 )
-def test_a_value_is_read_or_uncertain(read, given, expected):
-    found = read(given)
-    assert found == expected and type(found) is type(expected)
+def test_a_value_is_read_or_uncertain(read, value, expected):
+    result = read(value)
+    assert result == expected and type(result) is type(expected)
 
 
-@pytest.mark.parametrize("given", UNCERTAIN)
+@pytest.mark.parametrize("value", UNCERTAIN)
 @pytest.mark.parametrize(
     "read", [values.as_text, values.as_id, values.as_integer, values.as_flag]
 )
-def test_lists_objects_and_null_are_none_of_them(read, given):
-    assert read(given) is None
+def test_lists_objects_and_null_are_none_of_them(read, value):
+    assert read(value) is None
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("value", "text"),
     [
         ("x", "the text 'x'"),
         (4.5, "the number 4.5"),
@@ -67,5 +67,5 @@ def test_lists_objects_and_null_are_none_of_them(read, given):
         ({"a": 1}, "an object {'a': 1}"),
     ],
 )
-def test_a_value_is_described_with_its_type(given, text):
-    assert values.describe(given) == text
+def test_a_value_is_described_with_its_type(value, text):
+    assert values.describe(value) == text
