@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""CoNLL files of all dialects: the words, and the lines that are none."""
+"""The words of CoNLL files in all dialects are read, comments are not."""
 
 import hypothesis
 import hypothesis.strategies as st
@@ -17,7 +17,10 @@ ODD_SPACES = "\xa0\u3000\x85\u2028\u2029\x1c\x1f\x0b\x0c\u202f\u2003\ufeff"
 
 @pytest.fixture
 def read(tmp_path):
-    """Reads a text: sentences of (word, tag), bad lines, counts."""
+    """Return a function that reads a text.
+
+    It returns sentences of (word, tag), bad lines, and counts of other lines.
+    """
 
     def make(text, columns=None, **settings):
         path = tmp_path / "a.conll"
@@ -166,7 +169,7 @@ DIALECTS = {
         [["x"]],
         {COMMENTS: 1},
     ),
-    "white space that parts no columns": (
+    "white space that separates no columns": (
         "".join(f"{s}\tX\na{s}b\tY\n" for s in ODD_SPACES) + "\n",
         None,
         [[word for s in ODD_SPACES for word in (s, f"a{s}b")]],
@@ -175,11 +178,15 @@ DIALECTS = {
 }
 
 
+def _words(sentences):
+    return [[cells[0] for cells in sentence] for sentence in sentences]
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_words_of_a_dialect_are_read(read, name):
-    text, columns, words, skipped = DIALECTS[name]
+    text, columns, expected, skipped = DIALECTS[name]
     sentences, bad, counts = read(text, columns)
-    assert [[cells[0] for cells in rows] for rows in sentences] == words
+    assert _words(sentences) == expected
     assert (bad, counts) == ([], skipped)
 
 
@@ -192,13 +199,13 @@ def test_tags_are_those_of_the_words(read):
 @pytest.mark.parametrize(
     ("text", "columns", "bad"),
     [
-        ("a X\n#b\n\nc X\n\n", None, [2]),  # A hashtag without a tag.
+        ("a X\n#b\n\nc X\n\n", None, [2]),  # a hashtag without a tag
         ("#b\nc X\n\nd X\n\n", None, [1]),
-        (CONLL_U + "x\ty\tz\tw\n\n", U, [20]),  # No number of a word.
+        (CONLL_U + "x\ty\tz\tw\n\n", U, [20]),  # no number of a word
         (CONLL_U + "1\ty\n\n", U, [20]),
         (CONLL_U + _row(1, " ", "X") + "\n", U, [20]),
         (b"a X\n\xff X\n\nb X\n\n", None, [2]),
-        ("a X\n\u3000\nb X\n\n", None, [2]),  # No blank line.
+        ("a X\n\u3000\nb X\n\n", None, [2]),  # no blank line
     ],
 )
 def test_a_line_that_may_be_a_word_is_bad_and_no_comment(
@@ -213,15 +220,26 @@ def test_numbers_of_words_are_not_taken_for_words(read, text):
 
 
 @pytest.mark.parametrize(
-    ("ends", "words"), [(False, [["a", "b"]]), (True, [["a"], ["b"]])]
+    ("ends", "expected"), [(False, [["a", "b"]]), (True, [["a"], ["b"]])]
 )
-def test_documents_end_sentences_only_where_asked(read, ends, words):
+def test_documents_end_sentences_if_requested(read, ends, expected):
     text = "a O\n-DOCSTART- O\nb O\n"
     sentences, *_ = read(text, {"word": 0}, documents_end_sentences=ends)
-    assert [[word for (word,) in rows] for rows in sentences] == words
+    assert _words(sentences) == expected
 
 
-_WORDS = st.text(
+@pytest.mark.parametrize(("keeps", "bad"), [(True, []), (False, [3])])
+def test_a_sentence_at_the_end_of_the_file_is_kept_or_bad(read, keeps, bad):
+    sentences, bad_lines, _ = read("a O\n\nb O\n", keeps_unended=keeps)
+    assert len(sentences) == 2 - len(bad) and bad_lines == bad
+
+
+def test_columns_with_names_are_refused(read):
+    message = "column 'tag' for tag: CoNLL files have no header.*number"
+    refused(message, read, "a O\n", {"word": 0, "tag": "tag"})
+
+
+WORDS = st.text(
     st.characters(
         exclude_categories=["Cs"], exclude_characters="#\t \r\n\ufeff"
     ),
@@ -232,11 +250,15 @@ _WORDS = st.text(
 @hypothesis.settings(
     suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
 )
-@hypothesis.given(st.lists(st.lists(_WORDS, min_size=1), min_size=1))
-def test_any_words_between_tabs_and_line_feeds_are_read_back(read, words):
-    text = "".join("".join(f"{w}\tX\n" for w in s) + "\n" for s in words)
+@hypothesis.given(st.lists(st.lists(WORDS, min_size=1), min_size=1))
+def test_any_words_between_tabs_and_line_feeds_are_read_back(read, expected):
+    lines = []
+    for sentence in expected:
+        lines += [f"{word}\tX\n" for word in sentence]
+        lines.append("\n")
+    text = "".join(lines)
     hypothesis.assume("-DOCSTART-" not in text)
     hypothesis.assume("1\tX\n2\tX\n" not in text)
     sentences, bad, skipped = read(text)
-    assert [[word for word, _ in rows] for rows in sentences] == words
+    assert _words(sentences) == expected
     assert not bad and not skipped

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of every form, and rows of tables, bad ones included."""
+"""Corpora of all formats are read, and bad texts are named."""
 
 import dataclasses
 import gzip
@@ -14,7 +14,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from electra_tf.data import corpora, tables
+from electra_tf.data import corpora
 from electra_tf.data.corpora import Corpus, ReadingReport
 from tests.conftest import refused
 
@@ -24,7 +24,7 @@ JOINED = [[line for document in DOCUMENTS for line in document]]
 
 
 def _documents(corpus, sources=None, shuffle=None):
-    """Lines of each document, and what reading reported."""
+    """Return the lines of each document, and the report of the reading."""
     report = ReadingReport()
     documents, current = [], []
     for source in sources or corpora.list_sources(corpus).sources:
@@ -65,19 +65,22 @@ def test_text_files_become_documents(tmp_path, name, blanks):
     assert _documents(corpus)[0] == (DOCUMENTS if blanks else JOINED)
 
 
-def test_jsonl_records_and_archive_members_are_documents(tmp_path):
+def test_jsonl_records_are_documents(tmp_path):
     lines = [json.dumps({"body": TEXT}), "", json.dumps({"body": "four"})]
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     corpus = Corpus(str(tmp_path), text_field="body")
     assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]]
-    # By other names, too; a byte order mark is no text.
-    plain = (tmp_path / "a.jsonl").read_bytes()
-    packed = lzma.compress("\ufeff".encode() + plain)
+
+
+def test_jsonl_has_other_extensions_and_a_byte_order_mark(tmp_path):
+    text = json.dumps({"text": TEXT}).encode()
+    packed = lzma.compress("\ufeff".encode() + text)
     (tmp_path / "a.NDJSON.xz").write_bytes(packed)
-    (tmp_path / "a.jsonl").rename(tmp_path / "b.JSONL")
-    assert _documents(corpus)[0] == [*DOCUMENTS, ["four"]] * 2
-    for path in tmp_path.iterdir():
-        path.unlink()
+    (tmp_path / "b.JSONL").write_bytes(text)
+    assert _documents(Corpus(str(tmp_path)))[0] == DOCUMENTS * 2
+
+
+def test_archive_members_are_documents(tmp_path):
     members = [("b.txt", TEXT.encode()), ("a.txt", b"first\n\nsecond\n")]
     _archive(tmp_path / "part_data.xz", members)
     corpus = Corpus(str(tmp_path), blanks_separate_docs=False)
@@ -89,9 +92,9 @@ def test_members_are_shuffled_from_their_sorted_order(tmp_path):
     members = [(name, name.encode()) for name in reversed(names)]
     _archive(tmp_path / "x.tar", members, "w")
     corpus = Corpus(str(tmp_path), blanks_separate_docs=False)
-    found, _ = _documents(corpus, shuffle=random.Random(3))
+    documents, _ = _documents(corpus, shuffle=random.Random(3))
     random.Random(3).shuffle(names)
-    assert found == [[name] for name in names]
+    assert documents == [[name] for name in names]
 
 
 @pytest.mark.parametrize(
@@ -122,18 +125,22 @@ def test_unsafe_archives_are_refused(tmp_path, name, content):
         ({"a.txt.xz": lzma.compress(TEXT.encode())[:-9]}, "xz.*damaged"),
     ],
 )
-def test_what_holds_no_whole_text_is_named(tmp_path, files, message):
+def test_a_corpus_with_a_bad_file_is_refused(tmp_path, files, message):
     for name, content in files.items():
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).write_bytes(content)
     refused(message, _documents, Corpus(str(tmp_path / "in")))
 
 
-def test_what_was_left_out_is_counted_and_placed(tmp_path):
+def test_invalid_bytes_are_counted_by_file(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ok \xc3\xa9\nbad \xff\xfe x\n\xe2\x82\n")
     documents, report = _documents(Corpus(str(tmp_path)))
     assert documents == [["ok é", "bad  x"]]
     assert report.invalid == {"a.txt": [10, 4]}
+
+
+def test_nested_directories_are_listed(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"a")
     (tmp_path / "inner").mkdir()
     listing = corpora.list_sources(Corpus(str(tmp_path)))
     assert [source.name for source in listing.sources] == ["a.txt"]
@@ -146,18 +153,23 @@ def test_what_was_left_out_is_counted_and_placed(tmp_path):
     st.booleans(),
     st.sampled_from(["a.txt", "a.jsonl"]),
 )
-def test_splits_hold_all_documents(tmp_path_factory, lines, count, ends, name):
+def test_the_parts_of_a_file_have_all_documents(
+    tmp_path_factory, lines, count, ends, name
+):
     folder = tmp_path_factory.mktemp("corpus")
     if name == "a.jsonl":
         lines = [json.dumps({"text": line}) for line in [*lines, "x"]]
-    text = "\n".join(lines) + "\n" * ends or "x"
+    text = "\n".join(lines)
+    if ends:
+        text += "\n"
+    text = text or "x"
     (folder / name).write_bytes(text.encode())
     corpus = Corpus(str(folder))
     (source,) = corpora.list_sources(corpus).sources
     parts = corpora.split_source(source, corpus, count)
     assert len(parts) <= count
-    found = [piece for part in parts for piece in _pieces(part, corpus)]
-    assert found == _pieces(source, corpus)
+    pieces = [piece for part in parts for piece in _pieces(part, corpus)]
+    assert pieces == _pieces(source, corpus)
 
 
 def test_long_documents_come_in_pieces(tmp_path):
@@ -187,8 +199,12 @@ def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
             for i in range(9):
                 yield i, {"body": f"line {i}\nsecond\n\nnext {i}"}
 
-    place = {"tfds_name": "tiny_prose", "tfds_data_dir": str(tmp_path)}
-    corpus = Corpus(corpus_format="tfds", text_field="body", **place)
+    corpus = Corpus(
+        corpus_format="tfds",
+        text_field="body",
+        tfds_name="tiny_prose",
+        tfds_data_dir=str(tmp_path),
+    )
     (source,) = corpora.list_sources(corpus).sources
     assert source.size == 9
     documents, _ = _documents(corpus, [source])
@@ -198,58 +214,3 @@ def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
     assert len(parts) == 4 and _documents(corpus, parts)[0] == documents
     corpus = dataclasses.replace(corpus, text_field="text")
     refused("no field 'text'.*body", _documents, corpus, [source])
-
-
-@pytest.fixture
-def rows(tmp_path):
-    def read(content, kind, **options):
-        path = tmp_path / f"file.{kind}"
-        path.write_bytes(content)
-        return list(tables.read_rows(str(path), kind, **options))
-
-    return read
-
-
-@pytest.mark.parametrize(
-    ("content", "kind", "expected"),
-    [
-        # Split at tabs and nothing else.
-        (b'a\t"b\n\nc d\r\n', "tsv", [(1, ["a", '"b']), (2, []), (3, ["c d"])]),
-        # Cells may be quoted and span lines.
-        (b'a,"b, c\nd"\ne\n', "csv", [(1, ["a", "b, c\nd"]), (3, ["e"])]),
-        (b"\xef\xbb\xbfa\tb\n", "tsv", [(1, ["a", "b"])]),
-        # A row that ends wrongly is bad, and not the one after it.
-        (b'"a\nb\xff\nc"x\nd\n', "csv", [(2, []), (4, ["d"])]),
-    ],
-)
-def test_cells_of_lines(rows, content, kind, expected):
-    assert [(r.line, r.cells) for r in rows(content, kind)] == expected
-
-
-def test_a_long_cell_is_one_cell(rows):
-    text = "of two thousand pages\n" * 9_000
-    found = rows(f'"{text}",1\nnext,0\n'.encode(), "csv")
-    assert [row.cells for row in found] == [[text, "1"], ["next", "0"]]
-
-
-def test_json_lines_are_objects(rows):
-    found = rows(b'{"a": 1}\n[2]\n{"a"\n\n', "jsonl")
-    assert [r.cells for r in found] == [{"a": 1}, {}, {}, {}]
-    assert [bool(r.expected) for r in found] == [False, True, True, False]
-    assert "line 1 column" in found[2].content
-
-
-@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
-def test_a_line_that_is_not_utf8_is_one_bad_row(rows, kind):
-    found = rows(b'{"a": 1}\n\xff\n{"a": 1}\n', kind)
-    assert len(found) == 3
-    assert found[1].line == 2 and "UTF-8 (iconv" in found[1].expected
-    assert not found[0].expected and not found[2].expected
-
-
-def test_the_format_is_declared_or_told_by_the_name():
-    assert tables.resolve_format("x.CSV") == "csv"
-    assert tables.resolve_format("x.txt") == "conll"
-    assert tables.resolve_format("x.txt", "tsv") == "tsv"
-    refused("set format", tables.resolve_format, "x.dat")
-    refused("tsv, csv", tables.resolve_format, "x.tsv", "xml")

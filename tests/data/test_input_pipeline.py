@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of records and of raw text: whole, in order, and after a stop."""
+"""Batches of records and of raw text are complete, in order and resumable."""
 
 import collections
 import itertools
@@ -32,11 +32,12 @@ def _iterator(config, training=True):
     return iter(input_pipeline.build_dataset(config, 8, training))
 
 
+def _to_numpy(batch):
+    return {name: value.numpy() for name, value in batch.items()}
+
+
 def _take(iterator, count=None):
-    return [
-        {name: value.numpy() for name, value in batch.items()}
-        for batch in itertools.islice(iterator, count)
-    ]
+    return [*map(_to_numpy, itertools.islice(iterator, count))]
 
 
 def _assert_same(batches, others):
@@ -63,22 +64,29 @@ def _rows(batches):
 def test_batches_are_int32_and_hold_stored_examples(config, deterministic):
     config.deterministic_input = deterministic
     batches = _take(_iterator(config), 20)
-    for batch in batches:
-        assert set(batch) == set(FEATURE_NAMES)
-        for value in batch.values():
-            assert value.dtype == np.int32 and value.shape == (8, LENGTH)
-    stored = _stored(config.pretrain_tfrecords)
-    assert set(_rows(batches)) <= set(stored)
-    # Without held-out records evaluation reads the training records.
+    types = {
+        (name, value.dtype.name, value.shape)
+        for batch in batches
+        for name, value in batch.items()
+    }
+    assert types == {(name, "int32", (8, LENGTH)) for name in FEATURE_NAMES}
+    assert set(_rows(batches)) <= set(_stored(config.pretrain_tfrecords))
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_evaluation_without_held_out_records_reads_training_records(
+    config, deterministic
+):
+    config.deterministic_input = deterministic
     config.eval_tfrecords = "/nowhere/*"
     batches = _take(_iterator(config, training=False), 500)
-    assert all(len(batch["input_ids"]) == 8 for batch in batches)
-    assert set(_rows(batches)) <= set(stored)
+    assert {len(batch["input_ids"]) for batch in batches} == {8}
+    assert set(_rows(batches)) <= set(_stored(config.pretrain_tfrecords))
 
 
 @pytest.mark.parametrize("kind", ["records", "text"])
 @pytest.mark.parametrize("before", [0, 7, 900])
-def test_a_saved_iterator_goes_on_exactly(request, tmp_path, before, kind):
+def test_a_saved_iterator_continues_exactly(request, tmp_path, before, kind):
     if kind == "records":
         config = request.getfixturevalue("config")
         rows = sum(_stored(config.pretrain_tfrecords).values())
@@ -99,7 +107,7 @@ def test_a_saved_iterator_goes_on_exactly(request, tmp_path, before, kind):
     _assert_same(_take(resumed, 150), expected)
 
 
-def test_workers_take_every_nth_row_and_go_on_from_batches(config, tmp_path):
+def test_workers_take_every_nth_row_and_continue_from_batches(config, tmp_path):
     """A chief's checkpoint holds batches read ahead (if any), with all rows."""
     iterator = _iterator(config)
     _take(iterator, 3)
@@ -107,61 +115,82 @@ def test_workers_take_every_nth_row_and_go_on_from_batches(config, tmp_path):
     expected = _take(iterator, 10)
     resumed = iter(input_pipeline.build_dataset(config, 8, True, worker=(1, 4)))
     tf.train.Checkpoint(it=resumed).read(path).assert_consumed()
-    found = _take(resumed, 10)
-    sizes = [len(batch["input_ids"]) for batch in found]
+    batches = _take(resumed, 10)
+    sizes = [len(batch["input_ids"]) for batch in batches]
     assert sizes == sorted(sizes, reverse=True) and {8, *sizes} == {8, 2}
-    for batch, whole in zip(found, expected, strict=True):
+    for batch, whole in zip(batches, expected, strict=True):
         first = slice(None) if len(batch["input_ids"]) == 8 else slice(1, 8, 4)
         _assert_same([batch], [{n: x[first] for n, x in whole.items()}])
 
 
-def test_nothing_is_tuned_where_the_order_is_fixed(config):
-    # A tuner's thread would hold up an iterator's end, by up to a minute.
-    for training, fixed in itertools.product((True, False), repeat=2):
-        config.deterministic_input = fixed
-        dataset = input_pipeline.build_dataset(config, 8, training)
-        assert dataset.options().autotune.enabled != (fixed or not training)
+# A tuner's thread would hold up the end of an iterator by up to a minute.
+@pytest.mark.parametrize(
+    ("training", "deterministic", "is_tuned"),
+    [
+        (True, True, False),
+        (True, False, True),
+        (False, True, False),
+        (False, False, False),
+    ],
+)
+def test_a_fixed_order_is_not_tuned(config, training, deterministic, is_tuned):
+    config.deterministic_input = deterministic
+    dataset = input_pipeline.build_dataset(config, 8, training)
+    assert dataset.options().autotune.enabled == is_tuned
 
 
 def test_held_out_records_are_read_once_and_completely(config):
-    for _ in range(2):
-        batches = _take(_iterator(config, training=False))
-        assert _rows(batches) == _stored(config.eval_tfrecords)
+    dataset = input_pipeline.build_dataset(config, 8, training=False)
+    stored = _stored(config.eval_tfrecords)
+    assert _rows(_take(iter(dataset))) == _rows(_take(iter(dataset))) == stored
 
 
 @pytest.fixture
 def text_config(config, corpus_dir, tmp_path):
-    """Of a run over three files of documents, all known words."""
+    """Return hparams of a run over three text files of known words."""
     config.pretrain_text, config.eval_text = f"{corpus_dir}/*.txt", ""
     config.pretrain_tfrecords = config.eval_tfrecords = f"{tmp_path}/none*"
     return config
 
 
 def _epoch(text, epoch):
-    """The records of an epoch."""
+    """Return the records of an epoch."""
     numbers = range(len(text) * epoch, len(text) * (epoch + 1))
     return list(itertools.chain.from_iterable(map(text.records, numbers)))
 
 
-def test_epochs_hold_every_token_the_first_as_built(text_config, build):
+def test_epochs_have_different_examples(text_config):
     text = RawText(text_config, "pretrain_text")
-    orders = [_epoch(text, epoch) for epoch in range(3)]
-    for one, other in itertools.combinations(orders, 2):
-        assert len(set(one) & set(other)) < 0.3 * len(set(one))
-    long = 0
+    first, *later = [set(_epoch(text, epoch)) for epoch in range(3)]
+    assert len(first & later[0]) < 0.3 * len(first)
+    assert len(first & later[1]) < 0.3 * len(first)
+    assert len(later[0] & later[1]) < 0.3 * len(first)
+
+
+def test_every_epoch_has_all_tokens_of_a_document(text_config):
+    text = RawText(text_config, "pretrain_text")
+    long_documents = 0
     for document in range(len(text)):
-        epochs = [[*text.segments(document, epoch)] for epoch in range(3)]
-        tokens = [[n for a, b in pairs for n in a + b] for pairs in epochs]
-        found = [collections.Counter(one) for one in tokens]
-        assert found[0] == found[1] == found[2]
-        pairs = itertools.chain(*epochs)
-        assert max(len(a) + len(b) + 2 + bool(b) for a, b in pairs) <= LENGTH
-        long += found[0].total() > LENGTH
-    assert long > 100  # Of those the cuts move.
+        counts, sizes = [], []
+        for epoch in range(3):
+            tokens = collections.Counter()
+            for first, second in text.segments(document, epoch):
+                tokens.update(first + second)
+                specials = 3 if second else 2
+                sizes.append(len(first) + len(second) + specials)
+            counts.append(tokens)
+        assert counts[0] == counts[1] == counts[2] and max(sizes) <= LENGTH
+        if counts[0].total() > LENGTH:
+            long_documents += 1
+    assert long_documents > 100  # Only the cuts of these move.
+
+
+def test_the_first_epoch_equals_a_build(text_config, build):
     settings = {"split_long_lines": True, "seed": text_config.seed}
     build("built", draws="document", **settings)
-    paths = (build.tmp_path / "built").glob("pretrain_data*")
-    written = [record for path in paths for record in read_records(str(path))]
+    written = []
+    for path in (build.tmp_path / "built").glob("pretrain_data*"):
+        written += read_records(str(path))
     text = RawText(text_config, "pretrain_text")
     assert sorted(_epoch(text, 0)) == sorted(written)
 
@@ -169,20 +198,26 @@ def test_epochs_hold_every_token_the_first_as_built(text_config, build):
 def test_held_out_text_is_read_once_and_in_order(text_config):
     text_config.eval_text = text_config.pretrain_text
     text = RawText(text_config, "eval_text")
-    wanted = [decode_example(record)["input_ids"] for record in _epoch(text, 0)]
-    for _ in range(2):
-        found = [b["input_ids"] for b in _take(_iterator(text_config, False))]
-        np.testing.assert_array_equal(np.concatenate(found), wanted)
+    expected = [
+        decode_example(record)["input_ids"] for record in _epoch(text, 0)
+    ]
+    batches = _take(_iterator(text_config, training=False))
+    rows = np.concatenate([batch["input_ids"] for batch in batches])
+    np.testing.assert_array_equal(rows, expected)
 
 
 def test_evaluation_without_held_out_data_reads_training_text(text_config):
     (warning,) = record_checks.check_records(text_config, False)
     assert "No eval_text" in warning
     # 900 batches are more than two epochs.
-    read = _rows(_take(_iterator(text_config, False), 900))
+    rows = _rows(_take(_iterator(text_config, False), 900))
     text = RawText(text_config, "pretrain_text")
-    for record in [*_epoch(text, 0), *_epoch(text, 1)]:
-        assert tuple(decode_example(record)["input_ids"]) in read
+    records = [*_epoch(text, 0), *_epoch(text, 1)]
+    expected = {tuple(decode_example(r)["input_ids"]) for r in records}
+    assert expected <= set(rows)
+
+
+def test_evaluation_prefers_held_out_records_to_training_text(text_config):
     text_config.eval_tfrecords = f"{text_config.folder}/eval_data*"
     assert record_files.text_hparam(text_config, training=False) is None
 
@@ -190,16 +225,25 @@ def test_evaluation_without_held_out_data_reads_training_text(text_config):
 def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
     monkeypatch.setattr(raw_text, "_LINES_PER_DOCUMENT", 3)
     path = tmp_path / "text.txt"
-    # U+200B is no white space, and no token.
-    lines = ["waa", "\u3000 \t", "wab", "wac", "", "", "\u200b", "", *"1234"]
+    # U+200B is neither white space nor a token.
+    lines = ["waa", "\u3000 \t", "wab", "wac", "", "", "\u200b", ""]
+    lines += ["1", "2", "3", "4"]
     path.write_text("\n".join(lines), encoding="utf-8")
     text_config.pretrain_text = str(path)
     text = RawText(text_config, "pretrain_text")
-    found = [text.segments(document, 0) for document in range(len(text))]
+    documents = []
+    for document in range(len(text)):
+        segments = text.segments(document, 0)
+        documents.append([sorted(first + second) for first, second in segments])
     ids = text._tokenizer.encode
-    one, two, unknown = (ids(words) for words in ("waa", "wab wac", "1 2 3"))
-    tokens = [[sorted(a + b) for a, b in pairs] for pairs in found]
-    assert tokens == [[one], [two], [], [unknown], [unknown[:1]]]
+    unknown = ids("1 2 3")
+    assert documents == [
+        [ids("waa")],
+        [ids("wab wac")],
+        [],
+        [unknown],
+        [unknown[:1]],
+    ]
     assert len(_take(_iterator(text_config), 20)) == 20
 
 
@@ -227,13 +271,19 @@ def test_bad_text_is_named(text_config, tmp_path, content, pattern, complaint):
     assert problem.level is Level.ERROR
 
 
-def test_text_or_length_that_does_not_suit_is_told(text_config, tmp_path):
+def test_fitting_text_passes(text_config):
     assert record_checks.check_records(text_config, True) == []
+
+
+def test_text_of_unknown_words_is_a_warning(text_config, tmp_path):
     path = tmp_path / "other.txt"
     path.write_text("waa unknown words\n")
     text_config.pretrain_text = str(path)
     (warning,) = record_checks.check_records(text_config, True)
     assert "2 of 3 tokens looked at in pretrain_text are [UNK]" in warning
+
+
+def test_examples_of_text_have_a_least_length(text_config):
     text_config.max_seq_length = 4
     with pytest.raises(UserError, match="max_seq_length: must be at least 5"):
         RawText(text_config, "pretrain_text")
@@ -241,8 +291,8 @@ def test_text_or_length_that_does_not_suit_is_told(text_config, tmp_path):
 
 def test_an_epoch_is_counted_from_a_sample(text_config, monkeypatch):
     exact = len(_epoch(RawText(text_config, "pretrain_text"), 0))
-    found = example_count.count_training_examples(text_config)
-    assert found == (exact, True, 3)
+    count = example_count.count_training_examples(text_config)
+    assert count == (exact, True, 3)
     monkeypatch.setattr(raw_text, "_SAMPLED_BYTES", 20_000)
-    found = example_count.count_training_examples(text_config)
-    assert found.examples == pytest.approx(exact, rel=0.15) and not found.exact
+    count = example_count.count_training_examples(text_config)
+    assert count.examples == pytest.approx(exact, rel=0.15) and not count.exact
