@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a study: arms x seeds, pre-trained, fine-tuned on tasks, compared.
 
-The same command goes on where it stopped or was killed. Exit status: 0 all is
-done, 1 a cell failed, 2 the study cannot be run, 3 time is up, 128 + a signal's
-number where one stopped it. docs/study.md says what is in FILE.
+The same command continues after a stop or a kill. Exit status: 0 if everything
+is done, 1 if a run failed, 2 if the study cannot be run, 3 if the time is up,
+128 + a signal's number if one stopped it. docs/study.md describes FILE.
 """
 
 import argparse
@@ -14,28 +14,38 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.errors import UserError
-from electra_tf.extras.study import report, run
-from electra_tf.extras.study.cells import Study
+from electra_tf.extras.study import report
+from electra_tf.extras.study.runner import StoppedError, StudyRunner
+from electra_tf.extras.study.study_file import Study
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("study", __doc__)
     parser.add_argument("file", metavar="FILE", help="the study, in JSON")
     flags.add_flags(
         parser,
         "the run",
-        ("time_budget", math.inf, "MINUTES", "stop cleanly after so long"),
+        ("time_budget", math.inf, "MINUTES", "stop cleanly after this time"),
         (
-            *("piece", 60.0, "MINUTES"),
-            "of a run's first process; each twice as long",
+            "piece",
+            60.0,
+            "MINUTES",
+            "time of a run's first process; each further one has twice as long",
         ),
         (
-            *("output_dir", "", "DIR"),
-            "models, log, table, pictures (else the study's; runs/NAME)",
+            "output_dir",
+            "",
+            "DIR",
+            "models, log, table, pictures (default: the study's, or runs/NAME)",
         ),
-        ("data_dir", "", "DIR", "in place of the study's data_dir"),
-        ("dry_run", False, "", "say what would be run, and what is known"),
+        ("data_dir", "", "DIR", "replaces the study's data_dir"),
+        (
+            "dry_run",
+            False,
+            "",
+            "print the table of finished runs and the runs that are left",
+        ),
     )
     args = parser.parse_args(list(argv[1:]))
     for name in ("time_budget", "piece"):
@@ -45,34 +55,34 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Runs; the status is in the module's docstring."""
+    """Run the study; return the exit status (see the module's docstring)."""
     status = 0
     try:
         study = Study(args.file, args.output_dir, args.data_dir)
-        running = run.StudyRun(study, 60 * args.piece, 60 * args.time_budget)
+        runner = StudyRunner(study, 60 * args.piece, 60 * args.time_budget)
         for arm in study.arms:
             cost = "".join(f", {v:.4g} {n}" for n, v in arm.cost.items())
             print(f"{arm.name}: {arm.start or 'pre-trained'}{cost}")
         if not args.dry_run:
-            running.run()
+            runner.run()
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except run.StoppedError as stopped:
+    except StoppedError as stopped:
         status = stopped.status
-    cells = study.cells(running.lines)
-    left = [cell.name for cell in cells if cell.digest not in running.lines]
+    runs = study.runs(runner.lines)
+    remaining = [run.name for run in runs if run.digest not in runner.lines]
     if args.dry_run:
-        print(report.text_of(study, report.compare(study, running.lines)))
-        print("\n".join(f"to run: {name}" for name in left))
+        print(report.text_of(study, report.compare(study, runner.lines)))
+        print("\n".join(f"to run: {name}" for name in remaining))
         return 0
-    print(report.write(study, running.lines, running.failed))
-    for cell, why in running.failed.items():
-        print(f"FAILED {cell}: {why}")
+    print(report.write(study, runner.lines, runner.failed))
+    for name, reason in runner.failed.items():
+        print(f"FAILED {name}: {reason}")
     print(
-        f"{len(cells) - len(left)} of {len(cells)} cells are done; log, table"
-        f" and pictures are in {study.output}, results in {running.results}"
+        f"{len(runs) - len(remaining)} of {len(runs)} runs are done; log, table"
+        f" and pictures are in {study.output}, results in {runner.results}"
     )
-    if left:
-        print("The same command goes on with the rest.")
-    return status or int(bool(running.failed))
+    if remaining:
+        print("Run the same command again to continue.")
+    return status or int(bool(runner.failed))

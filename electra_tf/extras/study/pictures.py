@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Panels of arms' points, drawn into one picture."""
+"""Pictures of a study: panels of arms' points."""
 
 import dataclasses
 import math
@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 from electra_tf.files.figures import encode_png
 
-# A line of fewer points has a mark at each.
-_MOST_MARKED = 20
+_MOST_MARKED = 20  # a line of fewer points has a mark at each
 _HOLLOW = {"linestyle": "", "marker": "o", "markerfacecolor": "white"}
-# Of answers that no model makes: what a model has to beat.
+# Baselines, which a model has to beat -> line style.
 _LEVEL_STYLES = {"chance": ":", "majority": "-."}
 
 
@@ -22,7 +21,7 @@ class Point(NamedTuple):
     x: float  # NaN: the arm was not pre-trained here
     y: float
     error: float = 0.0  # standard error, drawn as a bar
-    is_collapsed: bool = False  # a model of it answered one class; hollow
+    is_collapsed: bool = False  # a model predicts one class; drawn hollow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,9 +29,10 @@ class Panel:
     """One set of axes."""
 
     title: str
-    # Name -> points. What precedes a slash is the arm: one color, one label.
+    # Name -> points. The part before a slash is the arm, which has one color
+    # and one label.
     lines: Mapping[str, Sequence[Point]]
-    # "chance" and "majority" -> where they are; several where data differ.
+    # "chance" and "majority" -> values; several if the data differ.
     levels: Mapping[str, Sequence[float]]
 
 
@@ -40,24 +40,25 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
     """Return a PNG of the panels that have points, three in a row.
 
     Args:
-      panels: what is drawn.
-      scale: of the x axes, by matplotlib's name.
+      panels: the panels, of which empty ones are left out.
+      scale: the scale of the x axes, by matplotlib's name.
     """
-    from matplotlib.figure import Figure  # takes a second
+    # Imported here because it takes a second, which --dry_run need not.
+    from matplotlib.figure import Figure
 
     panels = [panel for panel in panels if panel.lines]
     rows = max(1, -(-len(panels) // 3))
     figure = Figure(figsize=(15, 3.6 * rows), layout="constrained")
-    colors: dict[str, str] = {}  # an arm's is the same in all panels
-    for place, panel in enumerate(panels, 1):
-        axes = figure.add_subplot(rows, 3, place)
+    colors: dict[str, str] = {}  # arm -> color, the same in all panels
+    for number, panel in enumerate(panels, 1):
+        axes = figure.add_subplot(rows, 3, number)
         _draw_panel(axes, panel, colors)
         axes.set_xscale(scale)
         points = (point for line in panel.lines.values() for point in line)
-        places = {point.x for point in points if not math.isnan(point.x)}
-        if scale == "log" and len(places) == 1:
-            # Matplotlib's own limits are those of rounding errors.
-            (x,) = places
+        values = {point.x for point in points if not math.isnan(point.x)}
+        if scale == "log" and len(values) == 1:
+            # Matplotlib's limits would be those of rounding errors.
+            (x,) = values
             axes.set_xlim(x / 3, x * 3)
         axes.set_title(panel.title, fontsize=9)
         axes.grid(alpha=0.3)
@@ -66,6 +67,7 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
 
 
 def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
+    """Draw a panel's lines and levels; add the colors of new arms."""
     labels: set[str] = set()
     for name, points in panel.lines.items():
         arm = name.split("/")[0]
@@ -87,10 +89,11 @@ def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
 def _draw_arm(
     axes: Any, points: Sequence[Point], color: str, label: str | None
 ) -> None:
+    """Draw the points of an arm; NaN as x: a line across the panel."""
     style = {"color": color, "label": label}
     x, y, errors, _ = zip(*points, strict=True)
     collapsed = [point for point in points if point.is_collapsed]
-    if any(map(math.isnan, x)):  # Nothing was pre-trained.
+    if any(map(math.isnan, x)):  # the arm was not pre-trained
         axes.axhline(y[0], linestyle="--", **style)
         low, high = y[0] - errors[0], y[0] + errors[0]
         axes.axhspan(low, high, color=color, alpha=0.15)
@@ -101,8 +104,12 @@ def _draw_arm(
     if any(errors):
         axes.errorbar(x, y, errors, marker="o", capsize=2, **style)
     else:
-        few = "o" if len(x) == 1 else "."
-        axes.plot(x, y, marker=few if len(x) < _MOST_MARKED else "", **style)
+        marker = ""
+        if len(x) == 1:
+            marker = "o"
+        elif len(x) < _MOST_MARKED:
+            marker = "."
+        axes.plot(x, y, marker=marker, **style)
     if len(points) == 1:
         axes.annotate(
             f"{y[0]:.4g}",

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a study found: a table, the same in JSON, curves, score over FLOPs.
+"""The results of a study: a table, JSON, learning curves, scores over FLOPs.
 
-A fine-tuning that answers one class for every example is marked in all of
-them: its score says nothing of the pre-trained model.
+A fine-tuning whose model predicts one class for every example is marked in all
+of them: its score says nothing about the pre-trained model.
 """
 
 import itertools
@@ -14,163 +14,217 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from configure.text_tables import render_rows
-from electra_tf.extras.study.cells import Arm, Cell, Lines, Study
+from electra_tf.extras.study.arms import Arm
 from electra_tf.extras.study.pictures import Panel, Point, draw
+from electra_tf.extras.study.study_file import Lines, Run, Study
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_text
 from electra_tf.metrics import statistics
 from electra_tf.plan.flops import PETAFLOP_DAY
 
-# Of pre-training, unless the study names others.
-_FIGURES = (
+# Metrics of pre-training in the table, unless the study names others.
+_PRETRAINING_METRICS = (
     "masked_lm_accuracy_at_mask",
     "disc_auc_real_tokens",
     "exam_generator_auc",
     "exam_unigram_auc",
 )
+# Column -> format of its values.
 _COLUMNS = {
-    **{"mean": ".4g", "std": ".2g", "n": "d", "difference": "+.3g"},
-    **{"standard_error": ".2g", "standard_errors": "+.1f", "steps": ",d"},
-    **{"tokens": ".3g", "petaflop_days": ".3g"},
+    "mean": ".4g",
+    "std": ".2g",
+    "n": "d",
+    "difference": "+.3g",
+    "standard_error": ".2g",
+    "standard_errors": "+.1f",
+    "steps": ",d",
+    "tokens": ".3g",
+    "petaflop_days": ".3g",
 }
-# Figures of pre-training -> the figure of always answering the most frequent.
-_MAJORITY_FIGURES = {
+# Metric of pre-training -> that of always predicting the most frequent value.
+_MAJORITY_METRICS = {
     "disc_accuracy": "disc_majority_accuracy",
     "masked_lm_accuracy": "masked_lm_most_frequent_accuracy",
     "masked_lm_accuracy_at_mask": "masked_lm_most_frequent_accuracy",
     "exam_generator_loss": "exam_generator_majority_loss",
     "exam_unigram_loss": "exam_unigram_majority_loss",
 }
-_AUCS = ("disc_auc", "disc_auc_real_tokens")
-_EXAM_AUCS = ("exam_generator_auc", "exam_unigram_auc")
-_CHANCE = dict.fromkeys((*_AUCS, *_EXAM_AUCS), 0.5)
+# Metrics whose value by chance is 0.5.
+_AUCS = (
+    "disc_auc",
+    "disc_auc_real_tokens",
+    "exam_generator_auc",
+    "exam_unigram_auc",
+)
 _COLLAPSED = "*"
 Table = dict[str, Any]
-Values = dict[str, list[float]]  # arm -> a value each seed, or trial
-# Arm -> fine-tunings that answered one class: task, seed, trial, prediction.
+Values = dict[str, list[float]]  # arm -> a value for each seed, or trial
+# Arm -> collapsed fine-tunings: their task, seed, trial and prediction.
 Collapses = dict[str, list[dict[str, Any]]]
 Levels = dict[str, list[float]]  # "chance", "majority" -> different values
 
 
 def compare(study: Study, lines: Lines) -> list[Table]:
-    """A table for each figure of pre-training and of each task, and their mean.
+    """Return a table for each metric, and one for the mean of the tasks.
 
-    A value is a seed's mean over trials; where there is one seed, a trial's.
+    A value is a seed's mean over trials; if there is one seed, a trial's value.
+
+    Args:
+      study: the study.
+      lines: digest -> line of a finished run.
+
+    Returns:
+      Tables for JSON: `title`, `arms` and `baselines`.
     """
-    tables, mains = [], []
-    for of in ("pretrain", *study.tasks):
+    tables = []
+    main_values: list[Values] = []  # of each task
+    main_collapses: list[Collapses] = []
+    for kind in ("pretrain", *study.tasks):
         collapses = {
-            arm.name: list(_collapses(study, arm, of, lines))
+            arm.name: list(_collapses(study, arm, kind, lines))
             for arm in study.arms
         }
-        known: dict[str, Any] = {}
-        for arm, seed in itertools.product(study.arms, study.seeds):
-            known |= _results(study, arm, seed, of, lines)
-        figures = [name for name in _FIGURES if name in known]
-        if of in study.tasks and known:
-            figures = [next(iter(known))]
-        for figure in (figures := study.figures.get(of, figures)):
+        known = _metrics_with_values(study, kind, lines)
+        for metric in (metrics := _metrics(study, kind, known)):
             values = {
-                arm.name: list(_values(study, arm, of, figure, lines))
+                arm.name: list(_values(study, arm, kind, metric, lines))
                 for arm in study.arms
             }
-            odd = " (in no result)" * (bool(known) and figure not in known)
-            table = _table(study, f"{of}: {figure}{odd}", values, collapses)
-            table["baselines"] = _levels(study, of, figure, lines)
+            title = f"{kind}: {metric}"
+            if known and metric not in known:
+                title += " (in no result)"
+            table = _table(study, title, values, collapses)
+            table["baselines"] = _levels(study, kind, metric, lines)
             tables.append(table)
-            if of in study.tasks and figure == figures[0]:
-                mains.append((values, collapses))
-    if len(mains) > 1:
-        # Of arms whose tasks are equally far.
-        means = {
-            arm.name: [sum(of) / len(of) for of in zip(*each, strict=True)]
-            for arm in study.arms
-            for each in [[values[arm.name] for values, _ in mains]]
-            if len({len(values) for values in each}) == 1
-        }
-        of_all = {
-            arm.name: [one for _, of in mains for one in of[arm.name]]
-            for arm in study.arms
-        }
-        tables.append(_table(study, "mean of the tasks", means, of_all))
+            if kind in study.tasks and metric == metrics[0]:
+                main_values.append(values)
+                main_collapses.append(collapses)
+    if len(main_values) > 1:
+        means = _mean_of_tasks(study, main_values)
+        collapses = {}
+        for arm in study.arms:
+            collapses[arm.name] = list(
+                itertools.chain.from_iterable(
+                    of_task[arm.name] for of_task in main_collapses
+                )
+            )
+        tables.append(_table(study, "mean of the tasks", means, collapses))
     return tables
 
 
+def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
+    """Return the metrics that any line has, in their order."""
+    known: dict[str, Any] = {}
+    for arm, seed in itertools.product(study.arms, study.seeds):
+        known |= _results(study, arm, seed, kind, lines)
+    return list(known)
+
+
+def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
+    """Return the metrics of a table: those of the study, else the main."""
+    defaults = [name for name in _PRETRAINING_METRICS if name in known]
+    if kind in study.tasks and known:
+        defaults = [known[0]]
+    return study.figures.get(kind, defaults)
+
+
+def _mean_of_tasks(study: Study, task_values: Sequence[Values]) -> Values:
+    """Return the means of arms that have equally many values of all tasks."""
+    means: Values = {}
+    for arm in study.arms:
+        values = [of_task[arm.name] for of_task in task_values]
+        if len(set(map(len, values))) == 1:
+            means[arm.name] = [
+                sum(one_seed) / len(one_seed)
+                for one_seed in zip(*values, strict=True)
+            ]
+    return means
+
+
 def _line(
-    study: Study, arm: Arm, seed: int, of: str, lines: Lines
+    study: Study, arm: Arm, seed: int, kind: str, lines: Lines
 ) -> Mapping[str, Any]:
-    """Return the line of a finished cell; {} while it is not finished."""
-    cell = study.pretraining(arm, seed)
-    if of != "pretrain":
-        cell = study.counted(arm, seed, of, lines)
-    return lines.get(cell.digest if cell else "", {})
+    """Return the line of a finished run; {} if it is not finished.
+
+    Args:
+      study: the study.
+      arm: the run's arm.
+      seed: the run's seed.
+      kind: "pretrain", or the task of a fine-tuning.
+      lines: digest -> line.
+    """
+    run = study.pretraining(arm, seed)
+    if kind != "pretrain":
+        run = study.finetuning(arm, seed, kind, lines)
+    return lines.get(run.digest if run else "", {})
 
 
 def _results(
-    study: Study, arm: Arm, seed: int, of: str, lines: Lines
+    study: Study, arm: Arm, seed: int, kind: str, lines: Lines
 ) -> dict[str, Any]:
-    return _line(study, arm, seed, of, lines).get("results", {})
+    return _line(study, arm, seed, kind, lines).get("results", {})
 
 
 def _collapses(
-    study: Study, arm: Arm, of: str, lines: Lines
+    study: Study, arm: Arm, kind: str, lines: Lines
 ) -> Iterator[dict[str, Any]]:
+    """Yield the fine-tunings of an arm whose model predicts one class."""
     for seed in study.seeds:
-        line = _line(study, arm, seed, of, lines)
-        # Lines of earlier versions do not record it.
+        line = _line(study, arm, seed, kind, lines)
+        # Lines of earlier versions do not record collapses.
         for trial, prediction in line.get("collapsed", {}).items():
             yield {
-                "task": of,
+                "task": kind,
                 "seed": seed,
                 "trial": int(trial),
                 "prediction": prediction,
             }
 
 
-def _levels(study: Study, of: str, figure: str, lines: Lines) -> Levels:
-    """Return what answers without a model score, over all arms and seeds."""
+def _levels(study: Study, kind: str, metric: str, lines: Lines) -> Levels:
+    """Return the scores of answers without a model, over all arms and seeds."""
     levels: Levels = {}
     for arm, seed in itertools.product(study.arms, study.seeds):
-        line = _line(study, arm, seed, of, lines)
+        line = _line(study, arm, seed, kind, lines)
         baselines = line.get("baselines", {})
-        if of == "pretrain":
+        if kind == "pretrain":
             row = {n: v[0] for n, v in line.get("results", {}).items()}
             baselines = _pretraining_baselines(row)
-        _add_levels(levels, baselines, figure)
+        _add_levels(levels, baselines, metric)
     return levels
 
 
 def _pretraining_baselines(
     row: Mapping[str, float],
 ) -> dict[str, dict[str, float]]:
-    """Return the baselines that an evaluation of pre-training holds."""
+    """Return the baselines in an evaluation of pre-training."""
     majority = {
-        figure: row[name]
-        for figure, name in _MAJORITY_FIGURES.items()
+        metric: row[name]
+        for metric, name in _MAJORITY_METRICS.items()
         if row.get(name) is not None
     }
-    chance = {name: v for name, v in _CHANCE.items() if name in row}
+    chance = {name: 0.5 for name in _AUCS if name in row}
     return {"chance": chance, "majority": majority}
 
 
 def _add_levels(
-    levels: Levels, baselines: Mapping[str, Any], figure: str
+    levels: Levels, baselines: Mapping[str, Any], metric: str
 ) -> None:
-    for kind, figures in baselines.items():
-        value = figures.get(figure)
-        if value is not None and value not in levels.setdefault(kind, []):
-            levels[kind].append(value)
-    for kind in [kind for kind, values in levels.items() if not values]:
-        del levels[kind]
+    """Add the baselines of a metric to `levels`, each value once."""
+    for kind, metrics in baselines.items():
+        value = metrics.get(metric)
+        if value is not None and value not in levels.get(kind, []):
+            levels.setdefault(kind, []).append(value)
 
 
 def _values(
-    study: Study, arm: Arm, of: str, figure: str, lines: Lines
+    study: Study, arm: Arm, kind: str, metric: str, lines: Lines
 ) -> Iterator[float]:
+    """Yield the mean of each seed, or the trials of a single seed."""
     for seed in study.seeds:
-        results = _results(study, arm, seed, of, lines)
-        trials = statistics.from_json(results.get(figure, []))
+        results = _results(study, arm, seed, kind, lines)
+        trials = statistics.from_json(results.get(metric, []))
         if len(study.seeds) == 1:
             yield from trials
         else:
@@ -180,37 +234,49 @@ def _values(
 def _table(
     study: Study, title: str, values: Values, collapses: Collapses
 ) -> Table:
-    found = {
-        a.name: statistics.describe(values.get(a.name, [])) for a in study.arms
+    """Return a table with a row for each arm."""
+    described = {
+        arm.name: statistics.describe(values.get(arm.name, []))
+        for arm in study.arms
     }
     rows: dict[str, dict[str, Any]] = {}
     for arm in study.arms:
-        mine = found[arm.name]
-        row = {**mine.as_dict(), **arm.cost, "n": _count(mine)}
-        row["std"] = mine.std if row["n"] > 1 else None
+        summary = described[arm.name]
+        row = {**summary.as_dict(), **arm.cost, "n": _count(summary)}
+        row["std"] = summary.std if row["n"] > 1 else None
         row["petaflop_days"] = arm.cost.get("flops", 0) / PETAFLOP_DAY or None
         row["collapsed"] = collapses[arm.name]
-        # The named arm, or its point at the same place in the grid.
-        wanted = {(study.against, arm.point), (study.against, "")}
         for other in study.arms:
-            own = {(other.line, other.point), (other.name, "")}
-            if wanted & own and other is not arm:
-                row |= _difference(mine, found[other.name])
+            if other is not arm and _is_compared_with(study, arm, other):
+                row |= _difference(summary, described[other.name])
                 row["compared_with"] = other.name
         rows[arm.name] = row
     return {"title": title, "arms": rows, "baselines": {}}
 
 
-def _count(of: statistics.Statistics) -> int:
-    return len(of.values) - of.undefined
+def _is_compared_with(study: Study, arm: Arm, other: Arm) -> bool:
+    """Return whether an arm's row has its difference from another arm.
+
+    `against` names that arm; or its line, of which it is the arm at the same
+    point of the grid.
+    """
+    names = {(other.line, other.point), (other.name, "")}
+    return bool(names & {(study.against, arm.point), (study.against, "")})
 
 
-def _difference(one: Any, two: Any) -> dict[str, float | None]:
-    """Of two means, and how many of Welch's standard errors it is."""
+def _count(summary: statistics.Statistics) -> int:
+    """Return the count of defined values."""
+    return len(summary.values) - summary.undefined
+
+
+def _difference(
+    first: statistics.Statistics, second: statistics.Statistics
+) -> dict[str, float | None]:
+    """Return the difference of two means, also in Welch's standard errors."""
     error = math.nan
-    if min(counts := [_count(one), _count(two)]) > 1:
-        error = math.sqrt(one.std**2 / counts[0] + two.std**2 / counts[1])
-    difference = one.mean - two.mean
+    if min(counts := [_count(first), _count(second)]) > 1:
+        error = math.sqrt(first.std**2 / counts[0] + second.std**2 / counts[1])
+    difference = first.mean - second.mean
     return {
         "difference": statistics.finite(difference),
         "standard_error": statistics.finite(error),
@@ -219,63 +285,71 @@ def _difference(one: Any, two: Any) -> dict[str, float | None]:
 
 
 def text_of(study: Study, tables: Sequence[Table]) -> str:
-    """The tables, as people read them."""
+    """Return the tables as text."""
     unit = "pre-training seeds" if len(study.seeds) > 1 else "trials"
     lines = [f"{study.path}: n counts {unit}; compared with {study.against}"]
     for table in tables:
         rows = [["arm", *(name.replace("_", " ") for name in _COLUMNS)]]
         for arm, row in table["arms"].items():
-            rows.append([arm, *_texts(table, row)])
+            rows.append([arm, *_cells(table, row)])
         lines += ["", table["title"], *render_rows(rows), *_notes(table)]
     return "\n".join(lines) + "\n"
 
 
-def _texts(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a row's cells; figures of collapsed fine-tunings have a mark."""
+def _cells(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a row's cells; those of collapsed fine-tunings have a mark."""
     arms = table["arms"]
-    is_marked = any(other["collapsed"] for other in arms.values())
     against = arms.get(row.get("compared_with"), {}).get("collapsed")
-    marked = {
+    is_marked = {
         "mean": bool(row["collapsed"]),
         "difference": bool(row["collapsed"] or against),
     }
     for name, form in _COLUMNS.items():
         value = row.get(name)
-        text = "-" if value is None else format(value, form)
-        if is_marked and name in marked:
-            # Digits stay below digits.
-            text += _COLLAPSED if marked[name] and value is not None else " "
-        yield text
+        if value is None:
+            yield "-"
+            continue
+        mark = _COLLAPSED if is_marked.get(name) else ""
+        yield f"{value:{form}}{mark}"
 
 
 def _notes(table: Table) -> Iterator[str]:
     """Yield a footnote for each fine-tuning that collapsed."""
     for arm, row in table["arms"].items():
-        for one in row["collapsed"]:
+        for collapse in row["collapsed"]:
             yield (
-                f"{_COLLAPSED} {arm}, seed {one['seed']}: trial {one['trial']}"
-                f" collapsed on {one['task']}: {one['prediction']}"
+                f"{_COLLAPSED} {arm}, seed {collapse['seed']}: trial"
+                f" {collapse['trial']} collapsed on {collapse['task']}:"
+                f" {collapse['prediction']}"
             )
 
 
 def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
-    """Writes table, JSON and pictures; returns the table."""
+    """Write table, JSON and pictures to the study's folder.
+
+    Args:
+      study: the study.
+      lines: digest -> line of a finished run.
+      failed: name of a run -> reason.
+
+    Returns:
+      The table.
+    """
     tables = compare(study, lines)
     text = text_of(study, tables)
-    found = {"study": study.digest, "failed": failed, "tables": tables}
-    for name, content in (
-        (".txt", text),
-        (".json", json.dumps(found, indent=1) + "\n"),
-        ("_scores.png", draw([*_scores(study, tables)], "log")),
-        ("_curves.png", draw([*_curves(study)], "linear")),
-    ):
-        path = os.path.join(study.output, study.name)
-        write_atomically(path + name, content)
+    content = {"study": study.digest, "failed": failed, "tables": tables}
+    path = os.path.join(study.output, study.name)
+    write_atomically(f"{path}.txt", text)
+    write_atomically(f"{path}.json", json.dumps(content, indent=1) + "\n")
+    write_atomically(
+        f"{path}_scores.png", draw([*_scores(study, tables)], "log")
+    )
+    write_atomically(f"{path}_curves.png", draw([*_curves(study)], "linear"))
     return text
 
 
 def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
-    """Score over operations, as the paper's Figure 1."""
+    """Yield scores over operations, as in the paper's Figure 1."""
     for table in tables:
         points: dict[str, list[Point]] = {}
         for arm in study.arms:
@@ -290,69 +364,77 @@ def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
 
 
 def _curves(study: Study) -> Iterator[Panel]:
+    """Yield the learning curves of all pre-trainings."""
     pairs = itertools.product(study.arms, study.seeds)
-    cells = [*filter(None, itertools.starmap(study.pretraining, pairs))]
-    figures = study.figures.get("pretrain", _FIGURES)
-    for log, figure in (("train", "loss"), *(("eval", n) for n in figures)):
+    runs = [*filter(None, itertools.starmap(study.pretraining, pairs))]
+    metrics = study.figures.get("pretrain", _PRETRAINING_METRICS)
+    curves = [("train", "loss")]
+    curves += [("eval", metric) for metric in metrics]
+    for log, metric in curves:
         points: dict[str, list[Point]] = {}
         levels: dict[str, list[float]] = {}
-        for cell in cells:
-            rows = _rows(cell, log)
-            points[cell.name] = [
-                Point(row["step"], row[figure])
-                for row in rows
-                if row.get(figure) is not None
-            ]
-            if points[cell.name]:
-                _add_levels(levels, _pretraining_baselines(rows[-1]), figure)
-        points = {name: of for name, of in points.items() if of}
-        yield Panel(f"{figure} ({log}) over steps", points, levels)
-    yield from _detection_curves(study, cells)
+        for run in runs:
+            rows = _read_log(run, log)
+            curve = _points(rows, metric)
+            if curve:
+                points[run.name] = curve
+                _add_levels(levels, _pretraining_baselines(rows[-1]), metric)
+        yield Panel(f"{metric} ({log}) over steps", points, levels)
+    yield from _detection_curves(study, runs)
 
 
-def _detection_curves(study: Study, cells: Sequence[Cell]) -> Iterator[Panel]:
-    """The discriminator's loss against its majority's; the share of counts.
+def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
+    """Yield the discriminator's loss over its baseline's, and unigram shares.
 
-    A loss in multiples of that of always giving the share of replaced tokens:
-    below 1 a discriminator has learned something, whatever its generator.
+    The loss is in multiples of that of always predicting the share of replaced
+    tokens: below 1 a discriminator has learned something, with any generator.
     """
+    # Imported here because it imports TensorFlow, which --dry_run need not.
     from electra_tf.pretraining.metrics import binary_entropy
 
     objectives = {
-        cell.digest: arm.config.objective
+        run.digest: arm.config.objective
         for arm, seed in itertools.product(study.arms, study.seeds)
-        if (cell := study.pretraining(arm, seed))
+        if (run := study.pretraining(arm, seed))
     }
     losses: dict[str, list[Point]] = {}
     shares: dict[str, list[Point]] = {}
-    for cell in cells:
-        rows = _rows(cell, "train")
-        shares[cell.name] = [
-            Point(row["step"], row["unigram_share"])
-            for row in rows
-            if row.get("unigram_share") is not None
-        ]
-        if objectives[cell.digest] == "electra":  # Others' is of other tokens.
-            losses[cell.name] = [
-                Point(row["step"], row["disc_loss"] / majority)
-                for row in rows
-                if row.get("disc_loss") is not None
-                if (majority := binary_entropy(row["replaced_share"]))
-            ]
+    for run in runs:
+        rows = _read_log(run, "train")
+        if share_curve := _points(rows, "unigram_share"):
+            shares[run.name] = share_curve
+        # The losses of other objectives are over other tokens.
+        if objectives[run.digest] != "electra":
+            continue
+        loss_curve = []
+        for row in rows:
+            if row.get("disc_loss") is not None:
+                baseline = binary_entropy(row["replaced_share"])
+                # Without replaced tokens there is nothing to compare with.
+                if baseline:
+                    ratio = row["disc_loss"] / baseline
+                    loss_curve.append(Point(row["step"], ratio))
+        if loss_curve:
+            losses[run.name] = loss_curve
     yield Panel(
         "disc_loss / its majority's (train) over steps",
-        {name: of for name, of in losses.items() if of},
+        losses,
         {"majority": [1.0]},
     )
-    yield Panel(
-        "unigram_share (train) over steps",
-        {name: of for name, of in shares.items() if of},
-        {},
-    )
+    yield Panel("unigram_share (train) over steps", shares, {})
 
 
-def _rows(cell: Cell, log: str) -> list[dict[str, Any]]:
+def _points(rows: Sequence[Mapping[str, Any]], metric: str) -> list[Point]:
+    """Return the values of a metric over steps, from the rows that have it."""
+    return [
+        Point(row["step"], row[metric])
+        for row in rows
+        if row.get(metric) is not None
+    ]
+
+
+def _read_log(run: Run, log: str) -> list[dict[str, Any]]:
     """Return the rows of a run's log, "train" or "eval"."""
-    path = os.path.join(cell.folder, f"{log}_log.jsonl")
+    path = os.path.join(run.folder, f"{log}_log.jsonl")
     text = read_text(path) if filesystem.exists(path) else ""
     return [json.loads(line) for line in text.splitlines()]

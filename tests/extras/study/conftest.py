@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.fixture
-def said(data_dir, sst, tmp_path, tiny_pretraining):
+def content(data_dir, sst, tmp_path, tiny_pretraining):
     """What the file of a tiny study says: two arms, two seeds, one task."""
     pretrain, every = copy.deepcopy(tiny_pretraining), "save_checkpoints_steps"
     del pretrain["num_train_steps"]
@@ -35,9 +35,9 @@ def said(data_dir, sst, tmp_path, tiny_pretraining):
 def write_study(tmp_path):
     """Writes a study file; returns its path."""
 
-    def write(said, name="tiny"):
+    def write(content, name="tiny"):
         path = tmp_path / f"{name}.json"
-        path.write_text(json.dumps(said))
+        path.write_text(json.dumps(content))
         return str(path)
 
     return write

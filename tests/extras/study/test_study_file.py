@@ -10,8 +10,8 @@ import pytest
 import scipy.stats
 
 from configure.errors import UserError
-from electra_tf.extras.study import cells, pictures, report, run
-from electra_tf.extras.study.cells import Study
+from electra_tf.extras.study import arms, pictures, report, runner, study_file
+from electra_tf.extras.study.study_file import Run, Study
 from electra_tf.plan.flops import PETAFLOP_DAY, pretraining_step_flops
 from electra_tf.plan.parameters import pretraining_parameters
 from tests.conftest import ROOT, refused
@@ -20,29 +20,33 @@ STUDIES = sorted(ROOT.glob("studies/*.json"))
 REMOVED = object()
 
 
-def put(said, place, value):
-    """Sets what a dotted place holds."""
-    *outer, last = place.split(".")
+def put(content, key, value):
+    """Sets the value of a dotted key."""
+    *outer, last = key.split(".")
     for name in outer:
-        said = said.setdefault(name, {})
-    said[last] = value
+        content = content.setdefault(name, {})
+    content[last] = value
     if value is REMOVED:
-        del said[last]
+        del content[last]
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"),
+    ("key", "value", "message"),
     [
-        ("sedes", [1], "sedes: unknown; nearest: seeds"),
-        ("seeds", [1, "2"], "seeds[1]: '2' is no seed"),
-        ("seeds", [1, 2, 1], "seeds: two cells are named electra/1"),
+        ("sedes", [1], "sedes: unknown key; nearest: seeds"),
+        ("seeds", [1, "2"], "seeds[1]: expected a whole number, got '2'"),
+        ("seeds", [1, 2, 1], "seeds: two runs are named electra/1"),
         ("grid", {"pretrain.mask": [0.1]}, "grid.pretrain.mask: Unknown"),
         ("tasks", {"mrpc": {}}, "tasks.mrpc: "),  # has no data
         ("tasks.sst", {"max_seq_length": 64}, "tasks.sst: hparam max_seq_len"),
         ("data_dir", REMOVED, "data_dir: missing"),
         ("against", "bert", "against: there is no arm 'bert'"),
         ("pretrain.seed", 1, "pretrain.seed: is set by the study"),
-        ("pretrain.num_train_steps", 5, "budget: one of steps, tokens, flops"),
+        (
+            "pretrain.num_train_steps",
+            5,
+            "budget: expected one of steps, tok",
+        ),
         ("pretrain.pretrain_tfrecords", "none*", "pretrain: No record file"),
         ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than a step'),
         ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
@@ -56,33 +60,47 @@ def put(said, place, value):
         ("choose_learning_rate", {}, "choose_learning_rate.values: missing"),
         ("figures", {"sst": ["acuracy"]}, "no figure 'acuracy'; expected one"),
         ("arms.mlm.start", "/", "start: /: no checkpoint in this folder"),
-        ("base", ["x"], "base: expected the name of a study file"),
-        ("base", {}, "base: expected the name of a study file"),
-        ("budget", {"flops": float("nan")}, "expected a number above 0"),
-        ("budget", {"flops": float("inf")}, "expected a number above 0"),
-        ("budget", {"flops": -1.0}, "budget.flops: expected a number above 0"),
-        ("budget", {"flops": 10**400}, "budget.flops: expected at most 1e+30"),
+        ("base", ["x"], "base: expected text"),
+        ("base", {}, "base: expected text"),
+        (
+            "budget",
+            {"flops": float("nan")},
+            "flops: expected a number, got",
+        ),
+        (
+            "budget",
+            {"flops": float("inf")},
+            "flops: expected a number, got",
+        ),
+        ("budget", {"flops": -1.0}, "budget.flops: must be a number above 0"),
+        ("budget", {"flops": 10**400}, "budget.flops: must be at most 1e+30"),
         ("budget", {"flops": 1e29}, "steps; expected at most"),
         ("budget", {"steps": 1e20}, "steps; expected at most"),
-        ("grid", {"budget.steps": [5, 0]}, "budget.steps: expected a number"),
+        (
+            "grid",
+            {"budget.steps": [5, 0]},
+            "budget.steps: must be a number ab",
+        ),
     ],
 )
-def test_a_bad_file_is_refused_by_field(said, write_study, place, value, words):
-    put(said, place, value)
-    path = write_study(said)
+def test_a_bad_file_is_refused_by_field(
+    content, write_study, key, value, message
+):
+    put(content, key, value)
+    path = write_study(content)
     with pytest.raises(UserError) as caught:
         Study(path, "")
     assert str(caught.value).startswith(f"{path}: ")
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
 def hparams_of(cell):
     return json.loads(cell.command[-1].removeprefix("--hparams="))
 
 
-def test_a_budget_gives_each_arm_its_steps(said, write_study):
-    said["budget"] = {"flops": 5e8}
-    study = Study(write_study(said), "")
+def test_a_budget_gives_each_arm_its_steps(content, write_study):
+    content["budget"] = {"flops": 5e8}
+    study = Study(write_study(content), "")
     for arm in study.arms:
         count = pretraining_parameters(arm.config).total
         each = pretraining_step_flops(arm.config, parameters=count).total
@@ -92,45 +110,45 @@ def test_a_budget_gives_each_arm_its_steps(said, write_study):
         assert hparams_of(cell)["num_train_steps"] == arm.cost["steps"]
         assert cell.facts["tokens"] == arm.cost["steps"] * 4 * 16
     assert study.arms[0].cost["steps"] < study.arms[1].cost["steps"]
-    said["arms"]["mlm"]["budget"] = {"steps": 7}  # instead, not beside it
-    assert Study(write_study(said), "").arms[1].cost["steps"] == 7
+    content["arms"]["mlm"]["budget"] = {"steps": 7}  # instead, not beside it
+    assert Study(write_study(content), "").arms[1].cost["steps"] == 7
 
 
-def test_two_stages_have_the_budget_of_others(said, write_study):
-    put(said, "pretrain.training_schedule", "two_stage")
-    put(said, "pretrain.two_stage_steps", 100)
-    put(said, "pretrain.generator_layers", 1.0)
-    put(said, "pretrain.generator_hidden_size", 1.0)
-    put(said, "pretrain.embedding_sharing", "none")
-    said |= {"arms": {"electra": {}}, "against": "electra"}
-    said["budget"] = {"flops": 1e10}
-    (arm,) = Study(write_study(said)).arms
+def test_two_stages_have_the_budget_of_others(content, write_study):
+    put(content, "pretrain.training_schedule", "two_stage")
+    put(content, "pretrain.two_stage_steps", 100)
+    put(content, "pretrain.generator_layers", 1.0)
+    put(content, "pretrain.generator_hidden_size", 1.0)
+    put(content, "pretrain.embedding_sharing", "none")
+    content |= {"arms": {"electra": {}}, "against": "electra"}
+    content["budget"] = {"flops": 1e10}
+    (arm,) = Study(write_study(content)).arms
     assert arm.cost["flops"] == pytest.approx(1e10, rel=0.01)
-    said["budget"] = {"flops": 5e11 / arm.cost["steps"]}
-    refused("ends in the first stage", Study, write_study(said))
+    content["budget"] = {"flops": 5e11 / arm.cost["steps"]}
+    refused("ends in the first stage", Study, write_study(content))
 
 
-def test_an_arm_may_start_from_the_released_model(said, write_study):
-    said["arms"]["released"] = {"start": "reference"}
-    study = Study(write_study(said), "")
-    cell = study.counted(study.arms[-1], 1, "sst", {})
+def test_an_arm_may_start_from_the_released_model(content, write_study):
+    content["arms"]["released"] = {"start": "reference"}
+    study = Study(write_study(content), "")
+    cell = study.finetuning(study.arms[-1], 1, "sst", {})
     assert hparams_of(cell)["init_checkpoint"] == "reference"
 
 
-def test_a_grid_s_arms_share_what_does_not_differ(said, write_study):
-    said["grid"] = {"finetune.layerwise_lr_decay": [0.8, 0.9]}
-    said["arms"]["random"] = {"start": "random"}
+def test_a_grid_s_arms_share_what_does_not_differ(content, write_study):
+    content["grid"] = {"finetune.layerwise_lr_decay": [0.8, 0.9]}
+    content["arms"]["random"] = {"start": "random"}
     own = {"hidden_dropout_prob": 0.2}  # beside the sizes of pre-training
-    put(said, "finetune.model_hparam_overrides", own)
-    study = Study(write_study(said), "")
+    put(content, "finetune.model_hparam_overrides", own)
+    study = Study(write_study(content), "")
     decays = ("layerwise_lr_decay=0.8", "layerwise_lr_decay=0.9")
     names = [f"{n},{d}" for n in ("electra", "mlm", "random") for d in decays]
     assert [arm.name for arm in study.arms] == names
-    found = study.cells({})
+    found = study.runs({})
     kinds = [cell.facts["kind"] for cell in found]
     assert kinds.count("pretrain") == 2 * 2 and kinds.count("finetune") == 6 * 2
     assert len({cell.digest for cell in found}) == len(found)
-    cell = study.counted(study.arms[-1], 2, "sst", {})
+    cell = study.finetuning(study.arms[-1], 2, "sst", {})
     assert cell.needs == ()
     hparams = hparams_of(cell)
     assert hparams["init_checkpoint"] is None
@@ -140,34 +158,34 @@ def test_a_grid_s_arms_share_what_does_not_differ(said, write_study):
     assert hparams["model_hparam_overrides"]["hidden_size"] == 16
 
 
-def test_a_digest_is_of_what_makes_the_result(said, write_study):
+def test_a_digest_is_of_what_makes_the_result(content, write_study):
     def digests(name):
-        found = Study(write_study(said, name), "").cells({})
+        found = Study(write_study(content, name), "").runs({})
         return {cell.name: cell.digest for cell in found}
 
     before = digests("before")
-    said["output_dir"] += "_elsewhere"
-    said["description"] = "what is said of it changes nothing"
+    content["output_dir"] += "_elsewhere"
+    content["description"] = "what is content of it changes nothing"
     assert digests("moved") == before
-    put(said, "finetune.learning_rate", 3e-4)
+    put(content, "finetune.learning_rate", 3e-4)
     after = digests("tuned")
     arms = ("electra", "mlm")
     wanted = {f"{arm}/{seed}/sst" for arm in arms for seed in (1, 2)}
     assert {n for n in before if before[n] != after[n]} == wanted
-    said["arms"]["mlm"]["pretrain"]["mask_prob"] = 0.2
+    content["arms"]["mlm"]["pretrain"]["mask_prob"] = 0.2
     masked = digests("masked")
     mlm = {"mlm/1", "mlm/2", "mlm/1/sst", "mlm/2/sst"}
     assert {name for name in after if masked[name] != after[name]} == mlm
 
 
-def test_a_description_makes_the_result(said, write_study, monkeypatch):
-    monkeypatch.setattr(cells, "_check_task", lambda *_: None)
-    spec = pathlib.Path(place := said["data_dir"], "own.json")
-    put(said, "tasks.own.task_config", str(spec))
+def test_a_description_makes_the_result(content, write_study, monkeypatch):
+    monkeypatch.setattr(study_file, "check_task", lambda *_: None)
+    spec = pathlib.Path(place := content["data_dir"], "own.json")
+    put(content, "tasks.own.task_config", str(spec))
     told, found = {"name": "own", "files": {"train": "a/b", "dev": "c"}}, []
     for metric in ("f1", "accuracy"):
         spec.write_text(json.dumps({**told, "metric": metric}))
-        found.append(Study(write_study(said), "").cells({})[2])
+        found.append(Study(write_study(content), "").runs({})[2])
     assert found[0].digest != found[1].digest
     assert found[0].reads == f"{place}/a/b,{place}/c"
 
@@ -178,81 +196,81 @@ def test_a_rate_is_chosen_by_the_task_s_own_figure(tmp_path):
     told = {"trials": [trial], "metrics": {"own": "b"}}
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "own_results.json").write_text(json.dumps(told))
-    cell = cells.Cell("", "", facts, folder=str(tmp_path))
-    assert [*run._results(cell)] == ["b", "a"]
+    cell = Run("", "", facts, folder=str(tmp_path))
+    assert [*runner._results(cell)] == ["b", "a"]
 
 
-def test_the_learning_rate_is_chosen_by_other_seeds(said, write_study):
-    said["choose_learning_rate"] = {"values": [1e-4, 1e-3], "num_trials": 2}
-    study = Study(write_study(said), "")
+def test_the_learning_rate_is_chosen_by_other_seeds(content, write_study):
+    content["choose_learning_rate"] = {"values": [1e-4, 1e-3], "num_trials": 2}
+    study = Study(write_study(content), "")
     arm = study.arms[0]
-    assert study.counted(arm, 1, "sst", {}).digest == ""
-    tried = [c for c in study.cells({}) if "learning_rate=" in c.name]
+    assert study.finetuning(arm, 1, "sst", {}).digest == ""
+    tried = [c for c in study.runs({}) if "learning_rate=" in c.name]
     assert len(tried) == 2 * 2
     assert not {hparams_of(cell)["seed"] for cell in tried} & set(study.seeds)
     lines = {
         cell.digest: {"results": {"accuracy": [score, None]}}
         for cell, score in zip(tried, (60.0, 70.0), strict=False)
     }
-    found = study.counted(arm, 2, "sst", lines)
+    found = study.finetuning(arm, 2, "sst", lines)
     assert found.digest and hparams_of(found)["learning_rate"] == 1e-3
     assert "num_trials" not in hparams_of(found)
 
 
 def test_figures_of_questions_are_known_before_any_vocabulary(
-    said, write_study, tmp_path
+    content, write_study, tmp_path
 ):
     folder = tmp_path / "finetuning_data" / "squadv1"
     folder.mkdir()
     for name in ("train.json", "dev.json"):
         (folder / name).write_text('{"data": []}')
-    said["tasks"] = {"squadv1": {"max_query_length": 4, "beam_size": 4}}
-    said["figures"] = {"squadv1": ["f1", "exact_match"]}
-    assert Study(write_study(said)).figures == said["figures"]
-    said["figures"] = {"squadv1": ["f2"]}
-    refused("no figure 'f2'", Study, write_study(said))
+    content["tasks"] = {"squadv1": {"max_query_length": 4, "beam_size": 4}}
+    content["figures"] = {"squadv1": ["f1", "exact_match"]}
+    assert Study(write_study(content)).figures == content["figures"]
+    content["figures"] = {"squadv1": ["f2"]}
+    refused("no figure 'f2'", Study, write_study(content))
 
 
-def test_a_base_is_what_several_studies_share(said, write_study):
-    arms = said.pop("arms")
-    write_study(said, "base")
+def test_a_base_is_what_several_studies_share(content, write_study):
+    arms = content.pop("arms")
+    write_study(content, "base")
     rest = {"base": "base.json", "arms": arms, "finetune": {"pooling": "mean"}}
     study = Study(write_study(rest), "")
-    assert hparams_of(study.cells({})[1])["pooling"] == "mean"
-    assert hparams_of(study.cells({})[1])["max_seq_length"] == 16
+    assert hparams_of(study.runs({})[1])["pooling"] == "mean"
+    assert hparams_of(study.runs({})[1])["max_seq_length"] == 16
 
 
 @pytest.fixture
 def with_all_data(monkeypatch):
     """No file of data is asked for, and no checkpoint to start from."""
-    monkeypatch.setattr(cells, "check_records", lambda *_, **__: None)
-    monkeypatch.setattr(cells, "_check_task", lambda *_: None)
-    monkeypatch.setattr(cells, "_check_start", lambda *_: None)
+    monkeypatch.setattr(study_file, "check_records", lambda *_, **__: None)
+    monkeypatch.setattr(study_file, "check_task", lambda *_: None)
+    monkeypatch.setattr(arms, "check_initial_checkpoint", lambda *_: None)
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_the_studies_of_the_repository_can_be_run(path, with_all_data):
-    assert Study(str(path), "").cells({})
+    assert Study(str(path), "").runs({})
 
 
 def test_the_example_of_the_documentation_can_be_run(tmp_path, with_all_data):
     text = (ROOT / "docs/study.md").read_text()
     path = tmp_path / "example.json"
     path.write_text(text.split("```json\n")[1].split("```")[0])
-    found = Study(str(path), "").cells({})
+    found = Study(str(path), "").runs({})
     assert {cell.facts["kind"] for cell in found} == {"pretrain", "finetune"}
     needs = [f"data.runs/small/{name}" for name in ("vocab.txt", "records")]
     assert [need.name for need in found[0].needs] == needs
 
 
 @pytest.fixture
-def finished(said, write_study):
+def finished(content, write_study):
     """A study and lines that draw their scores from a generator."""
 
     def finish(trials=2, without=(), **more):
-        study = Study(write_study({**said, **more}), "")
+        study = Study(write_study({**content, **more}), "")
         random, lines = np.random.RandomState(0), {}
-        for cell in study.cells({}):
+        for cell in study.runs({}):
             scores = random.uniform(50, 90, trials).tolist()
             results = {"accuracy": scores, "loss": [0.1] * trials}
             if cell.facts["kind"] == "pretrain":
@@ -273,7 +291,7 @@ def scores(lines, arm):
     ]
 
 
-def test_differences_are_in_welch_s_standard_errors(finished, said):
+def test_differences_are_in_welch_s_standard_errors(finished, content):
     study, lines = finished(seeds=[1, 2, 3, 4])
     old = {"task": "sst", "kind": "finetune", "results": {"f1": [1.0]}}
     *_, table = report.compare(study, {"": old, **lines})
@@ -288,7 +306,10 @@ def test_differences_are_in_welch_s_standard_errors(finished, said):
     assert row["difference"] == pytest.approx(ours.mean() - theirs.mean())
     flops = study.arms[0].cost["flops"]
     assert row["petaflop_days"] == pytest.approx(flops / PETAFLOP_DAY)
-    del said["arms"], said["against"]  # Then the first point is compared with.
+    del (
+        content["arms"],
+        content["against"],
+    )  # Then the first point is compared with.
     study, lines = finished(grid={"pretrain.mask_prob": [0.1, 0.2]})
     first, second = report.compare(study, lines)[-1]["arms"].values()
     assert "difference" not in first and second["difference"]
@@ -468,8 +489,8 @@ def test_a_line_keeps_collapsed_trials_and_baselines(tmp_path):
     (tmp_path / "results").mkdir()
     path = tmp_path / "results" / "own_results.json"
     path.write_text(json.dumps({"trials": trials}))
-    cell = cells.Cell("", "", facts, folder=str(tmp_path))
-    assert run._verdicts(cell) == {
+    cell = Run("", "", facts, folder=str(tmp_path))
+    assert runner._verdicts(cell) == {
         "collapsed": {"2": "every prediction is 'a'"},
         "baselines": {"chance": {"f1": 1.0}},
     }
@@ -493,10 +514,10 @@ EXAM = {"exam.npz": ["-m", "electra_tf", "draw_exam", "exam.npz"]}
 
 
 def test_an_exam_is_sat_by_arms_that_detect_and_changes_no_digest(
-    said, write_study
+    content, write_study
 ):
-    plain = Study(write_study(said)).cells({})
-    cells = Study(write_study({**said, "exam": EXAM})).cells({})
+    plain = Study(write_study(content)).runs({})
+    cells = Study(write_study({**content, "exam": EXAM})).runs({})
     assert [c.digest for c in cells] == [c.digest for c in plain]
     sat = {c.name: "exam.npz" in c.command[-1] for c in cells}
     own = {
@@ -512,7 +533,7 @@ def test_an_exam_is_sat_by_arms_that_detect_and_changes_no_digest(
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "words"),
+    ("key", "value", "message"),
     [
         (
             "exam",
@@ -528,13 +549,15 @@ def test_an_exam_is_sat_by_arms_that_detect_and_changes_no_digest(
         ),
     ],
 )
-def test_a_bad_exam_is_refused_by_field(said, write_study, place, value, words):
-    refused(words, Study, write_study({**said, place: value}))
+def test_a_bad_exam_is_refused_by_field(
+    content, write_study, key, value, message
+):
+    refused(message, Study, write_study({**content, key: value}))
 
 
 def test_curves_show_detection_against_its_majority(finished, axes_of):
     study, lines = finished()
-    (cell,) = (c for c in study.cells(lines) if c.name == "electra/1")
+    (cell,) = (c for c in study.runs(lines) if c.name == "electra/1")
     folder = pathlib.Path(cell.folder)
     folder.mkdir(parents=True)
     rows = [

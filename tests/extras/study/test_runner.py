@@ -15,7 +15,9 @@ import time
 import pytest
 
 from configure.errors import UserError
-from electra_tf.extras.study import cells, run
+from electra_tf.extras.study import runner
+from electra_tf.extras.study.runner import StudyRunner
+from electra_tf.extras.study.study_file import Study
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -75,22 +77,22 @@ def kill(start, path, log, kills):
     ids=["2_kills", "20_kills"],
 )
 def test_a_study_that_is_killed_ends_in_the_same_table(
-    said, write_study, start, finish, tmp_path, arms, seeds, kills
+    content, write_study, start, finish, tmp_path, arms, seeds, kills
 ):
-    said["arms"] = {name: {"pretrain": {"objective": name}} for name in arms}
-    said |= {"seeds": seeds, "against": "electra", "budget": {"steps": 500}}
-    said["pretrain"]["save_checkpoints_steps"] = 20
+    content["arms"] = {name: {"pretrain": {"objective": name}} for name in arms}
+    content |= {"seeds": seeds, "against": "electra", "budget": {"steps": 500}}
+    content["pretrain"]["save_checkpoints_steps"] = 20
     tables = []
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
-        said["output_dir"] = str(tmp_path / name / "out")
+        content["output_dir"] = str(tmp_path / name / "out")
         made = tmp_path / name / "made"
         words = ["-c", f"open({str(made)!r}, 'a').write('1')"]
-        said["data"] = {str(made): words}
-        path = write_study(said, f"{name}/study")
+        content["data"] = {str(made): words}
+        path = write_study(content, f"{name}/study")
         if name == "killed":
             (tmp_path / name / "out").mkdir()
-            kill(start, path, tmp_path / name / "out" / run.LOG, kills)
+            kill(start, path, tmp_path / name / "out" / runner.LOG, kills)
         finish(path)
         table = (tmp_path / name / "out" / "study.txt").read_text()
         tables.append(table.splitlines()[1:])  # without the file's name
@@ -102,17 +104,19 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
     assert max(len(json.dumps(line)) for line in found) < 2500
 
 
-def test_what_fails_is_named_the_rest_done(said, write_study, finish, tmp_path):
+def test_what_fails_is_named_the_rest_done(
+    content, write_study, finish, tmp_path
+):
     broken = tmp_path / "broken"
     broken.mkdir()
     (broken / "model.ckpt-1.index").write_text("damaged")
-    said["arms"]["broken"] = {"start": str(broken)}
-    del said["arms"]["mlm"]
-    said |= {"seeds": [1], "against": "electra"}
-    path = write_study(said)
+    content["arms"]["broken"] = {"start": str(broken)}
+    del content["arms"]["mlm"]
+    content |= {"seeds": [1], "against": "electra"}
+    path = write_study(content)
     printed = finish(path, status=1)
     assert "FAILED broken/1/sst: exit status 1: error: " in printed
-    assert "2 of 3 cells are done" in printed and "sst: accuracy" in printed
+    assert "2 of 3 runs are done" in printed and "sst: accuracy" in printed
     lines = {line["cell"]: line for line in lines_of(path)}
     assert lines.keys() == {"electra/1", "electra/1/sst"}
     assert lines["electra/1"]["results"]["step"] == [10]
@@ -120,92 +124,92 @@ def test_what_fails_is_named_the_rest_done(said, write_study, finish, tmp_path):
     # Of all figures the one that runs are compared by is the first.
     assert next(iter(line["results"])) == "accuracy"
     assert line["seconds"] > 0 and "cores" in line["processor"]
-    assert "broken/1/sst: FAILED" in (tmp_path / "out" / run.LOG).read_text()
+    assert "broken/1/sst: FAILED" in (tmp_path / "out" / runner.LOG).read_text()
     # Without a minute's hundredth nothing is begun, and nothing is lost.
-    said["seeds"] = [1, 2]
-    path = write_study(said)
-    printed = finish(path, "--time_budget=0.0001", status=run.TIME_IS_UP)
-    assert "2 of 6 cells are done" in printed
-    assert "The same command goes on" in printed
+    content["seeds"] = [1, 2]
+    path = write_study(content)
+    printed = finish(path, "--time_budget=0.0001", status=runner.TIME_IS_UP)
+    assert "2 of 6 runs are done" in printed
+    assert "Run the same command again" in printed
 
 
 @pytest.mark.parametrize("is_link", [True, False])
-def test_ones_own_data_are_not_replaced(is_link, said, write_study, tmp_path):
+def test_ones_own_data_are_not_replaced(
+    is_link, content, write_study, tmp_path
+):
     place = tmp_path / "out" / "finetuning_data"
     place.mkdir(parents=True)
     if is_link:
         place = place.rename(tmp_path / "elsewhere")
         (tmp_path / "out" / "finetuning_data").symlink_to(place)
     with pytest.raises(UserError, match="is not the study's"):
-        run.StudyRun(cells.Study(write_study(said)), 1.0, 0.0).run()
+        StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
     assert place.is_dir()
     # Where it is the study's own there is nothing to do.
     if is_link:
         place.rmdir()
         (tmp_path / "finetuning_data").rename(place)
-        said["data_dir"] = said["output_dir"]
-        with pytest.raises(run.StoppedError):
-            run.StudyRun(cells.Study(write_study(said)), 1.0, 0.0).run()
+        content["data_dir"] = content["output_dir"]
+        with pytest.raises(runner.StoppedError):
+            StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
         assert (place / "sst").is_dir()
 
 
 @pytest.mark.heavy
-def test_pieces_go_on_where_one_stopped(said, write_study, finish, start):
-    del said["tasks"], said["finetune"]
-    said |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
-    said["budget"] = {"steps": 40}
-    said["pretrain"]["save_checkpoints_steps"] = 40
-    path = write_study(said)
+def test_pieces_go_on_where_one_stopped(content, write_study, finish, start):
+    del content["tasks"], content["finetune"]
+    content |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
+    content["budget"] = {"steps": 40}
+    content["pretrain"]["save_checkpoints_steps"] = 40
+    path = write_study(content)
     finish(path, "--piece=0.05")
     (line,) = lines_of(path)
     assert line["steps"] == 40 and line["results"]["step"] == [40]
     assert line["pieces"] > 1
     # A request to stop is passed on, and the run saves.
-    said["budget"] = {"steps": 400_000}
-    process = start(write_study(said))
-    log = pathlib.Path(said["output_dir"]) / run.LOG
+    content["budget"] = {"steps": 400_000}
+    process = start(write_study(content))
+    log = pathlib.Path(content["output_dir"]) / runner.LOG
     while "100/400000" not in log.read_text():
         assert process.poll() is None
     process.terminate()
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 128 + signal.SIGTERM
-    assert "0 of 1 cells are done" in printed
+    assert "0 of 1 runs are done" in printed
     assert "Stopped at step" in log.read_text()
 
 
 def test_data_made_otherwise_are_made_again_and_told(
-    said, write_study, tmp_path, monkeypatch, capsys
+    content, write_study, tmp_path, monkeypatch, capsys
 ):
     place = tmp_path / "made"
     (tmp_path / "out").mkdir()
-    said |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
-    del said["tasks"]
+    content |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
+    del content["tasks"]
     results = {"step": [10]}
-    monkeypatch.setattr(run, "_results", lambda cell: results)
-    began = run.StudyRun._process
+    monkeypatch.setattr(runner, "_results", lambda cell: results)
+    began = StudyRunner._run_piece
 
     def process(self, cell, limit):  # Runs themselves are not the matter.
         return 0 if cell.facts else began(self, cell, limit)
 
-    monkeypatch.setattr(run.StudyRun, "_process", process)
+    monkeypatch.setattr(StudyRunner, "_run_piece", process)
     for text in "ABA":
         words = ["-c", f"open({str(place)!r}, 'w').write({text!r})"]
-        said["data"] = {str(place): words}
-        study = pathlib.Path(write_study(said, "tiny"))
+        content["data"] = {str(place): words}
+        study = pathlib.Path(write_study(content, "tiny"))
         study.with_suffix(".jsonl").unlink(missing_ok=True)
-        run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
+        StudyRunner(Study(write_study(content)), 60.0, 60.0).run()
         assert place.read_text() == text
     assert "warning" not in capsys.readouterr().out
-    pattern = said["pretrain"]["pretrain_tfrecords"]
+    pattern = content["pretrain"]["pretrain_tfrecords"]
     records = tmp_path / "records"
     shutil.copytree(os.path.dirname(pattern), records)
-    pattern = said["pretrain"]["pretrain_tfrecords"] = f"{records}/pretrain*"
+    pattern = content["pretrain"]["pretrain_tfrecords"] = f"{records}/pretrain*"
     for copies in (1, 2):
-        run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0).run()
+        StudyRunner(Study(write_study(content)), 60.0, 60.0).run()
         told = capsys.readouterr().out
-        assert ("warning: electra/1 was made of other data" in told) == (
-            copies == 2
-        )
+        assert ("warning: electra/1 used other data" in told) == (copies == 2)
         assert ("jsonl, and " in told) == (copies == 2)  # and its model
         (first, *_) = sorted(records.glob("pretrain*"))
         shutil.copy(first, records / "pretrain_more")
@@ -225,11 +229,11 @@ time.sleep(600)
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_study_alone_stops_its_piece_too(
-    said, write_study, start, tmp_path, number
+    content, write_study, start, tmp_path, number
 ):
     note = tmp_path / "note"
-    said["data"] = {"x": ["-c", SAVES_WHEN_STOPPED, str(note)]}
-    process = start(write_study(said))
+    content["data"] = {"x": ["-c", SAVES_WHEN_STOPPED, str(note)]}
+    process = start(write_study(content))
     while not (note.exists() and note.read_text()):
         assert process.poll() is None
         time.sleep(0.05)
@@ -240,21 +244,21 @@ def test_a_signal_to_the_study_alone_stops_its_piece_too(
 
 
 def test_a_signal_that_comes_while_a_piece_starts_reaches_it(
-    said, write_study, monkeypatch, tmp_path
+    content, write_study, monkeypatch, tmp_path
 ):
-    said["data"] = {"x": ["-c", "import time; time.sleep(600)"]}
-    study = run.StudyRun(cells.Study(write_study(said)), 60.0, 60.0)
+    content["data"] = {"x": ["-c", "import time; time.sleep(600)"]}
+    study_runner = StudyRunner(Study(write_study(content)), 60.0, 60.0)
     start_child = subprocess.Popen
 
     def start_late(*words, **settings):
-        study._note(signal.SIGINT, None)
+        study_runner._on_signal(signal.SIGINT, None)
         return start_child(*words, **settings)
 
     monkeypatch.setattr(subprocess, "Popen", start_late)
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with pytest.raises(run.StoppedError) as stopped:
-            study.run()
+        with pytest.raises(runner.StoppedError) as stopped:
+            study_runner.run()
     finally:
         for signal_number, handler in handlers.items():
             signal.signal(signal_number, handler)
@@ -262,11 +266,13 @@ def test_a_signal_that_comes_while_a_piece_starts_reaches_it(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl")
-def test_a_piece_ends_with_its_killed_study(said, write_study, start, tmp_path):
+def test_a_piece_ends_with_its_killed_study(
+    content, write_study, start, tmp_path
+):
     note = tmp_path / "pid"
     code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid()))"
-    said["data"] = {"x": ["-c", f"{code}; time.sleep(600)"]}
-    process = start(write_study(said))
+    content["data"] = {"x": ["-c", f"{code}; time.sleep(600)"]}
+    process = start(write_study(content))
     while not (note.exists() and note.read_text()):
         assert process.poll() is None
         time.sleep(0.05)

@@ -1,0 +1,162 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The arms of a study: settings that are compared, and what each costs."""
+
+import dataclasses
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from typing import Any
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.extras.study.checks import (
+    check_initial_checkpoint,
+    name_place,
+)
+from electra_tf.extras.study.settings import Settings, merge, nest
+from electra_tf.plan.flops import pretraining_step_flops
+from electra_tf.plan.parameters import pretraining_parameters
+from electra_tf.text.casing import with_vocab_casing
+
+RANDOM = "random"  # `start` of an arm with random weights
+_MAX_STEPS = 2**31 - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Arm:
+    """One setting that is compared with others."""
+
+    line: str  # the arm's name in the file
+    point: str  # its point in the grid
+    overrides: Settings  # the keys that the file sets for this arm
+    # "": it is pre-trained; RANDOM; or an initial checkpoint.
+    start: str = ""
+    pretrain: Settings = dataclasses.field(default_factory=dict)
+    # None: the initial checkpoint has a config of its own.
+    config: PretrainingConfig | None = None
+    # "steps", "tokens" and "flops" of its pre-training.
+    cost: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return ",".join(filter(None, (self.line, self.point))) or "all"
+
+    @property
+    def takes_exams(self) -> bool:
+        """Whether evaluations can score an exam of replaced tokens."""
+        return self.config.detects_replacements
+
+
+def read_arms(content: Settings, output: str) -> Iterator[Arm]:
+    """Yield the arms of a study file at each point of its grid.
+
+    Args:
+      content: the checked content of the file.
+      output: the folder of the study's models.
+
+    Raises:
+      UserError: no run accepts the settings of an arm.
+    """
+    grid = content.get("grid", {})
+    for line, base in content.get("arms", {"": {}}).items():
+        for values in itertools.product(*grid.values()):
+            coordinates = list(zip(grid, values, strict=True))
+            nested = (nest(key, value) for key, value in coordinates)
+            overrides = reduce(merge, nested, base)
+            point = ",".join(itertools.starmap(_name_coordinate, coordinates))
+            point = re.sub(r"[^\w.=,+-]+", "-", point.replace('"', ""))
+            with name_place(f"arms.{line}" if line else "pretrain"):
+                yield _complete(Arm(line, point, overrides), content, output)
+
+
+def _name_coordinate(key: str, value: Any) -> str:
+    """Return the last name of a dotted key with a value: "mask_prob=0.15"."""
+    is_number = type(value) in (int, float)
+    text = f"{value:.10g}" if is_number else json.dumps(value)
+    return f"{key.split('.')[-1]}={text}"
+
+
+def _complete(arm: Arm, content: Settings, output: str) -> Arm:
+    """Return an arm with its config and cost."""
+    if not re.fullmatch(r"\w[\w.=,+-]*", arm.name):
+        raise UserError(f"{arm.name!r}: a folder cannot have this name")
+    settings = merge(content, arm.overrides)
+    start, hparams = settings.get("start", ""), settings.get("pretrain", {})
+    if start not in ("", RANDOM):
+        check_initial_checkpoint(start)
+        return dataclasses.replace(arm, start=start)
+    config, cost = PretrainingConfig.create(arm.name, output, **hparams), {}
+    if not start:
+        steps = _compute_cost(config, settings.get("budget", {}))["steps"]
+        defaults = {
+            "export_at_end": False,
+            "keep_checkpoint_max": 1,
+            "eval_every_n_steps": steps,
+        }
+        hparams = {**defaults, **hparams, "num_train_steps": steps}
+        config = PretrainingConfig.create(arm.name, output, **hparams)
+        cost = _compute_cost(config, {})
+        config = with_vocab_casing(config)
+        if not config.eval_every_n_steps:
+            raise UserError("eval_every_n_steps: 0 leaves no results")
+    return dataclasses.replace(
+        arm, start=start, pretrain=hparams, config=config, cost=cost
+    )
+
+
+def _compute_cost(
+    config: PretrainingConfig, budget: Mapping[str, float]
+) -> Settings:
+    """Return the steps, tokens and operations of a run.
+
+    Args:
+      config: the run.
+      budget: one of "steps", "tokens" and "flops" by which the steps are
+        chosen; {}: the run's num_train_steps.
+
+    Raises:
+      UserError: the budget is ambiguous, less than a step, or too large.
+    """
+    parameters = pretraining_parameters(config).total
+    flops = pretraining_step_flops(config, parameters=parameters)
+    per_step = {"steps": 1, "tokens": flops.tokens, "flops": flops.total}
+    steps = config.num_train_steps
+    if len(budget) > 1 or (budget and config.is_explicit("num_train_steps")):
+        raise UserError(
+            "budget: expected one of steps, tokens, flops and num_train_steps;"
+            f" got {json.dumps(budget)}, num_train_steps {steps}"
+        )
+    for name, amount in budget.items():
+        steps = round(amount / per_step[name])
+        if name == "flops" and config.is_explicit("two_stage_steps"):
+            steps = _two_stage_steps(config, parameters, amount)
+    if steps < 1:
+        raise UserError(f"budget: {json.dumps(budget)} is less than a step")
+    if steps > _MAX_STEPS:
+        raise UserError(
+            f"budget: {json.dumps(budget)} is {steps:.4g} steps; expected at"
+            f" most {_MAX_STEPS:,}"
+        )
+    return {name: steps * amount for name, amount in per_step.items()}
+
+
+def _two_stage_steps(
+    config: PretrainingConfig, parameters: int, flops: float
+) -> int:
+    """Return the steps of both stages that take this many operations."""
+    first_steps = config.two_stage_steps
+    first, second = (
+        pretraining_step_flops(config, parameters, stage).total
+        for stage in (1, 2)
+    )
+    steps = first_steps + round((flops - first_steps * first) / second)
+    if steps <= first_steps:
+        raise UserError(
+            f"budget: {json.dumps({'flops': flops})} ends in the first stage"
+            f" (two_stage_steps {first_steps:,}); raise the budget, or lower"
+            " two_stage_steps"
+        )
+    return steps

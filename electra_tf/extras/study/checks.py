@@ -1,0 +1,194 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of study files: keys, types, budgets, hparams, and what they name."""
+
+import contextlib
+import types
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from configure.bounds import Bound, Natural, at_most
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.pretraining import PretrainingConfig
+from configure.validation import check_object
+from electra_tf.checkpoints.formats import (
+    find_hugging_face_weights,
+    resolve_reference,
+)
+from electra_tf.checkpoints.hub import hub_hint
+from electra_tf.extras.study.settings import BUDGETS, nest
+from electra_tf.files import filesystem
+
+# Added to a study's seeds for runs that choose a learning rate and are not
+# counted.
+CHOOSING_SEEDS = 2**30
+# More operations or tokens than any machine could compute.
+_MAX_OPERATIONS = 1e30
+_Amount = Annotated[
+    float,
+    Bound(lambda value: value > 0, "a number above 0"),
+    at_most(_MAX_OPERATIONS),
+]
+_BUDGET_KEYS = dict.fromkeys(BUDGETS, _Amount)
+# Keys of an arm, which may also be set for all arms, and their types.
+_ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
+_KEYS = {
+    "description": str,
+    "data_dir": str,
+    "output_dir": str,
+    "data": dict[str, list[str]],
+    "exam": dict[str, list[str]],
+    "tasks": dict,
+    "arms": dict,
+    "grid": dict[str, list],
+    "seeds": list[
+        Annotated[
+            Natural,
+            Bound(
+                lambda value: value < CHOOSING_SEEDS, f"below {CHOOSING_SEEDS}"
+            ),
+        ]
+    ],
+    "against": str,
+    "choose_learning_rate": dict,
+    "figures": dict[str, list[str]],
+    **_ARM_KEYS,
+}
+_CHOICE_KEYS = {"values": list, "num_trials": int}
+_CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
+# Hparams that a study sets for each run, from its seeds, tasks, start and
+# data_dir.
+_SET_BY_STUDY = frozenset(
+    (
+        "data_dir",
+        "do_eval",
+        "do_train",
+        "exam",
+        "finetune.init_checkpoint",
+        "model_dir",
+        "model_name",
+        "overwrite",
+        "preprocessed_data_dir",
+        "results_json",
+        "results_pkl",
+        "results_txt",
+        "run_name",
+        "seed",
+        "task_names",
+    )
+)
+
+
+@contextlib.contextmanager
+def name_place(place: str) -> Iterator[None]:
+    """Put a place in the study file before the message of an error."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
+
+
+def check_content(content: Any) -> None:
+    """Raise a UserError unless keys, types and hparams of a file are valid."""
+    check_object(content, _KEYS, "")
+    for key in ("arms", "grid", "seeds", "tasks"):
+        if key in content and not content[key]:
+            raise UserError(f"{key}: empty; there is nothing to run")
+    for section in ("data", "exam", "figures", "grid"):
+        for key, values in content.get(section, {}).items():
+            if not values:
+                raise UserError(f"{section}.{key}: expected a list, got []")
+    exams = content.get("exam", {})
+    if len(exams) > 1:
+        raise UserError(
+            f"exam: expected one file, got {', '.join(exams)}; remove all but"
+            " one"
+        )
+    _check_arm({k: content[k] for k in _ARM_KEYS if k in content}, "")
+    for task, hparams in content.get("tasks", {}).items():
+        _check_arm({"finetune": hparams}, f"tasks.{task}: ")
+    for line, overrides in content.get("arms", {}).items():
+        _check_arm(overrides, f"arms.{line}.")
+    for key, values in content.get("grid", {}).items():
+        for value in values:
+            _check_arm(nest(key, value), "grid.")
+    if "choose_learning_rate" in content:
+        _check_choice(content["choose_learning_rate"])
+
+
+def _check_choice(choice: Any) -> None:
+    """Check the learning rates that are tried."""
+    section = "choose_learning_rate."
+    check_object(choice, _CHOICE_KEYS, section)
+    rates = choice.get("values")
+    if rates is None:
+        raise UserError(f"{section}values: missing")
+    if not rates:
+        raise UserError(f"{section}values: expected a list, got []")
+    for rate in rates:
+        _check_arm({"finetune": {"learning_rate": rate}}, section)
+
+
+def _check_arm(overrides: Any, place: str) -> None:
+    """Check the keys, the budget and the hparams of an arm."""
+    check_object(overrides, _ARM_KEYS, place)
+    budget = overrides.get("budget", {})
+    check_object(budget, _BUDGET_KEYS, f"{place}budget.")
+    for kind, config in _CONFIGS.items():
+        for name, value in overrides.get(kind, {}).items():
+            with name_place(f"{place}{kind}.{name}"):
+                if {name, f"{kind}.{name}"} & _SET_BY_STUDY:
+                    raise UserError(
+                        "is set by the study (seeds, tasks, start, data_dir);"
+                        " remove it"
+                    )
+                config.clean_hparams({name: value})
+
+
+def check_initial_checkpoint(start: str) -> None:
+    """Raise a UserError unless `start` is a checkpoint or a model's folder."""
+    # Imported here because it imports TensorFlow, which most studies need not.
+    from electra_tf.checkpoints import tf1
+
+    path = resolve_reference(start)
+    if filesystem.exists(f"{path}.index"):
+        return
+    if not filesystem.exists(path):
+        raise UserError(f"start: {start}: no such checkpoint.{hub_hint(start)}")
+    if not filesystem.is_directory(path):
+        return
+    if not (tf1.list_checkpoints(path) or find_hugging_face_weights(path)):
+        raise UserError(
+            f"start: {start}: no checkpoint in this folder; expected"
+            " model.ckpt-<step> or a model of transformers"
+        )
+
+
+def check_task(
+    config: FinetuningConfig, name: str, metrics: Sequence[str]
+) -> None:
+    """Raise a UserError unless a task has its data and these metrics.
+
+    Args:
+      config: a fine-tuning on the task.
+      name: the task.
+      metrics: the metrics that the study's table names.
+    """
+    # Imported here because it imports TensorFlow, which --help need not.
+    from electra_tf.finetuning.registry import get_task
+
+    # The study may still have to build the vocabulary.
+    tokenizer: Any = types.SimpleNamespace(
+        convert_tokens_to_ids=lambda tokens: [0 for _ in tokens]
+    )
+    task = get_task(config, name, tokenizer)
+    for split in ("train", "dev"):
+        task.check_split(split)
+    known = task.metric_names() if metrics else ()
+    for metric in metrics:
+        if metric not in known:
+            raise UserError(
+                f"figures.{name}: no figure {metric!r}; expected one of"
+                f" {', '.join(known)}"
+            )

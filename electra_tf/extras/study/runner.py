@@ -1,0 +1,375 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The runs of a study, in pieces that continue after a stop or a kill.
+
+A piece is a process of the real command, which continues from what the piece
+before it saved. A run is finished if its line is in the results file; nothing
+else is read, so that committed lines count for runs of another machine.
+"""
+
+import contextlib
+import ctypes
+import datetime
+import functools
+import glob
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from types import FrameType
+from typing import Any
+
+import electra_tf
+from configure.errors import UserError
+from electra_tf.data.fingerprints import files_fingerprint
+from electra_tf.extras.study.study_file import Run, Study
+from electra_tf.files import filesystem
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.digests import file_sha256
+from electra_tf.files.json_files import read_json
+from electra_tf.files.locks import folder_lock
+from electra_tf.files.patterns import find_files
+from electra_tf.files.reading import read_text
+from electra_tf.metrics import statistics
+from electra_tf.processes import PR_SET_PDEATHSIG
+
+LOG = "study.log"
+TIME_IS_UP = 3  # exit status
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(electra_tf.__file__)))
+_LONGEST_ERROR = 300  # characters of a failed run's message
+
+
+class StoppedError(Exception):
+    """The time is up, or a signal came; `status` is the exit status."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+
+class StudyRunner:
+    """Brings the runs of a study to their ends, in order.
+
+    Attributes:
+      results: path of the file of finished runs' lines.
+      lines: digest -> line of a finished run.
+      failed: name of a run -> reason.
+    """
+
+    def __init__(self, study: Study, piece: float, time_budget: float) -> None:
+        """Read the lines of finished runs.
+
+        Args:
+          study: the study.
+          piece: seconds of a run's first process.
+          time_budget: seconds after which the study stops.
+        """
+        self._study, self._piece = study, piece
+        self._marks = os.path.join(study.output, "done")
+        self._deadline = time.monotonic() + time_budget
+        self._child: subprocess.Popen | None = None
+        self._signal = 0
+        self.results = os.path.splitext(study.path)[0] + ".jsonl"
+        self.lines: dict[str, dict[str, Any]] = {}
+        self.failed: dict[str, str] = {}
+        if filesystem.exists(self.results):
+            text = read_text(self.results)
+            for number, line in enumerate(text.splitlines(), 1):
+                try:
+                    facts = json.loads(line)
+                    self.lines[facts["digest"]] = facts
+                except (ValueError, KeyError, TypeError) as error:
+                    raise UserError(
+                        f"{self.results}:{number}: not the line of a run"
+                        f" ({error!r}); restore it, or remove it to run that"
+                        " run again"
+                    ) from None
+
+    def run(self) -> None:
+        """Run everything that is not finished.
+
+        Raises:
+          StoppedError: the time is up, or a signal came.
+          UserError: another study uses the folder.
+        """
+        folder, study = self._study.output, self._study
+        filesystem.make_directory(folder)
+        log = os.path.join(folder, LOG)
+        with folder_lock(folder), open(log, "ab") as self._log:
+            if study.tasks:
+                self._link_tasks(folder)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, self._on_signal)
+            self._warn_of_changed_data()
+            for index in range(len(study.runs(self.lines))):
+                # Finished runs may have determined the next learning rate.
+                self._ensure(study.runs(self.lines)[index])
+
+    def _warn_of_changed_data(self) -> None:
+        """Warn if finished runs used data that differs from that on disk."""
+        fingerprint = functools.cache(files_fingerprint)
+        for run in self._study.runs(self.lines):
+            line = self.lines.get(run.digest, {})
+            if path := self._replaced_exam(run, line):
+                print(
+                    f"warning: {run.name} was scored on another exam than"
+                    f" {path} now contains; to score it on the new one, remove"
+                    f" its line from {self.results}, and {run.folder}"
+                )
+            before = line.get("data")
+            if not before or not find_files(run.reads, True)[0]:
+                continue
+            if before != fingerprint(run.reads):
+                print(
+                    f"warning: {run.name} used other data ({before}) than"
+                    f" {run.reads} now contains ({fingerprint(run.reads)}); to"
+                    f" run it again, remove its line from {self.results}, and"
+                    f" {run.folder}"
+                )
+
+    def _replaced_exam(self, run: Run, line: Mapping[str, Any]) -> str | None:
+        """Return the path of a finished run's exam if its content differs."""
+        path, digest = run.facts.get("exam"), line.get("exam_sha256")
+        if not (path and digest and filesystem.exists(path)):
+            return None
+        return path if file_sha256(path) != digest else None
+
+    def _link_tasks(self, folder: str) -> None:
+        """Link the tasks' data to where runs in `folder` look for it."""
+        link = os.path.join(folder, "finetuning_data")
+        data = os.path.join(self._study.data_dir, "finetuning_data")
+        if os.path.realpath(link) == os.path.realpath(data):
+            return
+        if os.path.lexists(link):
+            raise UserError(
+                f"{link} exists, and is not the study's {data}; remove it, or"
+                " pass another --output_dir or --data_dir"
+            )
+        os.symlink(os.path.abspath(data), link)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._signal = number
+        self._stop_child()
+
+    def _stop_child(self) -> None:
+        """Pass a signal on to the running piece, always as SIGTERM.
+
+        A signal to the whole group (a terminal's Ctrl-C) has reached the piece
+        already; a SIGTERM within seconds of it is the same request there.
+        """
+        if self._child:
+            self._child.terminate()
+
+    def _ensure(self, run: Run, is_needed: bool = False) -> bool:
+        """Finish a run, and first what it needs; return whether it succeeded.
+
+        Args:
+          run: the run.
+          is_needed: whether its files are needed; else its line is enough.
+        """
+        has_line = run.digest in self.lines or not run.facts
+        paths = (self._mark(run), run.folder or self._marks)
+        has_files = all(map(filesystem.exists, paths))
+        if has_line and (has_files or not is_needed):
+            return True
+        if run.name in self.failed:
+            return False
+        failed_needs = (
+            need.name for need in run.needs if not self._ensure(need, True)
+        )
+        if failed_need := next(failed_needs, None):
+            self.failed[run.name] = f"needs {failed_need}"
+        elif not run.digest:
+            self.failed[run.name] = "no learning rate gave a result"
+        else:
+            self._finish(run)
+        return run.name not in self.failed
+
+    def _mark(self, run: Run) -> str:
+        """Return the path of a file that exists if a run's files are whole."""
+        return os.path.join(self._marks, run.digest)
+
+    def _remove_marks(self, name: str) -> None:
+        """Remove the marks of commands that made the same file before."""
+        for mark in glob.glob(os.path.join(glob.escape(self._marks), "*")):
+            if read_text(mark) == name:
+                filesystem.remove(mark)
+
+    def _finish(self, run: Run) -> None:
+        """Run a run's processes until it ends, and write its line.
+
+        Raises:
+          StoppedError: the time is up, or a signal came.
+        """
+        is_data = not run.facts
+        if is_data:
+            self._remove_marks(run.name)
+        piece, pieces, started = self._piece, 0, time.monotonic()
+        status = -signal.SIGTERM
+        while status in (-signal.SIGTERM, 128 + signal.SIGTERM):
+            limit = min(piece, self._deadline - time.monotonic())
+            if limit <= 0:
+                raise StoppedError(TIME_IS_UP)
+            pieces += 1
+            self._report(f"{run.name}: piece {pieces}: {' '.join(run.command)}")
+            log_start = self._log.tell()
+            status = self._signal or self._run_piece(run, limit)
+            if status and self._signal:
+                raise StoppedError(128 + self._signal)
+            # Longer each time, or a run whose start takes longer than a piece
+            # would never make a step.
+            piece *= 2
+        seconds = round(time.monotonic() - started)
+        if status:
+            error = self._last_error(log_start)
+            self.failed[run.name] = f"exit status {status}: {error}"
+            self._report(f"{run.name}: FAILED: {self.failed[run.name]}")
+            return
+        write_atomically(self._mark(run), run.name if is_data else "")
+        self._report(f"{run.name}: done in {seconds:,} s")
+        if not is_data:
+            self._write_line(run, seconds, pieces)
+
+    def _write_line(self, run: Run, seconds: int, pieces: int) -> None:
+        """Add the line of a finished run to the results."""
+        self.lines[run.digest] = {
+            "cell": run.name,
+            "digest": run.digest,
+            **run.facts,
+            "data": files_fingerprint(run.reads),
+            "results": _results(run),
+            **_verdicts(run),
+            **_exam_digest(run),
+            "seconds": seconds,
+            "pieces": pieces,
+            "processor": _processor(),
+            "study": self._study.digest,
+            "ended": datetime.datetime.now().isoformat(timespec="seconds"),
+        }
+        lines = map(json.dumps, self.lines.values())
+        write_atomically(self.results, "".join(f"{n}\n" for n in lines))
+
+    def _report(self, text: str) -> None:
+        """Write a line to the log, and print its beginning."""
+        now = datetime.datetime.now().isoformat(" ", "seconds")
+        self._log.write(f"{'=' * 80}\n{now} {text}\n".encode())
+        self._log.flush()
+        print(f"{now} {text}"[:120], flush=True)
+
+    def _run_piece(self, run: Run, limit: float) -> int:
+        """Run a process of a run for some seconds; return its exit status."""
+        program, *arguments = run.command
+        before_exec = None
+        if sys.platform == "linux":
+            # A piece is terminated if the study is killed.
+            before_exec = functools.partial(
+                ctypes.CDLL(None).prctl, PR_SET_PDEATHSIG, signal.SIGTERM
+            )
+        self._child = subprocess.Popen(
+            [sys.executable, _find_program(program), *arguments],
+            preexec_fn=before_exec,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+        )
+        # A signal may have come when there was no child to pass it on to.
+        if self._signal:
+            self._stop_child()
+        try:
+            return self._child.wait(limit)
+        except subprocess.TimeoutExpired:
+            self._child.terminate()
+            return self._child.wait()
+        finally:
+            self._child = None
+
+    def _last_error(self, log_start: int) -> str:
+        """Return the last error, or else line, that a piece logged."""
+        with open(self._log.name, "rb") as file:
+            file.seek(log_start)
+            lines = file.read().decode(errors="replace").splitlines()
+        errors = [
+            line for line in lines if re.match(r"(error|\w+Error): ", line)
+        ]
+        return (errors or lines or [""])[-1][:_LONGEST_ERROR]
+
+
+def _find_program(name: str) -> str:
+    """Return the path of a program of the checkout or the installation."""
+    for folder in (_ROOT, os.path.dirname(sys.executable)):
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    return shutil.which(name) or name
+
+
+def _processor() -> str:
+    """Return the name and the count of cores of the machine's processor."""
+    name = platform.processor()
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        name = re.search(r"model name\s*: (.*)|$", file.read())[1] or name
+    return f"{name}, {os.cpu_count()} cores"
+
+
+def _exam_digest(run: Run) -> dict[str, str]:
+    """Return the digest of the exam that a run was scored on, if any."""
+    path = run.facts.get("exam")
+    return {"exam_sha256": file_sha256(path)} if path else {}
+
+
+def _verdicts(run: Run) -> dict[str, dict[str, Any]]:
+    """Return which trials of a fine-tuning collapsed, and its baselines.
+
+    `collapsed`: number of a trial -> the one prediction of its model;
+    `baselines`: "chance", "majority" -> metrics of answers without a model.
+    """
+    if run.facts["kind"] == "pretrain":
+        return {}
+    task, trials = run.facts["task"], _read_results(run)["trials"]
+    collapsed = {
+        str(trial["trial"]): trial["collapsed"][task]
+        for trial in trials
+        if task in trial["collapsed"]
+    }
+    baselines = {}
+    for name, metrics in trials[-1].get("baselines", {}).items():
+        baseline_task, _, kind = name.partition("/")
+        if baseline_task == task:
+            baselines[kind] = {n: _round(value) for n, value in metrics.items()}
+    return {"collapsed": collapsed, "baselines": baselines}
+
+
+def _read_results(run: Run) -> dict[str, Any]:
+    """Return the results file of a fine-tuning."""
+    name = f"{run.facts['task']}_results.json"
+    return read_json(os.path.join(run.folder, "results", name))
+
+
+def _round(value: float | None) -> float | None:
+    """Return a value with six digits."""
+    return value and float(f"{value:.6g}")
+
+
+def _results(run: Run) -> dict[str, list[Any]]:
+    """Return the metrics of a run: a value for each trial, the main first."""
+    trials: list[dict[str, Any]] = []
+    if run.facts["kind"] == "pretrain":
+        log = os.path.join(run.folder, "eval_log.jsonl")
+        trials = [json.loads(read_text(log).splitlines()[-1])]
+    else:
+        task = run.facts["task"]
+        content = _read_results(run)
+        main_name = content.get("metrics", {}).get(task)
+        for trial in content["trials"]:
+            metrics = trial["results"][task]
+            main = statistics.main_metric(list(metrics), main_name)
+            details = trial["details"][task]
+            trials.append({main: metrics[main], **metrics, **details})
+    return {
+        name: [_round(trial[name]) for trial in trials] for name in trials[0]
+    }

@@ -1,0 +1,29 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Nested settings of study files: merged, and made from dotted keys."""
+
+from typing import Any
+
+BUDGETS = ("steps", "tokens", "flops")  # the keys of a budget, which has one
+Settings = dict[str, Any]
+
+
+def merge(base: Settings, overrides: Settings) -> Settings:
+    """Return settings with overrides; objects are merged key by key.
+
+    A budget is replaced as a whole, because it has one of several keys.
+    """
+    merged = {**base, **overrides}
+    for key in base.keys() & overrides.keys():
+        before, after = base[key], overrides[key]
+        if isinstance(before, dict) and isinstance(after, dict):
+            if key != "budget" or not after.keys() & set(BUDGETS):
+                merged[key] = merge(before, after)
+    return merged
+
+
+def nest(key: str, value: Any) -> Settings:
+    """Return `{"a": {"b": value}}` for the dotted key "a.b"."""
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return value
