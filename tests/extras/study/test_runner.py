@@ -72,13 +72,14 @@ def kill(start, path, log, kills):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("arms", "seeds", "kills"),
+    "case",
     [(["electra"], [1], 2), (["electra", "mlm"], [1, 2], 20)],
     ids=["2_kills", "20_kills"],
 )
 def test_a_study_that_is_killed_ends_in_the_same_table(
-    content, write_study, start, finish, tmp_path, arms, seeds, kills
+    content, write_study, start, finish, tmp_path, case
 ):
+    arms, seeds, kills = case
     content["arms"] = {name: {"pretrain": {"objective": name}} for name in arms}
     content |= {"seeds": seeds, "against": "electra", "budget": {"steps": 500}}
     content["pretrain"]["save_checkpoints_steps"] = 20
