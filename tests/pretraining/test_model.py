@@ -88,7 +88,7 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_of):
 
 
 @pytest.mark.parametrize("is_originals", [False, True])
-def test_the_readmes_python_runs_as_it_stands(
+def test_the_python_of_the_pretraining_guide_runs_unchanged(
     run_of, tiny_vocab, tmp_path, monkeypatch, is_originals
 ):
     source = FIXTURES / "golden" / "ckpt_v200_electra"
@@ -97,8 +97,8 @@ def test_the_readmes_python_runs_as_it_stands(
     shutil.copytree(source, tmp_path / "data" / "models" / "electra_small")
     shutil.copy(tiny_vocab, tmp_path / "data" / "vocab.txt")
     monkeypatch.chdir(tmp_path)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    guide = (ROOT / "docs/pretraining.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     names = {}
     exec(code, names)
     assert names["outputs"]["disc_probs"].shape == [1, len(names["tokens"])]
