@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From folders to models; whose kernels TensorFlow is asked for."""
+"""Fine-tuned models are loaded from folders; imports choose the kernels."""
 
 import json
 import os
@@ -12,46 +12,70 @@ import pytest
 
 from configure.errors import UserError
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.files.digests import write_digests
 from electra_tf.prediction.loading import load_finetuned
 from tests.conftest import read_json, refused
 
 
-def test_every_kind_of_task_comes_back_with_its_weights(finetuned_folder):
-    for name in ("reviews", "grade", "topics", "names", "manuals"):
-        folder = finetuned_folder(name)
-        loaded = load_finetuned(folder)
-        stored = open_weights(folder)
-        assert loaded.task().name == name and loaded.global_step == 7
-        for variable in loaded.model.variables:
-            wanted = stored.read(variable.name.split(":")[0])
-            if name == "names" and "token_type" in variable.name:
-                wanted = wanted[[1, 1]]  # the one that taggers learn
-            assert (variable.numpy() == wanted).all()
+@pytest.mark.parametrize(
+    "name", ["reviews", "grade", "topics", "names", "manuals"]
+)
+def test_a_task_is_loaded_with_its_weights(finetuned_folder, name):
+    folder = finetuned_folder(name)
+    loaded = load_finetuned(folder)
+    assert loaded.task().name == name and loaded.global_step == 7
+    stored = open_weights(folder)
+    different = []
+    for variable in loaded.model.variables:
+        expected = stored.read(variable.name.split(":")[0])
+        if name == "names" and "token_type" in variable.name:
+            expected = expected[[1, 1]]  # the row that taggers learn
+        if not (variable.numpy() == expected).all():
+            different.append(variable.name)
+    assert not different and loaded.model.variables
 
 
-def test_the_best_model_is_taken_and_can_be_named(finetuned_folder):
+@pytest.fixture
+def folder_with_best(finetuned_folder):
+    """Return a folder whose best model is of step 5, its latest of step 7."""
     folder = finetuned_folder("reviews", fresh=True)
     best = os.path.join(folder, "best")
     os.makedirs(best)
     for name in os.listdir(folder):
         if name.startswith("model.ckpt-7"):
-            new = name.replace("-7", "-5")
-            shutil.copy(f"{folder}/{name}", f"{best}/{new}")
+            new_name = name.replace("-7", "-5")
+            shutil.copy(f"{folder}/{name}", f"{best}/{new_name}")
     with open(f"{best}/checkpoint", "w") as file:
         file.write('model_checkpoint_path: "model.ckpt-5"\n')
-    for place in (folder, best, f"{best}/", f"{best}/model.ckpt-5"):
-        assert load_finetuned(place).checkpoint.endswith("best/model.ckpt-5")
-    newest = load_finetuned(f"{folder}/model.ckpt-7")
-    assert newest.checkpoint == f"{folder}/model.ckpt-7"
+    return folder
 
 
-def test_a_damaged_or_another_vocabulary_is_refused(finetuned_folder, tmp_path):
+@pytest.mark.parametrize(
+    ("path", "checkpoint"),
+    [
+        ("", "best/model.ckpt-5"),
+        ("/best", "best/model.ckpt-5"),
+        ("/best/", "best/model.ckpt-5"),
+        ("/best/model.ckpt-5", "best/model.ckpt-5"),
+        ("/model.ckpt-7", "model.ckpt-7"),
+    ],
+)
+def test_the_best_model_is_loaded_unless_another_is_named(
+    folder_with_best, path, checkpoint
+):
+    loaded = load_finetuned(f"{folder_with_best}{path}")
+    assert loaded.checkpoint == f"{folder_with_best}/{checkpoint}"
+
+
+def test_another_vocabulary_is_refused(finetuned_folder, tmp_path):
     path = pathlib.Path(finetuned_folder("reviews", fresh=True), "vocab.txt")
     other = tmp_path / "other.txt"
     other.write_text(path.read_text().replace("\nthe\n", "\nThe\n"))
     with pytest.raises(UserError, match=r"other.txt:\d+: found 'The'.*'the'"):
         load_finetuned(str(path.parent), vocab_file=str(other))
+
+
+def test_a_damaged_vocabulary_is_refused(finetuned_folder):
+    path = pathlib.Path(finetuned_folder("reviews", fresh=True), "vocab.txt")
     tokens = path.read_text().split("\n")
     path.write_text("\n".join([*tokens[:-3], tokens[-2], tokens[-3], ""]))
     refused("checksum differs", load_finetuned, str(path.parent))
@@ -67,91 +91,90 @@ def test_a_moved_tree_needs_no_flags(finetuned_folder, tmp_path):
     loaded = load_finetuned(str(moved), task_config=str(task))
     assert loaded.config.data_dir == str(tmp_path / "elsewhere")
     assert loaded.config.vocab_file == str(moved / "vocab.txt")
-    shutil.copy(task, moved)  # Where training puts it.
+    shutil.copy(task, moved)  # as training does
     assert load_finetuned(str(moved)).task().labels == loaded.task().labels
 
 
-def test_the_description_stays_as_it_was_learned(finetuned_folder):
+def test_the_description_is_that_of_the_training(finetuned_folder):
     folder = finetuned_folder("reviews", fresh=True)
     spec = pathlib.Path(load_finetuned(folder).config.task_config)
-    shutil.copy(spec, folder)  # Where training puts it.
-    now = {"text_a": "title", "text_b": "text", "label": "label"}
-    spec.write_text(json.dumps({**read_json(spec), "columns": now}))
+    shutil.copy(spec, folder)  # as training does
+    columns = {"text_a": "title", "text_b": "text", "label": "label"}
+    spec.write_text(json.dumps(read_json(spec) | {"columns": columns}))
     task = load_finetuned(folder).task()
-    assert task.spec.columns != now and task.directory == str(spec.parent)
+    assert task.spec.columns != columns and task.directory == str(spec.parent)
     task = load_finetuned(folder, task_config=str(spec)).task()
-    assert task.spec.columns == now
-
-
-def test_labels_found_in_data_stay_even_if_the_data_change(finetuned_folder):
-    folder = pathlib.Path(finetuned_folder("reviews", fresh=True))
-    config = json.loads((folder / "config.json").read_text())
-    spec = pathlib.Path(config["task_config"])
-    task = json.loads(spec.read_text())
-    del task["labels"]
-    spec.write_text(json.dumps(task))
-    refused("cannot determine the labels", load_finetuned, str(folder))
-    records = pathlib.Path(config["preprocessed_data_dir"])
-    records.mkdir(parents=True)
-    for place in (records, folder):  # the later goes before
-        labels = [f"{place.name[0]}{i}" for i in range(3)]
-        (place / "reviews_labels.json").write_text(json.dumps(labels))
-        (spec.parent / "train.txt").write_text("text\tlabel\na\tnew\n")
-        assert load_finetuned(str(folder)).task().labels == labels
-    (folder / "reviews_labels.json").write_text('["p", "q"]')
-    refused("labels have changed", load_finetuned, str(folder))
+    assert task.spec.columns == columns
 
 
 @pytest.fixture
-def labels_of_data(finetuned_folder):
-    """The labels file of a model whose description states no labels."""
+def folder_without_labels(finetuned_folder):
+    """Return a run's folder whose description and data name no labels."""
     folder = pathlib.Path(finetuned_folder("reviews", fresh=True))
     spec = pathlib.Path(read_json(folder / "config.json")["task_config"])
     task = read_json(spec)
     del task["labels"]
     spec.write_text(json.dumps(task))
-    path = folder / "reviews_labels.json"
-    path.write_text('["bad", "good", "so-so"]')
-    return path
+    return folder
 
 
-def test_damaged_labels_are_refused(labels_of_data):
-    write_digests(str(labels_of_data.parent))
-    load_finetuned(str(labels_of_data.parent))
-    labels_of_data.write_text('["bad", "gold", "so-so"]')
-    words = "reviews_labels.json: checksum differs from .*digests.json"
-    refused(words, load_finetuned, str(labels_of_data.parent))
+def test_unknown_labels_are_refused(folder_without_labels):
+    folder = str(folder_without_labels)
+    refused("cannot determine the labels", load_finetuned, folder)
 
 
-def test_missing_labels_are_refused(labels_of_data):
-    write_digests(str(labels_of_data.parent))
-    labels_of_data.unlink()
-    words = "reviews_labels.json: missing, but listed in"
-    refused(words, load_finetuned, str(labels_of_data.parent))
+def test_labels_of_the_model_precede_those_of_records_and_data(
+    folder_without_labels,
+):
+    folder = folder_without_labels
+    config = read_json(folder / "config.json")
+    records = pathlib.Path(config["preprocessed_data_dir"])
+    records.mkdir(parents=True)
+    (records / "reviews_labels.json").write_text('["r0", "r1", "r2"]')
+    data = pathlib.Path(config["task_config"]).parent / "train.txt"
+    data.write_text("text\tlabel\na\tnew\n")
+    assert load_finetuned(str(folder)).task().labels == ["r0", "r1", "r2"]
+    (folder / "reviews_labels.json").write_text('["m0", "m1", "m2"]')
+    assert load_finetuned(str(folder)).task().labels == ["m0", "m1", "m2"]
 
 
-def test_labels_of_a_folder_without_their_digest_are_read(labels_of_data):
-    labels_of_data.write_text('["p", "q", "r"]')
-    loaded = load_finetuned(str(labels_of_data.parent))
-    assert loaded.task().labels == ["p", "q", "r"]
+def test_labels_of_another_count_than_the_models_are_refused(
+    folder_without_labels,
+):
+    path = folder_without_labels / "reviews_labels.json"
+    path.write_text('["p", "q"]')
+    folder = str(folder_without_labels)
+    refused("labels have changed", load_finetuned, folder)
 
 
-def test_what_is_missing_is_named(finetuned_folder, tmp_path):
-    folder = finetuned_folder("grade", fresh=True)
-    refused("its tasks: grade", load_finetuned(folder).task, "mrpc")
+def test_an_unknown_task_is_refused(finetuned_folder):
+    loaded = load_finetuned(finetuned_folder("grade"))
+    refused("its tasks: grade", loaded.task, "mrpc")
+
+
+def test_a_path_without_a_model_is_refused(finetuned_folder, tmp_path):
+    folder = finetuned_folder("grade")
     refused("Do you mean .*m_1", load_finetuned, folder.removesuffix("_1"))
     refused("no such folder", load_finetuned, str(tmp_path / "nothing"))
     refused("no config.json", load_finetuned, str(tmp_path))
-    with open(os.path.join(folder, "config.json"), "w") as file:
-        file.write('{"model_size": "small"}')
-    refused("no task_names", load_finetuned, folder)
+
+
+def test_a_folder_without_a_checkpoint_is_refused(finetuned_folder):
+    folder = finetuned_folder("grade", fresh=True)
     os.remove(os.path.join(folder, "checkpoint"))
     refused("no model.ckpt-<step>", load_finetuned, folder)
 
 
+def test_the_configuration_of_another_run_is_refused(finetuned_folder):
+    folder = finetuned_folder("grade", fresh=True)
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        file.write('{"model_size": "small"}')
+    refused("no task_names", load_finetuned, folder)
+
+
 VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
 ANSWERING = "import electra_tf.prediction, electra_tf.inspection"
-MANY = """from electra_tf.commands import predict
+PREDICTING = """from electra_tf.commands import predict
 import argparse, contextlib
 with contextlib.suppress(Exception):
     predict.main(argparse.Namespace())"""
@@ -159,19 +182,19 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
 
 
 @pytest.mark.parametrize(
-    ("code", "wish", "wanted"),
+    ("code", "value", "expected"),
     [
         ("import electra_tf.training", None, "1" if ON_X86 else None),
-        # Packages that answer do without, but for files of many texts.
+        # Packages that answer turn it off, except for files of many texts.
         (
             f"{ANSWERING}, electra_tf.extras.serving",
             None,
             "0" if ON_X86 else None,
         ),
-        (f"{ANSWERING}\n{MANY}", None, "1" if ON_X86 else None),
-        # What the user says stands.
+        (f"{ANSWERING}\n{PREDICTING}", None, "1" if ON_X86 else None),
+        # A value that the user set is kept.
         (f"import electra_tf.training\n{ANSWERING}", "1", "1"),
-        # Nothing is taken back once TensorFlow has read it.
+        # Nothing is changed after TensorFlow has read it.
         (
             "import electra_tf, sys\n"
             f"sys.modules['tensorflow'] = sys\n{ANSWERING}",
@@ -180,9 +203,12 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
         ),
     ],
 )
-def test_imports_decide_on_onednn_or_the_user(run_python, code, wish, wanted):
-    given = {k: v for k, v in os.environ.items() if k != VARIABLE}
-    given |= {VARIABLE: wish} if wish else {}
-    ending = f"\nimport os\nprint(os.getenv('{VARIABLE}'))"
-    shown = run_python("-c", code + ending, env=given)
-    assert shown.stdout.strip() == str(wanted)
+def test_imports_or_the_user_decide_on_onednn(
+    run_python, code, value, expected
+):
+    environment = {k: v for k, v in os.environ.items() if k != VARIABLE}
+    if value is not None:
+        environment[VARIABLE] = value
+    code += f"\nimport os\nprint(os.getenv('{VARIABLE}'))"
+    done = run_python("-c", code, env=environment)
+    assert done.stdout.strip() == str(expected)
