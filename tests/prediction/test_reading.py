@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files of questions, one at a time, and of answers, whole or not there."""
+"""Inputs are read one at a time, and answers written as complete files."""
 
 import fcntl
 import os
@@ -15,83 +15,123 @@ from tests.conftest import read_json, refused
 
 PAIR = {"text_a": ["text_a", 0], "text_b": ["text_b", 1]}
 ONE = {"text_a": ["text", 0]}
+LAST = {"text_a": [-1]}
 
 
 @pytest.fixture
 def read(tmp_path):
+    """Return a function that returns good inputs, bad lines and the source."""
+
     def make(name, text, columns=ONE, **settings):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         source = Source(str(path), columns=columns, **settings)
-        found = list(source)
-        good = [(r.line, r.values) for r in found if r.values is not None]
-        bad = [(r.line, r.content) for r in found if r.values is None]
+        rows = list(source)
+        good = [(r.line, r.values) for r in rows if r.values is not None]
+        bad = [(r.line, r.content) for r in rows if r.values is None]
         return good, bad, source
 
     return make
 
 
-def test_texts_json_and_conll_are_read_line_by_line(read):
+def test_texts_are_read_line_by_line(read):
     good, bad, source = read("a.txt", b"\xef\xbb\xbfone\r\n\n \ntwo\tx\n\xff\n")
     assert good == [(1, {"text_a": "one"}), (4, {"text_a": "two\tx"})]
     assert bad == [(5, "b'\\xff'")]
     assert source.blank == 2 and source.lines.done == source.lines.size()
-    lines = [
-        '{"text": "a", "id": 3, "x": null}',
-        '"b"',
-        "{broken",
-        "7",
-        '{"other": 1}',
-        "",
-        '{"text": null}',
-    ]
+
+
+OBJECT = '{"text": "a", "id": 3, "x": null}'
+
+
+def test_objects_are_read_with_their_ids(read):
+    lines = [OBJECT, '"b"', "{broken", "7", '{"other": 1}', ""]
+    lines.append('{"text": null}')
     good, bad, source = read("a.jsonl", "\n".join(lines), id_column="id")
-    assert good == [(1, {"text_a": "a"})]  # A text has no id.
+    assert good == [(1, {"text_a": "a"})]  # A text alone has no id.
     assert [line for line, _ in bad] == [2, 3, 4, 5, 7]
-    for key in ("idd", 0):
-        good, bad, _ = read("b.jsonl", lines[0], id_column=key)
-        assert (good, bad) == ([], [(1, "the keys text, id, x")])
-    # What is null is not answered from another key.
-    options = {"text_a": ["x", "text"]}
-    assert read("b.jsonl", lines[0], options)[1] == [(1, "x: null")]
     assert next(iter(source)).key == 3
-    good, _, _ = read("b.jsonl", '["a", "b"]', PAIR)
-    assert good == [(1, {"text_a": "a", "text_b": "b"})]
-    text = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
-    good, _, _ = read("a.conll", text, {"words": ["words", 0]})
-    assert good == [(3, {"words": ["EU", "rejects"]}), (7, {"words": ["the"]})]
-    good, _, _ = read("d.conll", "10\u00a0000\tB\n", {"words": [0]})
-    assert good == [(1, {"words": ["10\u00a0000"]})]
-    good, _, _ = read("b.conll", text, {"words": [1]})
-    assert good[1] == (7, {"words": ["O"]})
-    # A word that is not there is not replaced by another.
-    good, bad, _ = read("c.conll", "EU B\nof\nthe O\n\na O\n", {"words": [1]})
-    assert (good, bad) == ([(5, {"words": ["O"]})], [(2, "of")])
-    good, bad, _ = read("c.jsonl", '["a", "b", "c"]', PAIR)
-    assert (good, bad) == ([], [(1, "3 parts")])
 
 
-def test_tables_are_read_by_name_or_by_number(read):
-    tsv = "id\ttext_b\ttext_a\n7\tB\tA\n8\tC\n9\t\tD\n"
-    good, bad, _ = read("a.tsv", tsv, PAIR)
-    first, last = {"text_a": "A", "text_b": "B"}, {"text_a": "D", "text_b": ""}
-    assert good == [(2, first), (4, last)]
-    assert bad == [(3, "2 cells: 8|C")]
-    good, _, _ = read("b.tsv", '"A\tB\n', PAIR)
-    assert good == [(1, {"text_a": '"A', "text_b": "B"})]
-    good, _, _ = read("c.tsv", "x\ty\nA\tB\n", PAIR, header=True)
-    assert good == [(2, {"text_a": "A", "text_b": "B"})]
-    good, _, _ = read("d.tsv", "x\tA\ny\tz\tB\n", {"text_a": [-1]})
-    assert good == [(1, {"text_a": "A"}), (2, {"text_a": "B"})]
+@pytest.mark.parametrize("key", ["idd", 0])
+def test_an_object_without_the_id_is_bad(read, key):
+    good, bad, _ = read("b.jsonl", OBJECT, id_column=key)
+    assert (good, bad) == ([], [(1, "the keys text, id, x")])
+
+
+def test_a_null_value_is_not_replaced_by_another_key(read):
+    _, bad, _ = read("b.jsonl", OBJECT, {"text_a": ["x", "text"]})
+    assert bad == [(1, "x: null")]
+
+
+@pytest.mark.parametrize(
+    ("line", "good", "bad"),
+    [
+        ('["a", "b"]', [(1, {"text_a": "a", "text_b": "b"})], []),
+        ('["a", "b", "c"]', [], [(1, "3 parts")]),
+    ],
+)
+def test_lists_have_the_columns_in_order(read, line, good, bad):
+    assert read("b.jsonl", line, PAIR)[:2] == (good, bad)
+
+
+SENTENCES = "-DOCSTART- O\n\nEU B\nrejects O\n\n\nthe O\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "good", "bad"),
+    [
+        (SENTENCES, ["words", 0], [(3, ["EU", "rejects"]), (7, ["the"])], []),
+        (SENTENCES, [1], [(3, ["B", "O"]), (7, ["O"])], []),
+        ("10\u00a0000\tB\n", [0], [(1, ["10\u00a0000"])], []),
+        # A missing word is not replaced by another column.
+        ("EU B\nof\nthe O\n\na O\n", [1], [(5, ["O"])], [(2, "of")]),
+    ],
+)
+def test_sentences_are_read_from_conll(read, text, options, good, bad):
+    sentences, bad_lines, _ = read("a.conll", text, {"words": options})
+    assert [(line, values["words"]) for line, values in sentences] == good
+    assert bad_lines == bad
+
+
+TABLE = "id\ttext_b\ttext_a\n7\tB\tA\n8\tC\n9\t\tD\n"
+QUOTED = b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "settings", "good"),
+    [
+        ("a.tsv", TABLE, PAIR, {}, [(2, ["A", "B"]), (4, ["D", ""])]),
+        ("b.tsv", '"A\tB\n', PAIR, {}, [(1, ['"A', "B"])]),
+        ("c.tsv", "x\ty\nA\tB\n", PAIR, {"header": True}, [(2, ["A", "B"])]),
+        ("d.tsv", "x\tA\ny\tz\tB\n", LAST, {}, [(1, ["A"]), (2, ["B"])]),
+        ("a.csv", QUOTED, ONE, {}, [(2, ['a "b",\nc']), (5, ["d"])]),
+    ],
+)
+def test_tables_are_read_by_name_or_by_number(
+    read, name, text, columns, settings, good
+):
+    rows, _, _ = read(name, text, columns, **settings)
+    assert [(line, [*values.values()]) for line, values in rows] == good
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "bad"),
+    [
+        ("a.tsv", TABLE, PAIR, [(3, "2 cells: 8|C")]),
+        ("a.csv", QUOTED, ONE, [(4, "b'bad \\xff,2'")]),
+        ("b.csv", "text,n\na,1\nb, c,2\nd,3,\n", ONE, [(3, "3 cells: b| c|2")]),
+    ],
+)
+def test_rows_with_other_cells_than_the_header_are_bad(
+    read, name, text, columns, bad
+):
+    assert read(name, text, columns)[1] == bad
+
+
+def test_ids_have_a_column_by_number(read):
     _, bad, source = read("e.tsv", "A\tx\ny\n", {"text_a": [0]}, id_column=1)
     assert bad == [(2, "1 cells: y")] and next(iter(source)).key == "x"
-    good, bad, _ = read("a.csv", b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n')
-    assert good == [(2, {"text_a": 'a "b",\nc'}), (5, {"text_a": "d"})]
-    assert [line for line, _ in bad] == [4]
-    # Which of them is the text, where there are more cells than names?
-    good, bad, _ = read("b.csv", "text,n\na,1\nb, c,2\nd,3,\n")
-    assert [line for line, _ in good] == [2, 4]
-    assert bad == [(3, "3 cells: b| c|2")]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +143,7 @@ def test_tables_are_read_by_name_or_by_number(read):
         ("c.tsv", "Review text\nIt is good .\n", {"text": [0]}, "text=Review"),
     ],
 )
-def test_a_header_of_other_names_is_no_data(read, name, text, columns, remedy):
+def test_a_header_of_other_names_is_refused(read, name, text, columns, remedy):
     refused(rf"{name}:1: found .*{remedy}", read, name, text, columns)
     good, _, _ = read(name, text, columns, header=False)
     assert [line for line, _ in good] == [1, 2]
@@ -119,17 +159,32 @@ def test_rows_that_do_not_look_like_a_header_are_data(read, text):
     assert [line for line, _ in good] == [*range(1, text.count("\n") + 1)]
 
 
-def test_what_cannot_be_read_is_refused(read):
-    refused("cannot be inferred from its name", read, "a.dat", "x")
-    with pytest.raises(UserError, match="no column 'title' .* names: a, b"):
-        read("c.csv", "a,b\n1,2\n", {"text_a": ["title"]}, header=True)
-    refused("use tsv, csv or jsonl", read, "a.txt", "x\n", PAIR)
-    refused(
-        "no column 'key' for ids", read, "a.csv", "text\n1\n", id_column="key"
-    )
-    refused("several columns 'text'", read, "b.csv", "text,text\na,b\n")
-    one = {**PAIR, "text_b": [0]}
-    refused("text_a and text_b have the same column", read, "d.csv", "a", one)
+SHARED = PAIR | {"text_b": [0]}
+NAMED = {"text_a": ["x"]}
+HEADER = {"header": True}
+
+
+@pytest.mark.parametrize(
+    ("message", "name", "text", "columns", "settings"),
+    [
+        ("cannot be inferred from its name", "a.dat", "x", ONE, {}),
+        ("use tsv, csv or jsonl", "a.txt", "x\n", PAIR, {}),
+        ("no column 'x' .* names: a, b", "c.csv", "a,b\n", NAMED, HEADER),
+        (
+            "no column 'k' for ids",
+            "a.csv",
+            "text\n1\n",
+            ONE,
+            {"id_column": "k"},
+        ),
+        ("several columns 'text'", "b.csv", "text,text\na,b\n", ONE, {}),
+        ("text_a and text_b have the same", "d.csv", "a", SHARED, {}),
+    ],
+)
+def test_what_cannot_be_read_is_refused(
+    read, message, name, text, columns, settings
+):
+    refused(message, read, name, text, columns, **settings)
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):
@@ -152,38 +207,59 @@ ANSWER = {
 }
 
 
-def test_answers_are_whole_files_of_lines_or_columns(tmp_path):
-    path = tmp_path / "out.tsv"
-    with answer_file(str(path), choose_format(str(path), None)) as write:
+def test_answers_in_tsv_have_a_column_for_each_value(tmp_path):
+    path = str(tmp_path / "out.tsv")
+    with answer_file(path, choose_format(path, None)) as write:
         write(ANSWER)
         write({"line": 4, "label": "z", "tags": ("O",)})
-        refused(
-            "no columns extra, a later one has", write, {"line": 5, "extra": 1}
-        )
-    assert [line.split("\t") for line in path.read_text().split("\n")] == [
+    lines = (tmp_path / "out.tsv").read_text().split("\n")
+    assert [line.split("\t") for line in lines] == [
         "line label probabilities.x probabilities.y tags start".split(),
         ["3", "a b c", "0.25", str(1 / 3), '["O", null]', ""],
         ["4", "z", "", "", '["O"]', ""],
         [""],
     ]
+
+
+def test_a_new_column_of_a_later_answer_is_refused(tmp_path):
+    with answer_file(str(tmp_path / "out.tsv"), "tsv") as write:
+        write({"line": 3})
+        message = "no columns extra, a later one has"
+        refused(message, write, {"line": 5, "extra": 1})
+
+
+def test_answers_in_json_lines_appear_when_complete(tmp_path):
     path = tmp_path / "out.jsonl"
     with answer_file(str(path), "jsonl") as write:
         write(ANSWER)
         assert not path.exists()
     assert read_json(path) == ANSWER
+
+
+def test_an_existing_file_is_not_replaced(tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("{}")
     with pytest.raises(UserError, match="--overwrite"):
         with answer_file(str(path), "jsonl"):
             pass
+
+
+def test_after_an_error_the_answers_are_in_the_part_file(tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("{}")
     with pytest.raises(RuntimeError):
         with answer_file(str(path), "jsonl", overwrite=True) as write:
             write({"line": 4})
             raise RuntimeError
-    assert read_json(path) == ANSWER
+    assert read_json(path) == {}
     (part,) = tmp_path.glob("out.jsonl.*.part")
     assert read_json(part) == {"line": 4}
     with answer_file(str(path), "jsonl", overwrite=True) as write:
         write(ANSWER)
-    assert not part.exists()
+    assert read_json(path) == ANSWER and not part.exists()
+
+
+def test_an_output_in_no_folder_is_refused(tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         with answer_file(str(tmp_path / "no" / "out"), "jsonl"):
             pass
@@ -201,7 +277,7 @@ def test_a_file_that_another_process_writes_is_refused_by_its_name(tmp_path):
     assert os.listdir(tmp_path) == ["out.jsonl"]
 
 
-def test_a_file_that_appeared_meanwhile_is_not_replaced(tmp_path):
+def test_a_file_of_another_process_is_not_replaced(tmp_path):
     path = tmp_path / "out.jsonl"
     with pytest.raises(UserError, match="--overwrite"):
         with answer_file(str(path), "jsonl") as write:

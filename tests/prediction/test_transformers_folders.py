@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of transformers are fine-tuned models: no run's file is needed."""
+"""Folders of transformers are loaded as fine-tuned models."""
 
 import json
 
@@ -17,8 +17,7 @@ from tests.conftest import read_json, refused
 TEXTS = ["the king of the north", "", "in 1999 it was \N{GRINNING FACE}", "a"]
 WORDS = ["the", "king", "of", "Paris"]
 QUESTION = {"question": "who was in", "context": "the king was in the city"}
-# A task, what it is asked, and the hparam of a transformers folder's default.
-ASKED = [
+INPUTS = [
     ("reviews", TEXTS),
     ("topics", TEXTS),
     ("kinds", [WORDS, "the king of the north"]),
@@ -28,7 +27,7 @@ ASKED = [
 
 
 def flat(answer):
-    """The numbers of an answer, in order."""
+    """Return the numbers of an answer, in order."""
     if isinstance(answer, dict):
         answer = list(answer.values())
     if isinstance(answer, list):
@@ -36,32 +35,32 @@ def flat(answer):
     return [answer] if isinstance(answer, int | float) else []
 
 
-def words_of(answer):
+def without_numbers(answer):
+    """Return an answer as JSON without digits."""
     return json.dumps(answer, default=str).translate(
         dict.fromkeys(map(ord, "0123456789.-e"))
     )
 
 
-@pytest.mark.parametrize(("task", "items"), ASKED, ids=[t for t, _ in ASKED])
+@pytest.mark.parametrize(("task", "items"), INPUTS, ids=[t for t, _ in INPUTS])
 def test_a_folder_answers_as_the_run(task, items, transformers_folder):
     run, folder = transformers_folder(task)
     settings = {"max_query_length": 12} if task == "facts" else {}
-    ours = Predictor.from_pretrained(run)(items)
-    theirs = Predictor.from_pretrained(str(folder), **settings)(items)
-    assert words_of(ours) == words_of(theirs)
-    np.testing.assert_allclose(flat(theirs), flat(ours), rtol=0, atol=1e-5)
+    expected = Predictor.from_pretrained(run)(items)
+    answers = Predictor.from_pretrained(str(folder), **settings)(items)
+    assert without_numbers(answers) == without_numbers(expected)
+    np.testing.assert_allclose(flat(answers), flat(expected), rtol=0, atol=1e-5)
 
 
 def test_numbers_are_in_the_units_of_the_labels(transformers_folder):
     run, folder = transformers_folder("grade")
-    ours = Predictor.from_pretrained(run)(TEXTS)
-    theirs = Predictor.from_pretrained(str(folder))(TEXTS)
-    for one, other in zip(ours, theirs, strict=True):
-        # The range of the run is 1 to 7; what is written has its scale.
-        assert one["value"] == pytest.approx(1 + 6 * other["value"], abs=1e-4)
+    expected = flat(Predictor.from_pretrained(run)(TEXTS))
+    values = flat(Predictor.from_pretrained(str(folder))(TEXTS))
+    # The labels of the run are from 1 to 7, those of the folder from 0 to 1.
+    np.testing.assert_allclose(1 + 6 * np.array(values), expected, atol=1e-4)
 
 
-def test_names_of_labels_nobody_named(transformers_folder):
+def test_labels_without_names_have_those_of_transformers(transformers_folder):
     _, folder = transformers_folder("reviews", fresh=True)
     config = read_json(folder / "config.json")
     del config["id2label"]
@@ -70,18 +69,32 @@ def test_names_of_labels_nobody_named(transformers_folder):
     assert task.labels == ["LABEL_0", "LABEL_1", "LABEL_2"]
 
 
-def test_texts_and_pairs_are_taken_alike(transformers_folder):
+@pytest.mark.parametrize(
+    "item",
+    [
+        ("the king", "a city"),
+        {"text": "the king", "text_pair": "a city"},
+        ["the king", "a city"],
+    ],
+)
+def test_a_pair_has_the_answer_of_the_run(transformers_folder, item):
     run, folder = transformers_folder("pairs")
-    ours, theirs = map(Predictor.from_pretrained, (run, str(folder)))
-    pair, text = ("the king", "a city"), "the king"
-    named = {"text": "the king", "text_pair": "a city"}
-    expected = ours([pair])[0]["probabilities"]
-    for item in (pair, named, list(pair)):
-        found = theirs([item])[0]["probabilities"]
-        assert found == pytest.approx(expected, abs=1e-6)
-    alone = theirs([text, {"text": "the king"}])
-    assert alone[0]["probabilities"] != pytest.approx(expected, abs=1e-3)
-    assert alone[0]["label"] == alone[1]["label"]
+    (expected,) = Predictor.from_pretrained(run)([("the king", "a city")])
+    (answer,) = Predictor.from_pretrained(str(folder))([item])
+    shares = answer["probabilities"]
+    assert shares == pytest.approx(expected["probabilities"], abs=1e-6)
+
+
+def test_a_text_has_another_answer_than_a_pair(transformers_folder):
+    _, folder = transformers_folder("pairs")
+    ask = Predictor.from_pretrained(str(folder))
+    pair, text, mapping = ask(
+        [("the king", "a city"), "the king", {"text": "the king"}]
+    )
+    assert text["probabilities"] != pytest.approx(
+        pair["probabilities"], abs=1e-3
+    )
+    assert text["label"] == mapping["label"]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +112,8 @@ def test_files_of_texts_and_of_pairs(
 ):
     _, folder = transformers_folder("pairs")
     (tmp_path / name).write_text(lines)
-    words = ["--model", str(folder), str(tmp_path / name), "--echo"]
-    assert predict.main(predict.parse_flags(["predict", *words])) == 0
+    argv = ["predict", f"--model={folder}", str(tmp_path / name), "--echo"]
+    assert predict.main(predict.parse_flags(argv)) == 0
     answers = map(json.loads, capsys.readouterr().out.splitlines())
     assert ["text_b" in answer for answer in answers] == pairs
 
@@ -116,8 +129,8 @@ def test_the_length_is_the_tokenizers(transformers_folder):
     assert answer == predictor(["the king " * 30 + "of the north"])[0]
     assert predictor.task.row_report.losses["examples cut to max_seq_length"]
     assert Embedder.from_pretrained(str(folder)).max_length == 9
-    given = Predictor.from_pretrained(str(folder), max_seq_length=20)
-    assert given.loaded.config.max_seq_length == 20
+    longer = Predictor.from_pretrained(str(folder), max_seq_length=20)
+    assert longer.loaded.config.max_seq_length == 20
 
 
 def test_settings_come_from_the_folder(transformers_folder):
@@ -156,29 +169,26 @@ def test_tags_of_spans_and_classes_of_words(labels, spans, transformers_folder):
 def test_a_conversion_keeps_the_head(transformers_folder, tmp_path, capsys):
     _, folder = transformers_folder("reviews")
     target = str(tmp_path / "made" / "model.ckpt")
-    words = [str(folder), target, "--task=films"]
-    convert_checkpoint.main(
-        convert_checkpoint.parse_flags(["convert_checkpoint", *words])
-    )
+    argv = ["convert_checkpoint", str(folder), target, "--task=films"]
+    convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
     assert "of classification is that of films" in capsys.readouterr().out
-    found = Predictor.from_pretrained(target)
-    assert found.task.name == "films"
-    expected = Predictor.from_pretrained(str(folder))
-    assert found(TEXTS) == expected(TEXTS)
-    assert found.loaded.config.max_seq_length == 48
+    converted = Predictor.from_pretrained(target)
+    assert converted.task.name == "films"
+    original = Predictor.from_pretrained(str(folder))
+    assert converted(TEXTS) == original(TEXTS)
+    assert converted.loaded.config.max_seq_length == 48
 
 
 def test_a_converted_run_needs_no_run(finetuned_folder, tmp_path):
     run = finetuned_folder("grade")
     target = str(tmp_path / "made" / "model.ckpt")
-    convert_checkpoint.main(
-        convert_checkpoint.parse_flags(["convert_checkpoint", run, target])
-    )
-    found = Predictor.from_pretrained(str(tmp_path / "made"))
-    assert found(TEXTS) == Predictor.from_pretrained(run)(TEXTS)
+    argv = ["convert_checkpoint", run, target]
+    convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
+    converted = Predictor.from_pretrained(str(tmp_path / "made"))
+    assert converted(TEXTS) == Predictor.from_pretrained(run)(TEXTS)
 
 
-def test_what_is_no_task_is_refused_by_name(transformers_folder):
+def test_a_head_of_no_task_is_refused_by_name(transformers_folder):
     _, folder = transformers_folder("reviews", fresh=True)
     path = folder / "config.json"
     config = {**read_json(path), "architectures": ["ElectraForMultipleChoice"]}
@@ -197,8 +207,8 @@ def test_flags_of_runs_are_refused(transformers_folder):
     (folder / "tokenizer.json").rename(folder / "kept.json")
     try:
         refused("no vocabulary", load, str(folder))
-        found = load(str(folder), vocab_file=str(folder / "kept.txt"))
-        assert found.task().name == "classification"
+        loaded = load(str(folder), vocab_file=str(folder / "kept.txt"))
+        assert loaded.task().name == "classification"
     finally:
         (folder / "kept.txt").rename(folder / "vocab.txt")
         (folder / "kept.json").rename(folder / "tokenizer.json")
@@ -208,7 +218,7 @@ def test_an_embedded_text_keeps_its_added_tokens(transformers_folder):
     _, folder = transformers_folder("reviews", fresh=True)
     (folder / "tokenizer.json").unlink()
     path = folder / "tokenizer_config.json"
-    marker = "##s"  # a token of the vocabulary that no text is cut into
+    marker = "##s"  # a token that no text is tokenized to
     config = {**read_json(path), "additional_special_tokens": [marker]}
     path.write_text(json.dumps(config))
     embedder = Embedder.from_pretrained(str(folder))
