@@ -1,23 +1,26 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Memory against length and sizes: predicted, and measured a process a point.
+"""Peak memory over lengths and sizes: predicted, and measured by processes.
 
-Three kinds: a run as it is, the masked LM of its sizes, and BERT's shape, whose
-embeddings are as wide as its blocks. Each over LENGTHS; the first two also over
-GRID, of whose points a third is measured: every pair of two sizes' values once.
+There are three kinds of run: the run of a config, a masked LM of its sizes, and
+one of BERT's shape, whose embeddings are as wide as its blocks. Each is
+predicted over LENGTHS; the first two also over GRID, a third of whose points
+are measured: every pair of values of two sizes occurs once.
 """
 
 import dataclasses
+import functools
 import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from configure.formatting import shorten
+from configure.pretraining import PretrainingConfig
 from configure.text_tables import render_rows
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -34,63 +37,81 @@ GRID = {
     "num_attention_heads": (2, 4, 8),
     "num_hidden_layers": (4, 6, 8),
 }
-TOLERANCE = 0.12  # How far a prediction may be from what is measured.
-_SHARE = 0.75  # Of a machine's memory, where none is given.
-_MOST = 1 << 20  # No length or batch is sought beyond it.
+TOLERANCE = 0.12  # accepted relative error of a prediction
+_SHARE = 0.75  # of the machine's memory, the default limit
+_UNKNOWN_MEMORY = 2**33  # bytes assumed if the machine's are not known
+_LARGEST = 1 << 20  # longer rows and larger batches are not tried
 _KEYS = ("part", "kind", "batch", "length", *GRID)
+# Hparams on which memory does not depend.
+_PATHS = ("data_dir", "model_name", "model_dir", "vocab_file")
 Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """A config whose peak is predicted, and perhaps measured."""
+    """A config whose peak is predicted, and possibly measured."""
 
     part: str  # "lengths" or "grid"
     kind: str
-    config: Any
+    config: PretrainingConfig
     is_measured: bool
 
     def row(self) -> Row:
-        """What it is and what is predicted."""
-        sizes, config = EncoderConfig.of(self.config), self.config
-        batch, length = config.train_batch_size, config.max_seq_length
-        return {
-            **{"part": self.part, "kind": self.kind},
-            **{"batch": batch, "length": length},
-            **{name: getattr(sizes, name) for name in GRID},
-            **{"predicted": pretraining_memory(config).total, "measured": None},
+        """Return the point's settings and its predicted peak, in bytes."""
+        sizes = EncoderConfig.of(self.config)
+        row: Row = {
+            "part": self.part,
+            "kind": self.kind,
+            "batch": self.config.train_batch_size,
+            "length": self.config.max_seq_length,
         }
+        for name in GRID:
+            row[name] = getattr(sizes, name)
+        row["predicted"] = pretraining_memory(self.config).total
+        row["measured"] = None
+        return row
 
 
-def kinds(config: Any) -> dict[str, Any]:
-    """The config by kind: itself, its masked LM, BERT's shape."""
+def kinds(config: PretrainingConfig) -> dict[str, PretrainingConfig]:
+    """Return configs by kind: the given one, its masked LM, BERT's shape."""
     if config.objective == "mlm":
         raise UserError(
-            "--memory_curve compares with the masked LM of the same sizes, and"
-            f" objective is {config.objective!r}; expected another, such as"
-            " electra."
+            f"objective is {config.objective!r}, and --memory_curve compares"
+            " with a masked LM; expected another objective, such as electra"
         )
-    switches = ("electra_objective", "electric_objective")
-    twin = {**dict.fromkeys(switches, False), "objective": "mlm"}
-    twin |= {"two_tower_generator": False, "training_schedule": "joint"}
-    twin |= {"generator": "sized", "uniform_generator": False}
-    shape = {**twin, "embedding_size": EncoderConfig.of(config).hidden_size}
+    masked_lm = {
+        "electra_objective": False,
+        "electric_objective": False,
+        "objective": "mlm",
+        "two_tower_generator": False,
+        "training_schedule": "joint",
+        "generator": "sized",
+        "uniform_generator": False,
+    }
+    width = EncoderConfig.of(config).hidden_size
+    bert_shape = {**masked_lm, "embedding_size": width}
     plain = dataclasses.replace(config, two_stage_steps=None, keep_best=None)
     return {
         config.objective_facts.title: config,
-        "masked LM": plain.with_values("argument", twin),
-        "BERT's shape": plain.with_values("argument", shape),
+        "masked LM": plain.with_values("argument", masked_lm),
+        "BERT's shape": plain.with_values("argument", bert_shape),
     }
 
 
-def resized(config: Any, batch: int, length: int, **sizes: int) -> Any:
-    """The config with another batch, length and sizes of the encoder."""
-    rows = max(EncoderConfig.of(config).max_position_embeddings, length)
-    overrides = {**config.model_hparam_overrides, **sizes}
-    overrides["max_position_embeddings"] = rows
+def resize(
+    config: PretrainingConfig, batch: int, length: int, **sizes: int
+) -> PretrainingConfig:
+    """Return a config with another batch, length and sizes of the encoder."""
+    positions = EncoderConfig.of(config).max_position_embeddings
+    overrides = {
+        **config.model_hparam_overrides,
+        **sizes,
+        "max_position_embeddings": max(positions, length),
+    }
     return config.with_values(
         "argument",
         {
-            **{"train_batch_size": batch, "max_seq_length": length},
+            "train_batch_size": batch,
+            "max_seq_length": length,
             "model_hparam_overrides": overrides,
             "recompute_grad": bool(config.recompute_grad),
             "gradient_accumulation_steps": 1,
@@ -98,75 +119,99 @@ def resized(config: Any, batch: int, length: int, **sizes: int) -> Any:
     )
 
 
-def points(config: Any, limit: int) -> Iterator[Point]:
-    """All points; none is measured that is predicted to take more than that."""
+def points(config: PretrainingConfig, limit: int) -> Iterator[Point]:
+    """Yield all points of a curve.
 
-    def point(part: str, kind: str, made: Any, is_chosen: bool) -> Point:
-        fits = pretraining_memory(made).total <= limit
-        return Point(part, kind, made, is_chosen and fits)
+    Args:
+      config: the run.
+      limit: bytes; points that are predicted to take more are not measured.
+    """
 
-    found = kinds(config)
-    for length, (kind, own) in itertools.product(LENGTHS, found.items()):
-        yield point("lengths", kind, resized(own, BATCH, length), True)
+    def make_point(
+        part: str, kind: str, resized: PretrainingConfig, is_chosen: bool
+    ) -> Point:
+        fits = pretraining_memory(resized).total <= limit
+        return Point(part, kind, resized, is_chosen and fits)
+
+    configs = kinds(config)
+    for length, kind in itertools.product(LENGTHS, configs):
+        resized = resize(configs[kind], BATCH, length)
+        yield make_point("lengths", kind, resized, True)
     choices = [list(enumerate(values)) for values in GRID.values()]
     for chosen in itertools.product(*choices):
         sizes = dict(zip(GRID, (value for _, value in chosen), strict=True))
-        is_third = sum(place for place, _ in chosen) % 3 == 0
-        for kind in list(found)[:2]:
-            made = resized(found[kind], BATCH, config.max_seq_length, **sizes)
-            yield point("grid", kind, made, is_third)
+        # Indices whose sum is a multiple of 3 pair any two values once.
+        is_third = sum(index for index, _ in chosen) % 3 == 0
+        for kind in list(configs)[:2]:
+            resized = resize(
+                configs[kind], BATCH, config.max_seq_length, **sizes
+            )
+            yield make_point("grid", kind, resized, is_third)
 
 
-def measured_peak(config: Any) -> int:
-    """Bytes that a process of its own held at most while it trained."""
-    command = [sys.executable, "-m", "electra_tf", "plan", "--json"]
-    command += ["--data-dir", config.data_dir]
-    command += ["--model-name", config.model_name]
-    command += ["--hparams", config.to_json(), "--measured_steps", "1"]
-    command += ["--measure", str(config.train_batch_size)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
+def measure_peak(config: PretrainingConfig) -> int:
+    """Return the most bytes that a process held while it trained."""
+    command = [
+        sys.executable,
+        "-m",
+        "electra_tf",
+        "plan",
+        "--json",
+        f"--data-dir={config.data_dir}",
+        f"--model-name={config.model_name}",
+        f"--hparams={config.to_json()}",
+        "--measured_steps=1",
+        f"--measure={config.train_batch_size}",
+    ]
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        lines = process.stderr.strip().splitlines() or ["no error message"]
         raise UserError(
-            f"the process that was to be measured ended with status"
-            f" {done.returncode}: {said[-1]}"
+            "the measured process failed with exit status"
+            f" {process.returncode}: {lines[-1]}"
         )
-    return json.loads(done.stdout)["measured"]["peak_bytes"]
+    return json.loads(process.stdout)["measured"]["peak_bytes"]
 
 
-def measure(config: Any, folder: str, limit: int) -> list[Row]:
-    """Rows of all points; those of earlier calls are read, not measured."""
+def measure(config: PretrainingConfig, folder: str, limit: int) -> list[Row]:
+    """Return the rows of all points, measured where that is not done yet.
+
+    Args:
+      config: the run.
+      folder: holds points.jsonl, with a line for each measured point.
+      limit: see `points`.
+    """
     path = os.path.join(folder, "points.jsonl")
     filesystem.make_directory(folder)
-    known = dict(_known(path))
-    rows, todo = [], list(points(config, limit))
-    for number, point in enumerate(todo, 1):
+    peaks = dict(_read_peaks(path))
+    rows, all_points = [], list(points(config, limit))
+    for number, point in enumerate(all_points, 1):
         row, key = point.row(), _key(point.config)
-        if point.is_measured and key not in known:
+        if point.is_measured and key not in peaks:
             print(
-                f"{number} of {len(todo)}: {row['kind']}, length"
+                f"{number} of {len(all_points)}: {row['kind']}, length"
                 f" {row['length']}, {row['hidden_size']} x"
                 f" {row['num_hidden_layers']}",
                 file=sys.stderr,
                 flush=True,
             )
-            known[key] = measured_peak(point.config)
-            line = {"key": key, "measured": known[key]}
+            peaks[key] = measure_peak(point.config)
+            line = {"key": key, "measured": peaks[key]}
             with open(path, "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        rows.append({**row, "measured": known.get(key)})
+        rows.append({**row, "measured": peaks.get(key)})
     return rows
 
 
-def _key(config: Any) -> str:
-    """What a peak depends on."""
+def _key(config: PretrainingConfig) -> str:
+    """Return the hparams on which a peak depends."""
     hparams = config.explicit_hparams(json.loads(config.to_json()))
-    places = ("data_dir", "model_name", "model_dir", "vocab_file")
-    hparams = {k: v for k, v in hparams.items() if k not in places}
+    hparams = {k: v for k, v in hparams.items() if k not in _PATHS}
     return json.dumps(hparams, sort_keys=True)
 
 
-def _known(path: str) -> Iterator[tuple[str, int]]:
+def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
+    """Yield the keys and peaks of the points measured so far."""
     if not filesystem.exists(path):
         return
     for number, text in enumerate(LineReader(path).texts(), 1):
@@ -175,129 +220,184 @@ def _known(path: str) -> Iterator[tuple[str, int]]:
             yield line["key"], int(line["measured"])
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path}:{number}: found {shorten(text)}; expected a"
-                " line that this command wrote. Remove the line: its point is"
-                " measured again."
+                f"{path}:{number}: found {shorten(text)}; expected a line that"
+                " this command wrote. Remove the line to measure its point"
+                " again."
             ) from error
 
 
-def largest(config: Any, limit: int) -> dict[str, Any]:
-    """By kind: the longest rows at BATCH, and the largest batch a length."""
+def find_largest(config: PretrainingConfig, limit: int) -> dict[str, Any]:
+    """Return the longest rows and largest batches that fit, by kind.
 
-    def most(own: Any, batch: int | None, length: int | None) -> int:
-        """Of what is None; the memory grows with it."""
+    Args:
+      config: the run.
+      limit: bytes.
 
-        def fits(number: int) -> bool:
-            made = resized(own, batch or number, length or number)
-            return pretraining_memory(made).total <= limit
+    Returns:
+      `length`: of the longest rows at BATCH; `batches`: length -> batch.
+    """
+    largest = {}
+    for kind, kind_config in kinds(config).items():
 
-        # Of shorter rows than LENGTHS begin with, nothing may be masked.
-        low, high = LENGTHS[0] - 1 if length is None else 0, LENGTHS[0]
-        while high < _MOST and fits(high):
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if fits(middle) else (low, middle)
-        return low if length or low >= LENGTHS[0] else 0
+        def length_fits(length: int, config: Any = kind_config) -> bool:
+            resized = resize(config, BATCH, length)
+            return pretraining_memory(resized).total <= limit
 
-    return {
-        kind: {
-            "length": most(own, BATCH, None),
-            "batches": {length: most(own, None, length) for length in LENGTHS},
+        def batch_fits(
+            batch: int, length: int, config: Any = kind_config
+        ) -> bool:
+            resized = resize(config, batch, length)
+            return pretraining_memory(resized).total <= limit
+
+        # In shorter rows there may be nothing to mask.
+        shortest = LENGTHS[0]
+        longest = _find_last(length_fits, shortest - 1)
+        largest[kind] = {
+            "length": longest if longest >= shortest else 0,
+            "batches": {
+                length: _find_last(
+                    functools.partial(batch_fits, length=length), 0
+                )
+                for length in LENGTHS
+            },
         }
-        for kind, own in kinds(config).items()
-    }
+    return largest
 
 
-def run(config: Any, folder: str, gibibytes: float | None) -> str:
-    """Measures what is not yet; writes table, JSON, picture; the table."""
-    limit = round((gibibytes or 0) * 2**30)
-    limit = limit or round(_SHARE * (machine_memory() or 2**33))
-    found = {"limit_bytes": limit, "largest": largest(config, limit)}
+def _find_last(fits: Callable[[int], bool], low: int) -> int:
+    """Return the last number that fits, or `low`; memory grows with it."""
+    high = LENGTHS[0]
+    while high < _LARGEST and fits(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def run(config: PretrainingConfig, folder: str, gibibytes: float | None) -> str:
+    """Measure what is not measured yet; write table, JSON and picture.
+
+    Args:
+      config: the run.
+      folder: gets memory.txt, memory.json, memory.png and points.jsonl.
+      gibibytes: the limit; None: three quarters of the machine's memory.
+
+    Returns:
+      The table.
+    """
+    limit = round(gibibytes * 2**30) if gibibytes else 0
+    if not limit:
+        memory = machine_memory() or _UNKNOWN_MEMORY
+        limit = round(_SHARE * memory)
+    largest = find_largest(config, limit)
     rows = measure(config, folder, limit)
-    # A point of the grid may be one of the lengths, too.
-    both = {
-        tuple(row[name] for name in _KEYS[1:]): row
-        for row in rows
-        if row["measured"]
-    }.values()
-    errors = [row["predicted"] / row["measured"] - 1 for row in both]
-    found["points"] = rows
-    found["measured_points"] = len(both)
-    found["within_tolerance"] = sum(abs(e) <= TOLERANCE for e in errors)
-    found["worst_error"] = max(errors, key=abs, default=None)
-    text = _text(found)
+    # A point of the grid may be one of the lengths as well.
+    measured_rows = {}
+    for row in rows:
+        if row["measured"]:
+            settings = tuple(row[name] for name in _KEYS[1:])
+            measured_rows[settings] = row
+    errors = [
+        row["predicted"] / row["measured"] - 1 for row in measured_rows.values()
+    ]
+    results = {
+        "limit_bytes": limit,
+        "largest": largest,
+        "points": rows,
+        "measured_points": len(measured_rows),
+        "within_tolerance": sum(abs(e) <= TOLERANCE for e in errors),
+        "worst_error": max(errors, key=abs, default=None),
+    }
+    text = _text(results)
     for name, content in (
         ("memory.txt", text),
-        ("memory.json", json.dumps(found, indent=1) + "\n"),
+        ("memory.json", json.dumps(results, indent=1) + "\n"),
         ("memory.png", _draw(rows)),
     ):
         write_atomically(os.path.join(folder, name), content)
     return text
 
 
-def _text(found: Mapping[str, Any]) -> str:
-    head = (*_KEYS, "predicted MiB", "measured MiB", "ratio")
-    table = [[name.removeprefix("num_") for name in head]]
-    for row in found["points"]:
+def _text(results: Mapping[str, Any]) -> str:
+    """Return the tables of points and of what fits into the limit."""
+    headings = [name.removeprefix("num_") for name in _KEYS]
+    table = [[*headings, "predicted MiB", "measured MiB", "ratio"]]
+    for row in results["points"]:
+        predicted, measured = row["predicted"], row["measured"]
         peaks = ["-", "-"]
-        if row["measured"]:
-            ratio = row["predicted"] / row["measured"]
-            peaks = [f"{row['measured'] / MIB:,.0f}", f"{ratio:.2f}"]
-        cells = [str(row[name]) for name in _KEYS]
-        table.append([*cells, f"{row['predicted'] / MIB:,.0f}", *peaks])
+        if measured:
+            peaks = [f"{measured / MIB:,.0f}", f"{predicted / measured:.2f}"]
+        settings = [str(row[name]) for name in _KEYS]
+        table.append([*settings, f"{predicted / MIB:,.0f}", *peaks])
     lines = render_rows(table, left=0)
-    if found["measured_points"]:
+    if results["measured_points"]:
         lines.append(
-            f"\n{found['within_tolerance']} of {found['measured_points']}"
+            f"\n{results['within_tolerance']} of {results['measured_points']}"
             f" predictions within {TOLERANCE:.0%} of what was measured; the"
-            f" worst {found['worst_error']:+.1%}"
+            f" worst {results['worst_error']:+.1%}"
         )
-    lines.append(f"\nIn {found['limit_bytes'] / 2**30:,.1f} GiB, predicted:")
-    head = (f"length at batch {BATCH}", *(f"batch at {n}" for n in LENGTHS))
-    table = [["", *head]]
-    for kind, most in found["largest"].items():
-        numbers = (most["length"], *most["batches"].values())
+    lines.append(f"\nIn {results['limit_bytes'] / 2**30:,.1f} GiB, predicted:")
+    headings = [f"batch at {length}" for length in LENGTHS]
+    table = [["", f"length at batch {BATCH}", *headings]]
+    for kind, largest in results["largest"].items():
+        numbers = (largest["length"], *largest["batches"].values())
         table.append([kind, *(f"{n:,}" for n in numbers)])
     return "\n".join([*lines, *render_rows(table, left=0)]) + "\n"
 
 
 def _draw(rows: Sequence[Row]) -> bytes:
-    """Peaks over the length; of the grid; predicted against measured."""
-    from matplotlib.figure import Figure  # takes a second
+    """Return a PNG of peaks over lengths, of the grid, and of errors."""
+    # Imported here because it takes a second, which other plans need not.
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 4.5), layout="constrained")
-    lengths, grid, both = figure.subplots(1, 3)
-
-    def gib(of: Sequence[Row], name: str) -> list[float]:
-        return [row[name] / 2**30 for row in of]
-
-    for place, kind in enumerate(dict.fromkeys(row["kind"] for row in rows)):
-        color = f"C{place}"
-        mine = [row for row in rows if row["kind"] == kind]
-        for axes, part in ((lengths, "lengths"), (grid, "grid")):
-            here = [row for row in mine if row["part"] == part]
-            x = [row["length"] for row in here]
-            if part == "grid":  # From the least to the most.
-                here.sort(key=lambda row: row["predicted"])
-                x = list(range(len(here)))
-            if here:
-                axes.plot(x, gib(here, "predicted"), color=color, label=kind)
-            seen = [i for i, row in enumerate(here) if row["measured"]]
-            dots = [here[i] for i in seen]
-            axes.plot([x[i] for i in seen], gib(dots, "measured"), "o", c=color)
-        mine = [row for row in mine if row["measured"]]
-        peaks = gib(mine, "measured"), gib(mine, "predicted")
-        both.plot(*peaks, "o", c=color, label=kind)
-    most = max(row["predicted"] for row in rows) / 2**30
+    lengths, grid, errors = figure.subplots(1, 3)
+    for number, kind in enumerate(dict.fromkeys(row["kind"] for row in rows)):
+        color = f"C{number}"
+        kind_rows = [row for row in rows if row["kind"] == kind]
+        of_lengths = [row for row in kind_rows if row["part"] == "lengths"]
+        x = [row["length"] for row in of_lengths]
+        _draw_curve(lengths, x, of_lengths, color)
+        of_grid = [row for row in kind_rows if row["part"] == "grid"]
+        of_grid.sort(key=lambda row: row["predicted"])
+        _draw_curve(grid, range(len(of_grid)), of_grid, color)
+        measured = [row for row in kind_rows if row["measured"]]
+        errors.plot(
+            _gibibytes(measured, "measured"),
+            _gibibytes(measured, "predicted"),
+            "o",
+            c=color,
+            label=kind,
+        )
+    highest = max(row["predicted"] for row in rows) / 2**30
     for factor, style in ((1, "-"), (1 - TOLERANCE, ":"), (1 + TOLERANCE, ":")):
-        both.plot([0, most], [0, most * factor], f"k{style}", lw=0.8)
-    for axes, x, y in (
+        errors.plot([0, highest], [0, highest * factor], f"k{style}", lw=0.8)
+    for axes, x_label, y_label in (
         (lengths, f"length, {BATCH} rows", "GiB: predicted, dots measured"),
         (grid, "sizes of the grid, by prediction", "GiB"),
-        (both, "measured, GiB", f"predicted, GiB; dotted: {TOLERANCE:.0%}"),
+        (errors, "measured, GiB", f"predicted, GiB; dotted: {TOLERANCE:.0%}"),
     ):
-        axes.set(xlabel=x, ylabel=y, ylim=(0, None))
+        axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
     return encode_png(figure)
+
+
+def _draw_curve(
+    axes: Any, x: Sequence[int], rows: Sequence[Row], color: str
+) -> None:
+    """Draw predicted peaks as a line and measured ones as dots."""
+    if rows:
+        predicted = _gibibytes(rows, "predicted")
+        axes.plot(x, predicted, color=color, label=rows[0]["kind"])
+    measured = [i for i, row in enumerate(rows) if row["measured"]]
+    dots = _gibibytes([rows[i] for i in measured], "measured")
+    axes.plot([x[i] for i in measured], dots, "o", c=color)
+
+
+def _gibibytes(rows: Sequence[Row], name: str) -> list[float]:
+    return [row[name] / 2**30 for row in rows]
