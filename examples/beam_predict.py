@@ -1,14 +1,14 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What `predict` and `embed` say of files of any size, by Apache Beam.
+"""Predict or embed the texts of files of any size, with Apache Beam.
 
 python examples/beam_predict.py --model exported/sst/1 \
     --input 'reviews/*.jsonl' --output answers/reviews [Beam's flags]
 
-The model is what export_model writes; workers need tensorflow_text and
-apache_beam, and nothing of this project. A row is a JSON object with what
-serve_text takes (`text`; pairs also `text_pair`); its `id` is handed on,
-without one the row itself. Bad rows go to OUTPUT.bad-*.
+The model is a folder written by export_model; workers need tensorflow_text and
+apache_beam, but not this project. A row is a JSON object with the inputs of
+serve_text (`text`; pairs also `text_pair`). An answer has the row's `id`, or
+the whole row if it has none. Bad rows are written to OUTPUT.bad-*.
 """
 
 import argparse
@@ -40,36 +40,44 @@ class RawTextModel(base.ModelHandler[dict, dict, Any]):
         serve = model.signatures["serve_text"]
         names = serve.structured_input_signature[1]
         texts = {n: tf.constant([row[n] for row in batch]) for n in names}
-        found = serve(**texts)
+        outputs = serve(**texts)
         kind = model.kind.numpy().decode()
         labels = [label.decode() for label in model.labels.numpy()]
         for i in range(len(batch)):
-            own = {name: value[i].numpy() for name, value in found.items()}
-            yield in_words(kind, labels, own)
+            row = {name: value[i].numpy() for name, value in outputs.items()}
+            yield format_answer(kind, labels, row)
 
 
-def in_words(kind: str, labels: list[str], own: dict[str, Any]) -> dict:
-    """A row's outputs as `predict` has them; other kinds' as they are."""
-    if kind == "encoder":  # the mean of `embed`
-        tokens = own["sequence_output"][own["input_mask"] > 0]
+def format_answer(
+    kind: str, labels: list[str], outputs: dict[str, Any]
+) -> dict:
+    """Return a row's outputs in the format of `predict` and `embed`.
+
+    Outputs of taggers and of question answering stay as they are.
+    """
+    if kind == "encoder":  # `embed` returns the mean of the tokens.
+        tokens = outputs["sequence_output"][outputs["input_mask"] > 0]
         return {"vector": tokens.mean(0).tolist()}
-    own = {n: x if isinstance(x, bytes) else x.tolist() for n, x in own.items()}
+    outputs = {
+        name: value if isinstance(value, bytes) else value.tolist()
+        for name, value in outputs.items()
+    }
     if kind == "regression":
-        return {"value": own["value"]}
+        return {"value": outputs["value"]}
     if kind not in ("classification", "multilabel"):
-        return own
-    shares = dict(zip(labels, own["probabilities"], strict=True))
+        return outputs
+    probabilities = dict(zip(labels, outputs["probabilities"], strict=True))
     if kind == "multilabel":
-        chosen = zip(labels, own["chosen"], strict=True)
-        answer = {"labels": [label for label, is_so in chosen if is_so]}
+        choices = zip(labels, outputs["chosen"], strict=True)
+        answer = {"labels": [label for label, chosen in choices if chosen]}
     else:
-        label = labels[own["label_id"]]
-        answer = {"label": label, "probability": shares[label]}
-    return {**answer, "probabilities": shares}
+        label = labels[outputs["label_id"]]
+        answer = {"label": label, "probability": probabilities[label]}
+    return {**answer, "probabilities": probabilities}
 
 
 def main(argv: Sequence[str]) -> None:
-    """Reads, asks, writes; what is no flag of ours is Beam's."""
+    """Run the pipeline; unknown flags are passed to Beam."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("model", "input", "output"):
         parser.add_argument(f"--{name}", required=True)
@@ -94,8 +102,8 @@ def main(argv: Sequence[str]) -> None:
         sorted_out = beam.FlatMap(read).with_outputs("bad", main="good")
         rows = pipeline | lines | sorted_out
         handler = base.KeyedModelHandler(RawTextModel(args.model))
-        found = rows.good | beam.Reshuffle() | base.RunInference(handler)
-        answers = found | beam.MapTuple(lambda place, own: {**place, **own})
+        outputs = rows.good | beam.Reshuffle() | base.RunInference(handler)
+        answers = outputs | beam.MapTuple(lambda key, answer: {**key, **answer})
         parts = {args.output: answers, f"{args.output}.bad": rows.bad}
         for path, part in parts.items():
             written = beam.io.WriteToText(path, ".jsonl")

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes an encoder with `fit`: which chapter is a sentence from?
+"""Fine-tune an encoder with `fit` to find the chapter of a sentence.
 
-The model is one `tf_keras.Model` from strings to logits. The sentences are of
-five chapters of the Python language reference, which every Python carries.
+The model is one `tf_keras.Model` from strings to logits. The sentences are from
+five chapters of the Python language reference, which is part of every Python.
 
     make demo   # pre-trains demo/models/demo
     PYTHONPATH=. python examples/classification.py --model demo/models/demo
@@ -30,28 +30,28 @@ CHAPTERS = (
 
 
 def labelled_sentences() -> list[tuple[str, int]]:
-    """Sentences and the numbers of their chapters, in a fixed order."""
-    found: dict[str, int] = {}
+    """Return sentences and the numbers of their chapters, in a fixed order."""
+    labels: dict[str, int] = {}
     for label, name in enumerate(CHAPTERS):
         for paragraph in re.split(r"\n\s*\n", topics.topics[name]):
             text = " ".join(paragraph.split())
             for sentence in re.split(r"(?<=[.!?:])\s+(?=[A-Z])", text):
                 if len(sentence) >= 40:
-                    found.setdefault(sentence, label)
-    rows = list(found.items())
+                    labels.setdefault(sentence, label)
+    rows = list(labels.items())
     random.Random(1).shuffle(rows)
     return rows
 
 
 def dataset(rows: list[tuple[str, int]], batch_size: int) -> tf.data.Dataset:
-    """Batches of strings [B] and labels [B]."""
+    """Return batches of strings [B] and labels [B]."""
     texts, labels = zip(*rows, strict=True)
     pairs = tf.data.Dataset.from_tensor_slices((list(texts), list(labels)))
     return pairs.batch(batch_size).prefetch(1)
 
 
 def build_model(path: str, max_seq_length: int) -> tf_keras.Model:
-    """A classifier of strings on a pre-trained encoder."""
+    """Return a classifier of strings on a pre-trained encoder."""
     text = tf_keras.Input([], dtype="string", name="text")
     tokens = Tokenizer.from_pretrained(path, max_seq_length=max_seq_length)
     encoder = Encoder.from_pretrained(path, hidden_dropout_prob=0.1)
@@ -62,13 +62,15 @@ def build_model(path: str, max_seq_length: int) -> tf_keras.Model:
 
 
 def main(argv: list[str]) -> float:
-    """Trains, saves and loads; returns the accuracy on unseen sentences."""
+    """Train, save and load; return the accuracy on unseen sentences."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", default="demo/models/demo")
     parser.add_argument("--output", default="demo/chapters.keras")
     parser.add_argument("--max_seq_length", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--sentences", type=int, help="so many, to try it")
+    parser.add_argument(
+        "--sentences", type=int, help="number of sentences; default: all"
+    )
     args = parser.parse_args(argv)
     rows = labelled_sentences()[: args.sentences]
     held_out, rest = rows[: len(rows) // 5], rows[len(rows) // 5 :]
@@ -92,7 +94,7 @@ def main(argv: list[str]) -> float:
         verbose=2,
     )
 
-    model.save(args.output)  # the vocabulary is inside
+    model.save(args.output)  # The file includes the vocabulary.
     again = tf_keras.models.load_model(args.output)
     accuracy = again.evaluate(dev, verbose=0, return_dict=True)["accuracy"]
     labels = [label for _, label in held_out]

@@ -1,10 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-r"""A bidirectional LSTM on a task's own data, as a member of an ensemble.
+r"""A bidirectional LSTM on the data of a task, as one model of an ensemble.
 
-Classes, numbers and tags; words are lower-cased, their vectors learned, or
-begun from a file of lines `word number number ...` (GloVe's format). The
-predictions are those of `python -m electra_tf predict`.
+It predicts classes, numbers or tags. Words are lower-cased; their vectors are
+learned, starting from random values or from a file of lines `word number number
+...` (GloVe's format). Predictions have the format of `python -m electra_tf
+predict`.
 
     PYTHONPATH=. python examples/lstm.py --data_dir data --task sst \
         --output lstm.jsonl
@@ -28,22 +29,25 @@ from electra_tf.finetuning.task import Task
 from electra_tf.prediction.answers import make_answerer
 from electra_tf.text.words import split_words
 
-PADDING, UNKNOWN, BETWEEN = range(3)  # nothing, other words, two texts
+PADDING, UNKNOWN, SEPARATOR = range(3)  # ids before those of words
 
 
 def words_of(example) -> list[str]:
-    """An example's words; a second text's are behind an empty one."""
+    """Return an example's words; an empty word separates two texts."""
     if hasattr(example, "words"):
         return [word.lower() for word in example.words]
-    first, second = (
-        [text[start:end].lower() for start, end in split_words(text)]
-        for text in (example.text_a, example.text_b or "")
-    )
-    return [*first, "", *second] if second else first
+    words = _lower_words(example.text_a)
+    if example.text_b:
+        words += ["", *_lower_words(example.text_b)]
+    return words
+
+
+def _lower_words(text: str) -> list[str]:
+    return [text[start:end].lower() for start, end in split_words(text)]
 
 
 def read_vectors(path: str, ids: dict[str, int], table: np.ndarray) -> int:
-    """Puts a file's vectors in the words' rows; returns how many."""
+    """Copy a file's vectors into the rows of known words; return the count."""
     count, width = 0, table.shape[1]
     for number, line in enumerate(LineReader(path).texts(), 1):
         word, *values = line.rstrip().split(" ")
@@ -66,7 +70,7 @@ def read_vectors(path: str, ids: dict[str, int], table: np.ndarray) -> int:
 def arrays(
     task: Task, examples: list, ids: dict[str, int], length: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ids [N, L], targets [N] or (tags) [N, L], and weights like them."""
+    """Return ids [N, L], targets [N] or (tags) [N, L], and their weights."""
     inputs = np.full([len(examples), length], PADDING)
     tags = isinstance(task, TaggingTask)
     targets = np.zeros(inputs.shape if tags else len(examples), np.float32)
@@ -82,26 +86,26 @@ def arrays(
 
 
 def build_model(task: Task, table: np.ndarray, units: int, rate: float):
-    """Ids to probabilities (of the text, or of each word) or a number."""
+    """Return a model from ids to probabilities or to a number."""
     layers, tags = tf_keras.layers, isinstance(task, TaggingTask)
     number = isinstance(task, RegressionTask)
     labels = () if number else task.label_mapping if tags else task.labels
     start = tf_keras.initializers.Constant(table)
-    found = [
+    stack = [
         layers.Embedding(*table.shape, start, mask_zero=True),
         layers.Dropout(0.3),
         layers.Bidirectional(layers.LSTM(units, return_sequences=tags)),
         layers.Dropout(0.3),
         layers.Dense(len(labels) or 1, None if number else "softmax"),
     ]
-    model = tf_keras.Sequential(found)
+    model = tf_keras.Sequential(stack)
     loss = "mse" if number else "sparse_categorical_crossentropy"
     model.compile(tf_keras.optimizers.Adam(rate), loss)
     return model
 
 
 def main(argv: list[str]) -> None:
-    """Trains on the task's train split; predicts another."""
+    """Train on the task's train split, and predict a different split."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data_dir", required=True)
     parser.add_argument("--task")
@@ -110,11 +114,16 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--split", default="dev")
     parser.add_argument("--output", required=True)
     parser.add_argument("--vectors", help="a file in GloVe's format")
-    for name, value in (
-        *(("width", 100), ("units", 64), ("length", 64), ("epochs", 3)),
-        *(("batch_size", 32), ("most_words", 20000), ("seed", 1)),
-        ("rows", None),  # of the train split, to try it
-    ):
+    for name, value in {
+        "width": 100,
+        "units": 64,
+        "length": 64,
+        "epochs": 3,
+        "batch_size": 32,
+        "most_words": 20000,
+        "seed": 1,
+        "rows": None,  # of the train split; None: all
+    }.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--rate", type=float, default=1e-3)
     args = parser.parse_args(argv)
@@ -125,32 +134,35 @@ def main(argv: list[str]) -> None:
     train = task.get_examples("train")[: args.rows]
     counts = collections.Counter(w for e in train for w in words_of(e) if w)
     words = ["", *(word for word, _ in counts.most_common(args.most_words))]
-    ids = {word: i for i, word in enumerate(words, BETWEEN)}
+    ids = {word: i for i, word in enumerate(words, SEPARATOR)}
     table = np.random.default_rng(args.seed).normal(
-        0, 0.1, [len(ids) + BETWEEN, args.width]
+        0, 0.1, [len(ids) + SEPARATOR, args.width]
     )
     if args.vectors:
-        known = read_vectors(args.vectors, ids, table)
-        print(f"{known:,} of {len(words):,} words have vectors")
+        count = read_vectors(args.vectors, ids, table)
+        print(f"{count:,} of {len(words):,} words have vectors")
     model = build_model(task, table, args.units, args.rate)
     inputs, targets, weights = arrays(task, train, ids, args.length)
     model.fit(
-        *(inputs, targets, args.batch_size, args.epochs),
+        inputs,
+        targets,
+        batch_size=args.batch_size,
+        epochs=args.epochs,
         sample_weight=weights,
         verbose=2,
     )
     examples = task.get_examples(args.split)
     cut = sum(len(words_of(e)) > args.length for e in [*train, *examples])
-    print(f"{cut:,} texts are longer than --length {args.length}: cut off")
+    print(f"{cut:,} texts are longer than --length {args.length} and cut off")
     inputs, _, _ = arrays(task, examples, ids, args.length)
     answerer, lines = make_answerer(task, n_best=1), []
     answerer.all_tags = True
     predicted = model.predict(inputs, batch_size=256, verbose=0)
-    for example, found in zip(examples, predicted, strict=True):
+    for example, outputs in zip(examples, predicted, strict=True):
         if isinstance(task, TaggingTask):
-            found = found[: len(example.words)]
-        found = found.reshape(-1, predicted.shape[-1])
-        lines.append(make_answer(answerer, example, found))
+            outputs = outputs[: len(example.words)]
+        outputs = outputs.reshape(-1, predicted.shape[-1])
+        lines.append(make_answer(answerer, example, outputs))
     text = "".join(f"{json.dumps(line)}\n" for line in lines)
     write_atomically(args.output, text)
     print(f"{len(examples):,} predictions in {args.output}")

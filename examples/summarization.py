@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Extractive summaries, cross-validated: ROUGE beside lead, oracle and chance.
+"""Cross-validate extractive summaries; compare them with lead and oracle.
 
-A small extractor from random weights is trained on four fifths of the articles
-and scored on the rest, five times; means and bootstrap standard errors.
+A small extractor with random initial weights is trained on four fifths of the
+articles and scored on the rest, five times. The table has means of ROUGE and
+their bootstrap standard errors.
 
     PYTHONPATH=. python examples/summarization.py articles.jsonl vocab.txt out
 """
@@ -32,8 +33,8 @@ SETTINGS = {
     "init_checkpoint": None,
     "max_seq_length": 256,
     "train_batch_size": 8,
-    # Eighty articles would be learned by heart: the head learns, the encoder
-    # hardly.
+    # The encoder would memorize eighty articles, so that it learns far slower
+    # than the head.
     "learning_rate": 1e-2,
     "layerwise_lr_decay": 0.1,
     "num_train_epochs": 3.0,
@@ -44,16 +45,14 @@ DIFFERENCES = (("oracle", "model"), ("model", "random"), ("model", "lead"))
 def summaries_of_fold(
     fold: int, lines: list[str], vocab: str, out: str
 ) -> list:
-    """Trains without a fold; returns the scored summaries of its articles."""
+    """Train without a fold; return the scored summaries of its articles."""
     folder = pathlib.Path(out, f"fold_{fold}")
     data = folder / "finetuning_data" / "summarization"
     data.mkdir(parents=True, exist_ok=True)
     dev = lines[fold::FOLDS]
-    for split, own in (
-        ("train", [line for line in lines if line not in dev]),
-        ("dev", dev),
-    ):
-        (data / f"{split}.jsonl").write_text("\n".join([*own, ""]))
+    train = [line for line in lines if line not in dev]
+    for split, rows in (("train", train), ("dev", dev)):
+        (data / f"{split}.jsonl").write_text("\n".join([*rows, ""]))
     config = FinetuningConfig.create(
         "extractor",
         str(folder),
@@ -67,7 +66,7 @@ def summaries_of_fold(
 
 
 def main(articles: str, vocab: str, out: str) -> None:
-    """Prints the table, and writes it as JSON."""
+    """Print the table, and write it as JSON."""
     lines = read_text(articles).splitlines()
     folds = [summaries_of_fold(k, lines, vocab, out) for k in range(FOLDS)]
     rows = [row for fold in folds for row in fold]
@@ -76,18 +75,18 @@ def main(articles: str, vocab: str, out: str) -> None:
         for name in ("model", *BASELINES)
     }
     values |= {f"{a} - {b}": values[a] - values[b] for a, b in DIFFERENCES}
-    # Resampled articles, the same ones of every system.
+    # Resampled articles, equal for all systems.
     shape = [10_000, len(rows)]
     drawn = np.random.default_rng(0).integers(len(rows), size=shape)
-    found: dict[str, dict] = {}
+    table: dict[str, dict] = {}
     print(f"{len(rows)} articles", *ROUGE)
     for name, scores in values.items():
         errors = scores[drawn].mean(1).std(0)
         pairs = [*zip(scores.mean(0).tolist(), errors.tolist(), strict=True)]
-        found[name] = dict(zip(ROUGE, pairs, strict=True))
+        table[name] = dict(zip(ROUGE, pairs, strict=True))
         print(name, *(f"{mean:.2f} ± {error:.2f}" for mean, error in pairs))
     path = pathlib.Path(out, "rouge.json")
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path.write_text(json.dumps(table, indent=1) + "\n")
 
 
 if __name__ == "__main__":

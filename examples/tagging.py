@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tags words with a head of one's own: how was this word capitalized?
+"""Tag words with your own head: how was a word capitalized?
 
-The model sees lower-cased words and says of each whether it was `lower`,
-`Capital` or `UPPER`. The head mixes the outputs of all layers with weights that
-it learns, takes each word's first wordpiece, and is a plain Keras layer.
+The model reads lower-cased words and classifies each as `lower`, `Capital` or
+`UPPER`. The head is a plain Keras layer: it averages the outputs of all layers
+with learned weights, at each word's first wordpiece.
 
     make demo   # pre-trains demo/models/demo
     PYTHONPATH=. python examples/tagging.py --model demo/models/demo
@@ -30,7 +30,7 @@ TAGS = ("lower", "Capital", "UPPER")
 
 @tf_keras.saving.register_keras_serializable("examples")
 class WordTagger(tf_keras.layers.Layer):
-    """Hidden states and first wordpieces [B, W] to logits [B, W, tags]."""
+    """Layer from hidden states and wordpieces [B, W] to logits [B, W, tags]."""
 
     def __init__(self, num_tags: int, **kwargs) -> None:
         super().__init__(**kwargs)
@@ -56,16 +56,16 @@ class WordTagger(tf_keras.layers.Layer):
 
 
 def tag(word: str) -> int:
-    """The number of a word's tag."""
+    """Return the number of a word's tag."""
     if word == word.lower():
         return 0
     return 2 if len(word) > 1 and word == word.upper() else 1
 
 
 def sentences() -> list[list[str]]:
-    """Words of sentences of the Python language reference, in fixed order."""
-    found = dict.fromkeys(corpus_lines())
-    written = (text for text in found if re.match(r"[A-Z][\w ,]{40}", text))
+    """Return words of the Python language reference's sentences, shuffled."""
+    lines = dict.fromkeys(corpus_lines())
+    written = (text for text in lines if re.match(r"[A-Z][\w ,]{40}", text))
     rows = [re.findall(r"\w+|[^\w\s]", text) for text in written]
     random.Random(1).shuffle(rows)
     return rows
@@ -74,7 +74,7 @@ def sentences() -> list[list[str]]:
 def features(
     rows: list[list[str]], tokenizer: FullTokenizer, length: int
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Inputs, tags and weights, which are 0 where there is no word: [N, L]."""
+    """Return inputs, tags and weights (0: no word), all [N, L]."""
     ids = np.zeros([len(rows), length], np.int32)
     starts, tags = np.zeros_like(ids), np.zeros_like(ids)
     weights = np.zeros(ids.shape, np.float32)
@@ -82,18 +82,18 @@ def features(
     for row, words in enumerate(rows):
         pieces, count = [cls_id], 0
         for word in words:
-            own = tokenizer.encode(word.lower())
-            if not own or len(pieces) + len(own) >= length:
+            word_pieces = tokenizer.encode(word.lower())
+            if not word_pieces or len(pieces) + len(word_pieces) >= length:
                 break
             starts[row, count], tags[row, count] = len(pieces), tag(word)
-            pieces, count = pieces + own, count + 1
+            pieces, count = pieces + word_pieces, count + 1
         ids[row, : len(pieces) + 1] = [*pieces, sep_id]
         weights[row, :count] = 1.0
     return {"input_ids": ids, "starts": starts}, tags, weights
 
 
 def build_model(path: str) -> tf_keras.Model:
-    """A tagger on a pre-trained encoder."""
+    """Return a tagger on a pre-trained encoder."""
     ids = tf_keras.Input([None], dtype="int32", name="input_ids")
     starts = tf_keras.Input([None], dtype="int32", name="starts")
     encoded = Encoder.from_pretrained(path, return_hidden_states=True)(ids)
@@ -103,12 +103,14 @@ def build_model(path: str) -> tf_keras.Model:
 
 
 def main(argv: list[str]) -> float:
-    """Trains and shows; returns the accuracy on capitalized words."""
+    """Train and print; return the accuracy on capitalized words."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--model", default="demo/models/demo")
     parser.add_argument("--max_seq_length", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--sentences", type=int, help="so many, to try it")
+    parser.add_argument(
+        "--sentences", type=int, help="number of sentences; default: all"
+    )
     args = parser.parse_args(argv)
     settings = read_settings(args.model)
     tokenizer = FullTokenizer(

@@ -58,12 +58,12 @@ class MadeQuestion(NamedTuple):
 def make_questions(language: str, count: int, seed: int) -> list[MadeQuestion]:
     """Draw questions; most answers occur several times in their passage."""
     source = random.Random(f"{language} {seed}")
-    words, separators = LANGUAGES[language]
-    words = words.split(" ")
+    text, separators = LANGUAGES[language]
+    vocabulary = text.split(" ")
     made = []
     while len(made) < count:
         # Few different words, so that they repeat.
-        sample = source.sample(words, 6) + source.sample(ODD, 2)
+        sample = source.sample(vocabulary, 6) + source.sample(ODD, 2)
         passage, spans = "", []
         for word in source.choices(sample, k=source.randrange(4, 60)):
             spans.append((len(passage), len(passage) + len(word)))
@@ -74,7 +74,9 @@ def make_questions(language: str, count: int, seed: int) -> list[MadeQuestion]:
         if source.random() < 0.3:  # a part of a word
             end = source.randrange(start + 1, end + 1)
             start = source.randrange(start, end)
-        question = " ".join(source.choices(words, k=source.randrange(1, 6)))
+        question = " ".join(
+            source.choices(vocabulary, k=source.randrange(1, 6))
+        )
         if any(is_letter(char) for char in passage[start:end]):
             made.append(MadeQuestion(question, passage, start, end))
     return made

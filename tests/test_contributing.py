@@ -30,9 +30,9 @@ LISTED = {
 }
 
 
-def block_with(words):
-    (found,) = [block for block in BLOCKS if words in block]
-    return found
+def block_with(text):
+    (block,) = [block for block in BLOCKS if text in block]
+    return block
 
 
 @pytest.fixture
@@ -82,12 +82,12 @@ def test_the_recipe_for_an_hparam_gives_flag_check_and_table(tree, path):
     name = CONFIGS[path]
     module = "finetuning" if name == "FinetuningConfig" else "pretraining"
     code = PRINT_CONFIG.format(module=module, name=name)
-    said = run(tree, "-c", code, "--unknown_bonus=0.5")
-    assert re.search(r"(?m)^unknown_bonus +0\.5 +flag$", said)
-    said = run(tree, "-c", code)
-    assert re.search(r"(?m)^unknown_bonus +0\.0 +default$", said)
-    said = run(tree, "-c", code, "--unknown_bonus=-1")
-    assert "refused: hparam unknown_bonus" in said
+    output = run(tree, "-c", code, "--unknown_bonus=0.5")
+    assert re.search(r"(?m)^unknown_bonus +0\.5 +flag$", output)
+    output = run(tree, "-c", code)
+    assert re.search(r"(?m)^unknown_bonus +0\.0 +default$", output)
+    output = run(tree, "-c", code, "--unknown_bonus=-1")
+    assert "refused: hparam unknown_bonus" in output
 
 
 def names_in(path, variable):
@@ -119,9 +119,9 @@ def test_the_recipe_for_a_preset_makes_one(tree):
     presets = tree / "configure" / "presets"
     shutil.copy(presets / "small.json", presets / "mine.json")
     code = PRINT_CONFIG.format(module="pretraining", name="PretrainingConfig")
-    said = run(tree, "-c", code, "--preset=mine")
-    assert re.search(r"(?m)^preset +mine +flag$", said)
-    assert "refused" not in said
+    output = run(tree, "-c", code, "--preset=mine")
+    assert re.search(r"(?m)^preset +mine +flag$", output)
+    assert "refused" not in output
 
 
 def test_the_recipe_for_a_command_runs(tree):
@@ -135,11 +135,11 @@ def test_the_recipe_for_a_command_runs(tree):
         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nfox\n##es\n"
     )
     command = ("-m", "electra_tf", "count_tokens")
-    said = run(tree, *command, "--vocab_file=vocab.txt", "--text=The foxes")
-    assert said == "3\n"
+    output = run(tree, *command, "--vocab_file=vocab.txt", "--text=The foxes")
+    assert output == "3\n"
     assert "count_tokens" in run(tree, "-m", "electra_tf", "help")
-    said = run(tree, *command, "--text=x", status=2)
-    assert "vocab_file" in said
+    output = run(tree, *command, "--text=x", status=2)
+    assert "vocab_file" in output
 
 
 @pytest.mark.parametrize(

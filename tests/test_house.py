@@ -46,9 +46,11 @@ def test_what_documents_import_is_there_and_their_code_ends_in_no_blank():
             for block in re.findall(r"(?ms)^```\w*\n(.*?)^```", text):
                 assert not block.endswith("\n\n"), f"{path}: {block}"
             for module, names in re.findall(imported, text):
-                found = importlib.import_module(module)
+                imported_module = importlib.import_module(module)
                 for name in names.split(", "):
-                    assert hasattr(found, name), f"{path}: {module}.{name}"
+                    assert hasattr(imported_module, name), (
+                        f"{path}: {module}.{name}"
+                    )
 
 
 def test_the_project_speaks_only_of_itself():
@@ -58,13 +60,13 @@ def test_the_project_speaks_only_of_itself():
     for path in TRACKED:
         if path.suffix not in TEXT_ENDINGS or "fixtures" in path.parts:
             continue
-        found = pattern.search(path.read_text(encoding="utf-8"))
-        assert found is None, f"{path}: {found[0]}"
+        match = pattern.search(path.read_text(encoding="utf-8"))
+        assert match is None, f"{path}: {match[0]}"
 
 
 def test_the_tests_run_with_the_extras_of_the_package():
     text = (ROOT / "pyproject.toml").read_text()
     extras = re.findall(r"(?m)^(?:serve|bpe|rouge|ask) = (.*)$", text)
     extras = re.findall(r'"([^"]+)"', "".join(extras))
-    wanted = (ROOT / "requirements-dev.txt").read_text().splitlines()
-    assert len(extras) > 4 and not {*extras} - {*wanted}
+    requirements = (ROOT / "requirements-dev.txt").read_text().splitlines()
+    assert len(extras) > 4 and not {*extras} - {*requirements}

@@ -140,9 +140,9 @@ def documents():
 
 
 def lines_of_documents_that_are_too_wide():
-    for place, line in documents():
+    for location, line in documents():
         if len(line) > WIDEST_LINE:
-            yield f"{place}: {len(line)} columns"
+            yield f"{location}: {len(line)} columns"
 
 
 def phrases_to_avoid():
@@ -155,9 +155,9 @@ def phrases_to_avoid():
             for token in tokenize.tokenize(file.readline):
                 if token.type in kinds:
                     texts.append((f"{name}:{token.start[0]}", token.string))
-    for place, text in texts:
+    for location, text in texts:
         for match in AVOIDED.finditer(text):
-            yield f"{place} {match[0]}"
+            yield f"{location} {match[0]}"
 
 
 @functools.cache

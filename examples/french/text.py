@@ -1,12 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""French prose from a Debian package, and names in it as CoNLL columns.
+"""Extract French prose from a Debian package, with names as CoNLL columns.
 
   python text.py HTML_DIR CORPUS_FILE NER_DIR
 
-The Debian Handbook (GPL-2+ or CC BY-SA 3.0), one sentence a line, one page a
-document. A tagger's data needs people; here a rule stands in for them: a
-capital inside a sentence begins a name (NOM), digits are a number (NUM).
+The text is the Debian Handbook (GPL-2+ or CC BY-SA 3.0), with one sentence per
+line and one document per page. Real data of a tagger is labeled by people; here
+a rule replaces them: a capital inside a sentence begins a name (NOM), digits
+are a number (NUM).
 """
 
 import html.parser
@@ -21,33 +22,33 @@ WORD = re.compile(r"\w+(?:[-.]\w+)*|[^\w\s]")
 
 
 class Prose(html.parser.HTMLParser):
-    """Collects the text of paragraphs."""
+    """Collector of the text of paragraphs."""
 
     def __init__(self) -> None:
-        """Starts an empty page."""
+        """Start an empty page."""
         super().__init__()
         self.blocks, self._skipped = [""], 0
 
     def handle_starttag(self, tag: str, attrs: list) -> None:
-        """A paragraph begins; code and scripts are no prose."""
+        """Begin a paragraph, or skip code and scripts."""
         self._skipped += tag in SKIPPED
         if tag in BLOCKS:
             self.blocks.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        """What follows a paragraph is another one."""
+        """End a paragraph."""
         self._skipped -= tag in SKIPPED
         if tag in BLOCKS:
             self.blocks.append("")
 
     def handle_data(self, data: str) -> None:
-        """Adds running text."""
+        """Append text to the paragraph."""
         if not self._skipped:
             self.blocks[-1] += data
 
 
 def sentences(page: pathlib.Path) -> list[str]:
-    """The sentences of a page: of paragraphs with a full stop, 6 words on."""
+    """Return the sentences of at least 6 words of a page's paragraphs."""
     prose = Prose()
     prose.feed(page.read_text(encoding="utf-8"))
     blocks = (" ".join(block.split()) for block in prose.blocks)
@@ -56,7 +57,7 @@ def sentences(page: pathlib.Path) -> list[str]:
 
 
 def tags(line: str) -> list[tuple[str, str]]:
-    """(word, tag) pairs in IOB2."""
+    """Return (word, tag) pairs in IOB2."""
     pairs, last = [], "O"
     for i, word in enumerate(WORD.findall(line)):
         kind = "O"
@@ -64,16 +65,16 @@ def tags(line: str) -> list[tuple[str, str]]:
             kind = "NUM"
         elif i and word[0].isupper() and pairs[-1][0] not in ".:«!?":
             kind = "NOM"
-        inside = kind == last and kind != "O"
-        pairs.append((word, "O" if kind == "O" else "BI"[inside] + "-" + kind))
+        prefix = "I" if kind == last else "B"
+        pairs.append((word, "O" if kind == "O" else f"{prefix}-{kind}"))
         last = kind
     return pairs
 
 
 def main(html_dir: str, corpus: str, ner: str) -> None:
-    """Writes the corpus, and sentences of four in five for the tagger."""
+    """Write the corpus, and four of five documents for the tagger."""
     pages = sorted(pathlib.Path(html_dir).glob("*.html"))
-    # The same page may be cut at two depths: a sentence counts once.
+    # Two pages may have the same section: each sentence is used once.
     seen: set[str] = set()
     documents = []
     for page in pages:
@@ -83,11 +84,11 @@ def main(html_dir: str, corpus: str, ner: str) -> None:
             documents.append(new)
     text = "\n\n".join("\n".join(lines) for lines in documents)
     pathlib.Path(corpus).write_text(text + "\n", encoding="utf-8")
-    for split, kept in (("train", range(1, 4)), ("dev", range(4, 5))):
+    for split, folds in (("train", range(1, 4)), ("dev", range(4, 5))):
         blocks = [
             "\n".join(f"{word} {tag}" for word, tag in tags(line))
             for i, lines in enumerate(documents)
-            if i % 5 in kept
+            if i % 5 in folds
             for line in lines
         ]
         target = pathlib.Path(ner, f"{split}.txt")

@@ -1,17 +1,18 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""ELECTRA's two networks on pixels: which of an image's were replaced?
+"""Train ELECTRA's two networks on images to detect replaced pixels.
 
-Images are of black and white pixels, the tokens of this study. A generator
-fills in pixels that it does not see, its proposals are drawn, and the
-discriminator says of every pixel whether it is another than the image's own.
-Four variants differ in what the generator sees and learns from. Then: do the
-discriminator's features tell digits better than those of random weights?
+The tokens of this study are black and white pixels. A generator fills in pixels
+that it does not see, by sampling, and the discriminator classifies every pixel
+as replaced or original. Four variants differ in the inputs and the loss of the
+generator. A linear probe then compares the discriminator's features of digits
+with those of random weights.
 
     PYTHONPATH=. python examples/replaced_pixels/run.py --data_dir mnist
 
-`mnist` holds the four files of MNIST by their usual names. `--output` gets
-results.json, curves.png and pictures.png. Some minutes on two cores.
+`mnist` is a folder with the four files of MNIST under their usual names.
+results.json, curves.png and pictures.png are written to `--output`. It takes
+some minutes on two cores.
 """
 
 import argparse
@@ -37,17 +38,17 @@ from electra_tf.files.reading import check_readable
 from electra_tf.metrics import statistics
 
 SIDE, CLASSES, CODE = 28, 10, 128
-PATCH, OCCLUDED = 4, 0.3  # pixels on a side, share of the patches
+PATCH, OCCLUDED = 4, 0.3  # pixels per side, share of hidden patches
 BATCH, SHOWN = 64, 8
 
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """What the generator does not see, and what it learns from."""
+    """Inputs and losses of a generator."""
 
-    unseen: str  # all, patches or lower
-    from_pixels: bool  # the likelihood of the image's own pixels: ELECTRA's
-    from_discriminator: bool  # its gradient: a generative adversarial network
+    unseen: str  # all, patches or lower: pixels that the generator fills in
+    from_pixels: bool  # likelihood of the original pixels, as in ELECTRA
+    from_discriminator: bool  # its gradient, as in adversarial networks
 
 
 VARIANTS = {
@@ -59,7 +60,7 @@ VARIANTS = {
 
 
 def read_idx(path: str, *shape: int) -> np.ndarray:
-    """Reads an idx file of bytes, uint8 [N, *shape]; refuses any other."""
+    """Return the content of an idx file of bytes, uint8 [N, *shape]."""
     check_readable(path)
     axes = 1 + len(shape)
 
@@ -73,10 +74,10 @@ def read_idx(path: str, *shape: int) -> np.ndarray:
             begin = bytes([0, 0, 8, axes])  # 8: bytes
             check(head[:4].hex(" "), begin.hex(" "), "begins with")
             check(len(head), 4 + 4 * axes, "bytes of header:")
-            count, *found = struct.unpack(f">{axes}I", head[4:])
-            check(found, list(shape), "images of the shape")
+            count, *sizes = struct.unpack(f">{axes}I", head[4:])
+            check(sizes, list(shape), "images of the shape")
             size = count * math.prod(shape)
-            content = file.read(size + 1)  # one more would be too many
+            content = file.read(size + 1)  # One more shows extra bytes.
     except filesystem.DECOMPRESSION_ERRORS as error:
         raise UserError(f"{path}: cannot be decompressed: {error}") from error
     check(len(content), max(size, 1), "bytes of data:")
@@ -84,7 +85,7 @@ def read_idx(path: str, *shape: int) -> np.ndarray:
 
 
 def read_split(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Images, float32 [N, 28, 28] of 0 and 1, and labels, uint8 [N]."""
+    """Return images, float32 [N, 28, 28] of 0 and 1, and labels, uint8 [N]."""
     paths = [
         os.path.join(folder, f"{name}-{what}-ubyte.gz")
         for what in ("images-idx3", "labels-idx1")
@@ -96,16 +97,19 @@ def read_split(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
             f" one for each image of {paths[0]}."
         )
     if labels.max() >= CLASSES:
-        place = int(labels.argmax())
+        index = int(labels.argmax())
         raise UserError(
-            f"{paths[1]}: label {place + 1} is {labels[place]}; expected 0 to"
+            f"{paths[1]}: label {index + 1} is {labels[index]}; expected 0 to"
             f" {CLASSES - 1}."
         )
     return (images > 127).astype(np.float32), labels
 
 
 def make_network(channels: int) -> tf_keras.Model:
-    """Maps [B, 28, 28, channels] to a logit a pixel and features [B, 128]."""
+    """Return a model from [B, 28, 28, channels] to pixel logits and features.
+
+    Logits are [B, 28, 28], features [B, 128].
+    """
     layers = tf_keras.layers
 
     def conv(kind: Any, *sizes: int) -> Any:
@@ -115,7 +119,7 @@ def make_network(channels: int) -> tf_keras.Model:
     coarse = conv(layers.Conv2D, 16, 5, 2)(pixels)  # [B, 14, 14, 16]
     coarse = conv(layers.Conv2D, 32, 3, 2)(coarse)  # [B, 7, 7, 32]
     features = layers.Dense(CODE, "relu")(layers.Flatten()(coarse))
-    # All that the other half knows of the whole image are these features.
+    # The decoder sees the whole image only through these features.
     whole = layers.Dense(7 * 7 * 16, "relu")(features)
     fine = layers.Reshape([7, 7, 16])(whole)
     fine = conv(layers.Conv2DTranspose, 16, 2, 2)(fine)  # [B, 14, 14, 16]
@@ -140,7 +144,7 @@ class Pair:
         self.step = tf.function(self._step)
 
     def unseen(self, count: tf.Tensor) -> tf.Tensor:
-        """Where the generator is to fill in, bool [B, 28, 28]."""
+        """Return the pixels that the generator fills in, bool [B, 28, 28]."""
         everywhere = tf.ones([count, SIDE, SIDE], tf.bool)
         if self.variant.unseen == "lower":
             return everywhere & (tf.range(SIDE) >= SIDE // 2)[:, None]
@@ -151,32 +155,36 @@ class Pair:
         return everywhere
 
     def replace(self, images: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Lets the generator fill in images; all [B, 28, 28]."""
+        """Fill in images by the generator; all results are [B, 28, 28]."""
         unseen = self.unseen(tf.shape(images)[0])
         seen = tf.where(unseen, tf.random.uniform(tf.shape(images)), images)
         inputs = tf.stack([seen, tf.cast(unseen, tf.float32)], -1)
         logits, _ = self.generator(inputs)
         share = tf.sigmoid(logits)
         drawn = tf.cast(tf.random.uniform(tf.shape(share)) < share, tf.float32)
-        # A draw has no slope; it is given that of its probability.
+        # Sampling has no gradient, so that its probability's is used.
         drawn = share + tf.stop_gradient(drawn - share)
         shown = tf.where(unseen, drawn, images)
-        # A pixel that was guessed right is no replacement; but an image made
-        # of noise is nobody's copy.
+        # A correctly guessed pixel is not a replacement, unless the whole image
+        # is generated from noise, since then there is no original.
         replaced = unseen
         if self.variant.unseen != "all":
             replaced &= tf.abs(shown - images) > 0.5
         return {
-            **{"unseen": unseen, "seen": seen, "logits": logits},
-            **{"shown": shown, "replaced": tf.cast(replaced, tf.float32)},
+            "unseen": unseen,
+            "seen": seen,
+            "logits": logits,
+            "shown": shown,
+            "replaced": tf.cast(replaced, tf.float32),
         }
 
     def _step(self, images: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """One update of both; their losses, in nats a pixel."""
+        """Update both networks; return their losses in nats per pixel."""
         entropy = tf.nn.sigmoid_cross_entropy_with_logits
         with tf.GradientTape(persistent=True) as tape:
             made = self.replace(images)
-            # Whole images, too: else the place of what is cut would tell.
+            # Original images are included, so that the position of hidden
+            # pixels does not reveal the replacements.
             shown = tf.concat([made["shown"], images], 0)
             labels = tf.concat([made["replaced"], tf.zeros_like(images)], 0)
             logits, _ = self.discriminator(shown[..., None])
@@ -199,7 +207,7 @@ class Pair:
         return gen_loss, disc_loss
 
     def features(self, images: np.ndarray) -> np.ndarray:
-        """What the discriminator makes of images, float32 [N, 128]."""
+        """Return the discriminator's features of images, float32 [N, 128]."""
         batches = np.array_split(images, -(-len(images) // 500))
         return np.concatenate(
             [self.discriminator(b[..., None])[1].numpy() for b in batches]
@@ -207,7 +215,7 @@ class Pair:
 
 
 def probe(train: np.ndarray, labels: np.ndarray, test: np.ndarray):
-    """Digits by ridge regression onto them, int64 [N]."""
+    """Return digits of `test` predicted by ridge regression, int64 [N]."""
     mean, scale = train.mean(0), train.std(0) + 1e-6
     rows, new = (
         np.pad((x - mean) / scale, [(0, 0), (0, 1)], constant_values=1.0)
@@ -219,20 +227,23 @@ def probe(train: np.ndarray, labels: np.ndarray, test: np.ndarray):
 
 
 def compare(values: list[float], base: list[float]) -> dict[str, Any]:
-    """Mean and deviation, and the distance in Welch's standard errors."""
-    mine, other = statistics.describe(values), statistics.describe(base)
-    error = math.hypot(mine.std, other.std) / math.sqrt(len(values))
-    above = mine.mean - other.mean
+    """Return mean, deviation, and the difference in standard errors (Welch)."""
+    variant, other = statistics.describe(values), statistics.describe(base)
+    error = math.hypot(variant.std, other.std) / math.sqrt(len(values))
+    above = variant.mean - other.mean
     return {
-        **{"values": values, "mean": mine.mean, "std": mine.std},
+        "values": values,
+        "mean": variant.mean,
+        "std": variant.std,
         "above_random": above,
         "standard_errors": statistics.finite(above / (error or math.nan)),
     }
 
 
 def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
-    """What every variant's networks make of images, [N, 28, 28]."""
-    from matplotlib.figure import Figure  # takes a second
+    """Return a plot of every variant's outputs for images, [N, 28, 28]."""
+    # Imported here because matplotlib takes a second.
+    from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4 * len(pairs)), layout="constrained")
     for part, name in zip(figure.subfigures(len(pairs)), pairs, strict=True):
@@ -240,8 +251,10 @@ def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
         made = pairs[name].replace(tf.constant(images))
         logits, _ = pairs[name].discriminator(made["shown"][..., None])
         rows = {
-            **{"image": images, "seen": made["seen"]},
-            **{"filled in": made["shown"], "replaced": made["replaced"]},
+            "image": images,
+            "seen": made["seen"],
+            "filled in": made["shown"],
+            "replaced": made["replaced"],
             "called\nreplaced": tf.sigmoid(logits),
         }
         for axes, title in zip(part.subplots(len(rows)), rows, strict=True):
@@ -253,7 +266,7 @@ def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
 
 
 def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
-    """Both losses of every variant and seed over the steps."""
+    """Return a plot of both losses of every variant and seed."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -263,8 +276,8 @@ def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
             style = {"color": f"C{color}", "lw": 0.8}
             for run in runs:
                 axes.plot(run[:, column], **style, label=name)
-                name = None  # once in the legend
-        axes.set(title=f"{title}'s loss, nats a pixel", xlabel="step")
+                name = None  # The legend has each variant once.
+        axes.set(title=f"{title}'s loss, nats per pixel", xlabel="step")
         axes.set_yscale("log")
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
@@ -272,13 +285,13 @@ def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
 
 
 def main(args: argparse.Namespace) -> None:
-    """Trains every variant with every seed, probes, writes."""
+    """Train every variant with every seed, probe, and write the results."""
     train, labels = read_split(args.data_dir, "train")
     test, digits = read_split(args.data_dir, "t10k")
 
     def accuracy(features: Callable[[np.ndarray], np.ndarray]) -> float:
-        found = probe(features(train), labels, features(test))
-        return float((found == digits).mean())
+        predicted = probe(features(train), labels, features(test))
+        return float((predicted == digits).mean())
 
     probes: dict[str, list[float]] = {"random": []}
     losses: dict[str, list[np.ndarray]] = {name: [] for name in VARIANTS}
@@ -286,7 +299,9 @@ def main(args: argparse.Namespace) -> None:
     for seed in range(1, args.seeds + 1):
         for name, variant in VARIANTS.items():
             pair = Pair(variant, seed)
-            if len(probes["random"]) < seed:  # All variants begin alike.
+            if (
+                len(probes["random"]) < seed
+            ):  # All variants have equal initial weights.
                 probes["random"].append(accuracy(pair.features))
             draws = np.random.default_rng(seed)
             steps = []
@@ -300,8 +315,7 @@ def main(args: argparse.Namespace) -> None:
     rows = {name: compare(of, probes["random"]) for name, of in probes.items()}
     for name, runs in losses.items():
         last = np.mean([run[-50:].mean(0) for run in runs], 0)
-        for whose, loss in zip(("gen_loss", "disc_loss"), last, strict=True):
-            rows[name][whose] = float(loss)
+        rows[name]["gen_loss"], rows[name]["disc_loss"] = last.tolist()
     table = [["features of", "", "accuracy", "above random", "in std. errors"]]
     for name, row in rows.items():
         cells = f"{row['mean']:.4f}", f"{row['above_random']:+.4f}"
@@ -311,9 +325,9 @@ def main(args: argparse.Namespace) -> None:
     by_pixels = accuracy(lambda images: images.reshape(len(images), -1))
     table.append(["the pixels", "", f"{by_pixels:.4f}", "", ""])
     print("\n".join(["", *render_rows(table)]))
-    found = {"steps": args.steps, "probe": rows, "pixels": by_pixels}
+    results = {"steps": args.steps, "probe": rows, "pixels": by_pixels}
     for name, content in (
-        ("results.json", json.dumps(found, indent=1) + "\n"),
+        ("results.json", json.dumps(results, indent=1) + "\n"),
         ("curves.png", draw_curves(losses)),
         ("pictures.png", draw_pictures(first, test[:SHOWN])),
     ):
@@ -321,9 +335,9 @@ def main(args: argparse.Namespace) -> None:
 
 
 def parse_flags(argv: list[str]) -> argparse.Namespace:
-    """Reads the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data_dir", required=True, help="holds MNIST")
+    parser.add_argument("--data_dir", required=True, help="folder of MNIST")
     parser.add_argument("--output", default="runs/replaced_pixels")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)

@@ -46,8 +46,8 @@ def worker(script, size, **environment):
     return harness.Worker("a", sys.executable, script, spec, environment)
 
 
-def arguments(*given):
-    return harness.parser("", repeats=3).parse_args(given)
+def arguments(*arguments):
+    return harness.parser("", repeats=3).parse_args(arguments)
 
 
 def test_arms_take_turns_and_ratios_are_of_turns_in_a_row():
@@ -57,9 +57,9 @@ def test_arms_take_turns_and_ratios_are_of_turns_in_a_row():
         order.append(arm)
         return len(order)
 
-    found = harness.take_turns({"a": "A", "b": "B"}, run, 2, warm_up=1)
+    result = harness.take_turns({"a": "A", "b": "B"}, run, 2, warm_up=1)
     assert order == ["A", "B"] * 3
-    assert found == {"a": [3, 5], "b": [4, 6]}
+    assert result == {"a": [3, 5], "b": [4, 6]}
     seconds = {"ours": [1.0, 3.0, 4.0], "theirs": [2.0, 9.0, 4.0]}
     spread = harness.faster(seconds)
     assert spread == {"theirs": harness.Spread(median=2.0, low=1.0, high=3.0)}
@@ -73,8 +73,8 @@ def test_an_arm_answers_and_says_why_it_failed(script):
     with pytest.raises(harness.ArmError, match="unexpected keyword"):
         arm.ask("double", often=2)
     assert arm.ask("double", times=0) == 3
-    said = "a: ended with code 3(?s:.*)out of memory"
-    with pytest.raises(harness.ArmError, match=said):
+    output = "a: ended with code 3(?s:.*)out of memory"
+    with pytest.raises(harness.ArmError, match=output):
         arm.ask("die")
     arm.close()
     with pytest.raises(harness.ArmError, match="negative"):

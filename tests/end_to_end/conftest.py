@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Small records on disk, and the settings of runs over them."""
+"""Settings of small runs, and their saved tensors."""
 
 import functools
 
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-# Of two equal runs these differ.
+# Values that differ between equal runs.
 TIMES = ("seconds", "steps_per_second", "tokens_per_second")
 
 
 def saved_tensors(path, kinds=""):
-    """A checkpoint's variables by key: all, or those of some kinds."""
+    """Return a checkpoint's variables by key: all, or those of some kinds."""
     reader = tf.train.load_checkpoint(str(path))
     return {
         name: reader.get_tensor(name)
@@ -24,15 +24,15 @@ def saved_tensors(path, kinds=""):
     }
 
 
-def assert_same_tensors(found, expected):
-    assert found.keys() == expected.keys()
+def assert_same_tensors(tensors, expected):
+    assert tensors.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, name)
+        np.testing.assert_array_equal(tensors[name], value, name)
 
 
 @pytest.fixture(scope="session")
 def settings_in(tiny_pretraining):
-    """hparams of a tiny run whose model directory is in a folder."""
+    """Return a factory of hparams of a tiny run in a folder."""
     return lambda folder, name="run", **hparams: {
         **tiny_pretraining,
         "num_eval_steps": 10,
@@ -51,19 +51,19 @@ def settings_in(tiny_pretraining):
 
 @pytest.fixture
 def settings(settings_in, tmp_path):
-    """hparams of a tiny run whose model directory is under `tmp_path`."""
+    """Return a factory of hparams of a tiny run in `tmp_path`."""
     return functools.partial(settings_in, tmp_path)
 
 
 @pytest.fixture
 def task_dir(sst, tmp_path):
-    """A data directory with made-up rows of SST."""
+    """Return a data folder with random rows of SST."""
     return tmp_path
 
 
 @pytest.fixture
 def hparams(tiny_finetuning):
-    """hparams of a tiny fine-tuning on `task_dir`."""
+    """Return hparams of a tiny fine-tuning on `task_dir`."""
     sizes = {
         "num_hidden_layers": 1,
         "hidden_dropout_prob": 0.0,

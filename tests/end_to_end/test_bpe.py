@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Byte-level BPE from text to a fine-tuned model's answers."""
+"""Byte-level BPE, from text to predictions of a fine-tuned model."""
 
 import pathlib
 import shutil
@@ -38,11 +38,13 @@ def vocab_file(bpe_file):
 
 @pytest.fixture(scope="module")
 def pretrained(tmp_path_factory, settings_in, vocab_file):
-    """A run on raw text."""
+    """Return a run on raw text, and its settings."""
     root = tmp_path_factory.mktemp("bpe_run")
     (root / "text.txt").write_text(TEXT * 9)
-    own = {"vocab_file": vocab_file, "vocab_size": 290}
-    settings = settings_in(root, pretrain_text=str(root / "text.txt"), **own)
+    hparams = {"vocab_file": vocab_file, "vocab_size": 290}
+    settings = settings_in(
+        root, pretrain_text=str(root / "text.txt"), **hparams
+    )
     result = runner.run(PretrainingConfig.create("m", str(root), **settings))
     assert result["global_step"] == 20
     return root / "run", settings
@@ -50,7 +52,7 @@ def pretrained(tmp_path_factory, settings_in, vocab_file):
 
 @pytest.fixture
 def finetune(pretrained, task_dir, hparams):
-    """Fine-tunes the run, or what is in another folder; returns the trial's."""
+    """Return a function that fine-tunes a model; it returns the folder."""
     for name in ("vocab_file", "vocab_size", "model_hparam_overrides"):
         del hparams[name]
 
@@ -64,10 +66,12 @@ def finetune(pretrained, task_dir, hparams):
     return run
 
 
-def test_a_task_takes_the_run_s_own(pretrained, finetune, vocab_file):
+def test_a_task_uses_the_tokenizer_of_the_run(pretrained, finetune, vocab_file):
     for folder in (pretrained[0], pretrained[0] / "export/discriminator"):
-        own = folder / "tokenizer.json"
-        assert own.read_bytes() == pathlib.Path(vocab_file).read_bytes()
+        tokenizer_file = folder / "tokenizer.json"
+        assert (
+            tokenizer_file.read_bytes() == pathlib.Path(vocab_file).read_bytes()
+        )
         assert not (folder / "vocab.txt").exists()
         assert "tokenizer.json" in (folder / "digests.json").read_text()
     folder = finetune()
@@ -78,37 +82,41 @@ def test_a_task_takes_the_run_s_own(pretrained, finetune, vocab_file):
     ids = predictor.task.featurize(row, False)["input_ids"]
     text = open_tokenizer(vocab_file).encode("the king")
     assert ids[: len(text) + 2] == [0, *text, 2]
-    for refuses, given in (
+    for call, argument in (
         (make_task_module, predictor.loaded),
         (Embedder.from_pretrained, folder),
         (load_pretrained, str(pretrained[0])),
     ):
-        refused("needs a WordPiece", refuses, given)
+        refused("needs a WordPiece", call, argument)
 
 
 @pytest.mark.parametrize(
     ("task", "kind"), [("ner", "tagging"), ("squad", "question answering")]
 )
-def test_tasks_on_words_refuse_it(finetune, task, kind):
+def test_tasks_on_words_refuse_bpe(finetune, task, kind):
     with pytest.raises(UserError, match=rf"{task} \({kind}\) needs a Word"):
         finetune(task_names=[task], max_query_length=8)
 
 
-def test_other_or_damaged_is_refused(pretrained, bpe_file, tmp_path, finetune):
+def test_a_different_or_damaged_tokenizer_is_refused(
+    pretrained, bpe_file, tmp_path, finetune
+):
     folder, settings = pretrained
-    for refuses, change, message in (
+    for call, change, message in (
         (runner.run, {"vocab_file": bpe_file("other words ")}, "differs from"),
         (PretrainingModel, {"whole_word_mask": True}, "mask needs a WordPiece"),
     ):
         changed = {**settings, **change}
         config = PretrainingConfig.create("m", str(tmp_path), **changed)
-        refused(message, refuses, config)
+        refused(message, call, config)
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "tokenizer.json").write_text("{}")
     refused("tokenizer.json: checksum differs", finetune, copy)
 
 
-def test_records_belong_to_it(tmp_path, vocab_file, bpe_file, pretrained):
+def test_records_need_the_tokenizer_that_built_them(
+    tmp_path, vocab_file, bpe_file, pretrained
+):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "text.txt").write_text(TEXT * 9)
     options = BuildOptions(

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The two programs as a person uses them; a file system of TensorFlow's."""
+"""The programs from the command line, and on TensorFlow's file systems."""
 
 import io
 import json
@@ -20,7 +20,7 @@ from electra_tf.pretraining import runner as pretraining
 from electra_tf.training.summaries import Console
 from tests.conftest import ROOT, refused
 
-# As a program starts: through `run_program`, TensorFlow imported late.
+# The start of a program: `run_program` imports TensorFlow late.
 START = """
 import sys
 from configure import flags
@@ -38,25 +38,25 @@ def command(program, data_dir, hparams, *flags):
 
 @pytest.fixture
 def call(run_python):
-    """Runs a program to its end."""
+    """Return a function that runs a program to its end."""
     return lambda *args: run_python(*command(*args))
 
 
 def pretrain_here(data_dir, hparams):
-    """In this process; returns what was printed."""
+    """Pre-train in this process; return the console output."""
     output = io.StringIO()
     config = PretrainingConfig.create("m", str(data_dir), **hparams)
     pretraining.run(config, Console(output))
     return output.getvalue()
 
 
-def test_a_start_imports_nothing_it_needs_only_at_the_end(run_python):
+def test_a_start_imports_no_slow_packages(run_python):
     names = {"keras", "matplotlib", "sklearn", "scipy.stats", "tensorflow_text"}
     done = run_python("-c", START.format(names=names))
     assert done.stdout.strip().endswith("[]"), done.stdout + done.stderr
 
 
-def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
+def test_stopped_pretraining_continues(data_dir, settings, tmp_path, call):
     many = ("num_train_steps", "save_checkpoints_steps")
     hparams = settings(**dict.fromkeys(many, 1_000_000))
     run = tmp_path / "run"
@@ -86,7 +86,7 @@ def test_stopped_pretraining_goes_on(data_dir, settings, tmp_path, call):
     assert f"Continuing from {newest}" in continued.stdout
     assert f"num_train_steps: 1000000 -> {total}" in continued.stdout
     assert f"{total}/{total} = 100.0%, SPS: " in continued.stdout
-    assert "train | step" not in continued.stdout  # orbit's own line
+    assert "train | step" not in continued.stdout  # orbit prints it
     assert json.loads((run / "config.json").read_text())["seed"] == 0
     assert (run / "curves.png").stat().st_size > 1000
     assert not (run / "results").exists()
@@ -104,13 +104,18 @@ def test_mistakes_of_pretraining_are_messages(
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
     damaged = tmp_path / "damaged"
     damaged.write_bytes(changed)
-    where = rf"{damaged}: record \d+ .*damaged payload"
-    with pytest.raises(UserError, match=where):
+    place_message = rf"{damaged}: record \d+ .*damaged payload"
+    with pytest.raises(UserError, match=place_message):
         pretrain_here(data_dir, settings(pretrain_tfrecords=str(damaged)))
-    # Where a manifest lists it, its size alone was looked at.
+    # For files that a manifest lists, only the size is checked at the start.
     monkeypatch.setattr(pretraining, "check_records", lambda *_, **__: None)
-    given = settings(pretrain_tfrecords=str(damaged), num_train_steps=50)
-    refused(f"record for training .* {where}", pretrain_here, data_dir, given)
+    hparams = settings(pretrain_tfrecords=str(damaged), num_train_steps=50)
+    refused(
+        f"record for training .* {place_message}",
+        pretrain_here,
+        data_dir,
+        hparams,
+    )
 
 
 def test_help_and_config_need_no_tensorflow(task_dir, hparams, call):
@@ -122,7 +127,7 @@ def test_help_and_config_need_no_tensorflow(task_dir, hparams, call):
     assert "num_train_epochs" in shown.stdout and "10.0" in shown.stdout
 
 
-def test_more_frozen_layers_than_there_are_is_a_mistake(task_dir, hparams):
+def test_more_frozen_layers_than_the_model_has_are_refused(task_dir, hparams):
     hparams["freeze_layers"] = 9
     config = FinetuningConfig.create("m", str(task_dir), **hparams)
     with pytest.raises(UserError, match="freeze_layers is 9 but the model has"):
@@ -131,13 +136,13 @@ def test_more_frozen_layers_than_there_are_is_a_mistake(task_dir, hparams):
 
 @pytest.fixture
 def remote(data_dir, sst, tmp_path, tiny_vocab):
-    """A folder in TensorFlow's memory: records, a task and a vocabulary."""
+    """Return a folder in TensorFlow's memory with records, task, vocabulary."""
     root = "ram://remote"
     for folder in (data_dir, tmp_path):
         for path in folder.rglob("*.*"):
-            there = f"{root}/{path.relative_to(folder)}"
-            tf.io.gfile.makedirs(there.rpartition("/")[0])
-            tf.io.gfile.copy(str(path), there, overwrite=True)
+            target = f"{root}/{path.relative_to(folder)}"
+            tf.io.gfile.makedirs(target.rpartition("/")[0])
+            tf.io.gfile.copy(str(path), target, overwrite=True)
     tf.io.gfile.copy(str(tiny_vocab), f"{root}/vocab.txt", overwrite=True)
     yield root
     tf.io.gfile.rmtree(root)
@@ -148,7 +153,9 @@ def listing(folder):
 
 
 @pytest.mark.slow
-def test_everything_may_lie_in_ram(remote, tiny_pretraining, tiny_finetuning):
+def test_all_files_of_runs_can_be_remote(
+    remote, tiny_pretraining, tiny_finetuning
+):
     console = Console(io.StringIO())
     vocab = {"vocab_file": f"{remote}/vocab.txt"}
     every = ("save_checkpoints_steps", "eval_every_n_steps")
@@ -160,8 +167,8 @@ def test_everything_may_lie_in_ram(remote, tiny_pretraining, tiny_finetuning):
         assert config.model_dir.startswith("ram://")
         assert pretraining.run(config, console)["global_step"] == steps
     folder = config.model_dir
-    made = {"checkpoint", "best", "export", "results", "train_log.jsonl"}
-    assert made <= listing(folder)
+    names = {"checkpoint", "best", "export", "results", "train_log.jsonl"}
+    assert names <= listing(folder)
     assert "model.ckpt-2.index" not in listing(folder)
     with tf.io.gfile.GFile(f"{folder}/eval_log.jsonl") as log:
         rows = [json.loads(line) for line in log.read().splitlines()]

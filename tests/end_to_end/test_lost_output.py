@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs whose readers get the signal first: they save, with its status."""
+"""Runs that lose their output before they are stopped save a checkpoint."""
 
 import json
 import os
@@ -15,26 +15,26 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
-LONG = 1_000_000  # steps that no run here reaches
+LONG = 1_000_000  # steps; no run here reaches it
 
 
 @pytest.fixture
 def stop(tmp_path):
-    """Signals a run at work whose output is lost; returns its status.
+    """Return a function that signals a run without output.
 
-    `lost`: "tee": the reader of both streams ends before the signal comes;
-    "stderr": standard error is closed from the start.
+    It returns the exit status. `lost`: "tee": the reader of both streams ends
+    before the signal; "stderr": standard error is closed from the start.
     """
     running = []
 
-    def call(words, is_at_work, lost, number):
+    def call(command, is_at_work, lost, number):
         reader, writer = os.pipe()
         settings = {"stdout": writer, "stderr": writer}
         if lost == "stderr":
             settings = {"stdout": writer, "preexec_fn": lambda: os.close(2)}
         running.append(
             subprocess.Popen(
-                [sys.executable, *words],
+                [sys.executable, *command],
                 cwd=ROOT,
                 env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"},
                 **settings,
@@ -57,7 +57,7 @@ def stop(tmp_path):
 
 
 def assert_saved(folder):
-    """The last checkpoint is of the last step that was logged."""
+    """Assert that the last checkpoint has the last logged step."""
     *_, last = (folder / "train_log.jsonl").read_text().splitlines()
     index = folder / f"model.ckpt-{json.loads(last)['step']}.index"
     assert index.exists(), sorted(folder.glob("model.ckpt*"))
@@ -76,35 +76,35 @@ def logs_of(folder):
 def test_pretraining_saves(data_dir, settings, tmp_path, stop, lost, number):
     many = ("num_train_steps", "save_checkpoints_steps")
     hparams = settings(**dict.fromkeys(many, LONG))
-    words = ["run_pretraining.py", f"--data-dir={data_dir}", "--model-name=m"]
-    words += ["--hparams", json.dumps(hparams)]
+    command = ["run_pretraining.py", f"--data-dir={data_dir}", "--model-name=m"]
+    command += ["--hparams", json.dumps(hparams)]
     run = tmp_path / "run"
-    assert stop(words, logs_of(run), lost, number) == 128 + number
+    assert stop(command, logs_of(run), lost, number) == 128 + number
     assert_saved(run)
 
 
 def test_finetuning_saves(task_dir, hparams, stop):
     hparams |= {"num_train_epochs": 1e5, "save_checkpoints_steps": LONG}
-    words = ["run_finetuning.py", f"--data-dir={task_dir}", "--model-name=m"]
-    words += ["--hparams", json.dumps(hparams)]
+    command = ["run_finetuning.py", f"--data-dir={task_dir}", "--model-name=m"]
+    command += ["--hparams", json.dumps(hparams)]
     run = pathlib.Path(task_dir, "models/m/finetuning_models/sst_model_1")
-    status = stop(words, logs_of(run), "tee", signal.SIGINT)
+    status = stop(command, logs_of(run), "tee", signal.SIGINT)
     assert status == 128 + signal.SIGINT
     assert_saved(run)
 
 
-def test_a_build_stops_and_goes_on(tiny_vocab, tmp_path, stop, run_python):
+def test_a_stopped_build_continues(tiny_vocab, tmp_path, stop, run_python):
     corpus, records = tmp_path / "corpus", tmp_path / "records"
     corpus.mkdir()
     for name in "ab":
         (corpus / name).write_text("the film was in the of\n" * 300_000)
-    words = ["build_pretraining_dataset.py", f"--corpus-dir={corpus}"]
-    words += [f"--vocab-file={tiny_vocab}", f"--output-dir={records}"]
-    words += ["--num-processes=2", "--num-shards=2", "--max_seq_length=16"]
-    status = stop(words, records.exists, "tee", signal.SIGINT)
+    command = ["build_pretraining_dataset.py", f"--corpus-dir={corpus}"]
+    command += [f"--vocab-file={tiny_vocab}", f"--output-dir={records}"]
+    command += ["--num-processes=2", "--num-shards=2", "--max_seq_length=16"]
+    status = stop(command, records.exists, "tee", signal.SIGINT)
     assert status == 128 + signal.SIGINT
     assert not (records / "pretrain_data.tfrecord-0-of-2").exists()
     for name in "ab":
         (corpus / name).write_text("the film was in the of\n" * 300)
-    run_python(*words, "--overwrite")
+    run_python(*command, "--overwrite")
     assert (records / "pretrain_data.tfrecord-0-of-2").exists()

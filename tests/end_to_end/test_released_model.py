@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The model that comes with the project knows some English."""
+"""The model of the repository has learned some English."""
 
 import os
 import pathlib
@@ -18,7 +18,7 @@ FOLDER = pathlib.Path(__file__).parents[2] / "models" / "reference"
 
 @pytest.fixture(scope="module")
 def released():
-    """From the repository, whatever directory the tests run in."""
+    """Load the model by name, from any current folder."""
     loaded = load_pretrained("reference")
     assert os.path.samefile(loaded.path, FOLDER)
     return loaded
@@ -38,21 +38,23 @@ def test_its_generator_fills_masks(released, text, word):
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "wrong"),
+    ("text", "position", "wrong"),
     [
         ("he went to the house and opened the door", 8, "of"),
         ("she has never been in love", 6, "with"),
         ("two of the boys were late", 6, "the"),
     ],
 )
-def test_its_discriminator_finds_words_that_jar(released, text, place, wrong):
+def test_its_discriminator_detects_wrong_words(released, text, position, wrong):
     def replaced(words):
-        found = TokenInspector(released).inspect(" ".join(words), nothing=True)
-        return found.tokens[place].prediction.replaced_probability
+        inspection = TokenInspector(released).inspect(
+            " ".join(words), nothing=True
+        )
+        return inspection.tokens[position].prediction.replaced_probability
 
     words = text.split()
     assert replaced(words) < 0.5
-    words[place - 1] = wrong
+    words[position - 1] = wrong
     assert replaced(words) > 0.5
 
 
@@ -65,5 +67,5 @@ def test_it_is_whole_small_and_a_layer():
         tokenizer(["The bank of the river.", "The bank lent money."])
     )["sequence_output"].numpy()
     assert vectors.shape == (2, 16, 128)
-    # The same word beside others is another.
+    # The vector of a word depends on its context.
     assert np.abs(vectors[0, 2] - vectors[1, 2]).max() > 0.1

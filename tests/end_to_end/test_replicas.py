@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers, or two devices of one, train one model as one device does."""
+"""Two workers, or two devices of one machine, train as one device does."""
 
 import contextlib
 import functools
@@ -28,25 +28,33 @@ from tests.pretraining.conftest import TWO_STAGE
 
 PROGRAM = pathlib.Path(__file__).resolve().with_name("worker.py")
 SECONDS = 600
-TOLD_WITHIN = 60  # seconds, of a lost worker: docs/distributed.md
+NOTICED_WITHIN = 60  # seconds after a worker ended: docs/distributed.md
 
 
 def free_ports(count):
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for open_socket in sockets:
+            open_socket.bind(("127.0.0.1", 0))
+        return [open_socket.getsockname()[1] for open_socket in sockets]
 
 
 @pytest.fixture
 def run_workers(data_dir, tmp_path):
-    """Runs processes to their end; the exit status and the output of each.
+    """Return a function that runs workers; it returns statuses and outputs.
 
-    `own` are one worker's flags; that of `dies`, (number, step), kills itself.
+    `worker_flags` are flags by worker; worker `dies[0]` kills itself at step
+    `dies[1]`.
     """
 
-    def run(hparams, *flags, count=2, own=None, dies=(None, 0), data=data_dir):
+    def run(
+        hparams,
+        *flags,
+        count=2,
+        worker_flags=None,
+        dies=(None, 0),
+        data=data_dir,
+    ):
         workers = [f"127.0.0.1:{port}" for port in free_ports(count)]
         started = []
         for index in range(count):
@@ -55,10 +63,11 @@ def run_workers(data_dir, tmp_path):
             command = [
                 sys.executable,
                 str(PROGRAM),
-                *("--data-dir", str(data), "--model-name", "m"),
-                *("--hparams", json.dumps(hparams)),
+                f"--data-dir={data}",
+                "--model-name=m",
+                f"--hparams={json.dumps(hparams)}",
                 *flags,
-                *(own or {}).get(index, ()),
+                *(worker_flags or {}).get(index, ()),
                 "--distribution_strategy=multi_worker",
             ]
             env = {
@@ -78,13 +87,13 @@ def run_workers(data_dir, tmp_path):
 
 
 def finish(started):
-    """Waits for all; once one has failed, for the others so long."""
+    """Wait for all workers; once one failed, for at most NOTICED_WITHIN."""
     processes = [process for process, _ in started]
     deadline = time.monotonic() + SECONDS
     try:
         while any(process.poll() is None for process in processes):
             if any(process.poll() for process in processes):
-                deadline = min(deadline, time.monotonic() + TOLD_WITHIN)
+                deadline = min(deadline, time.monotonic() + NOTICED_WITHIN)
             if time.monotonic() > deadline:
                 break
             time.sleep(0.1)
@@ -93,11 +102,11 @@ def finish(started):
         for process in processes:
             process.kill()
             process.wait()
-    said = [output.read_text() for _, output in started]
-    # What is shown where an assertion about them fails.
-    for number, (code, text) in enumerate(zip(codes, said, strict=True)):
+    outputs = [output.read_text() for _, output in started]
+    # pytest shows the outputs if an assertion about them fails.
+    for number, (code, text) in enumerate(zip(codes, outputs, strict=True)):
         print(f"--- worker {number}, exit status {code}\n{text[-4000:]}")
-    return codes, said
+    return codes, outputs
 
 
 def tensors(directory, step=12):
@@ -119,41 +128,41 @@ def without_dropout(hparams):
 
 @pytest.fixture
 def of_workers(data_dir, settings):
-    """hparams of 20 steps, a checkpoint every 2 and two evaluations."""
-    made = functools.partial(
+    """Return hparams of 20 steps, a checkpoint every 2 and two evaluations."""
+    make_settings = functools.partial(
         settings,
         save_checkpoints_steps=2,
         keep_checkpoint_max=0,
         eval_every_n_steps=10,
         eval_tfrecords=f"{data_dir}/pretrain_tfrecords/*-0-of-*",
     )
-    return lambda name: without_dropout(made(name))
+    return lambda name: without_dropout(make_settings(name))
 
 
-def assert_close(found, expected, atol=1e-5):
-    assert found.keys() == expected.keys()
+def assert_close(tensors, expected, atol=1e-5):
+    assert tensors.keys() == expected.keys()
     assert any(name.startswith("optimizer/") for name in expected)
     bounds = {"rtol": 0, "atol": atol}
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, **bounds, err_msg=name)
+        np.testing.assert_allclose(tensors[name], value, **bounds, err_msg=name)
 
 
-def assert_figures(found, expected):
-    """27 examples are evaluated; workers cannot share the last batch."""
+def assert_metrics(row, expected):
+    """Compare metrics of 27 examples, whose last batch cannot be shared."""
     assert (expected["examples"], expected["batches"]) == (27, 7)
-    wanted = {name: expected[name] for name in found}
-    assert {"examples", "loss", "disc_auc"} <= wanted.keys()
-    assert found == pytest.approx(wanted, rel=1e-6)
+    expected_row = {name: expected[name] for name in row}
+    assert {"examples", "loss", "disc_auc"} <= expected_row.keys()
+    assert row == pytest.approx(expected_row, rel=1e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.multi_device
 @pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.heavy)])
-def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
+def test_one_device_and_workers_continue_each_other_after_a_lost_worker(
     data_dir, of_workers, tmp_path, run_workers, count
 ):
-    """One device to step 4, workers until one dies after step 13, then one."""
-    one, two = tmp_path / "one", tmp_path / "two"
+    """One device trains to step 4, workers to 13, one device to the end."""
+    device_run, workers_run = tmp_path / "one", tmp_path / "two"
 
     def run_here(name):
         settings = of_workers(name)
@@ -161,32 +170,36 @@ def test_one_device_and_workers_take_turns_and_a_lost_worker_is_told(
         return runner.run(config, Console(io.StringIO()))
 
     run_here("one")
-    shutil.copytree(one, two)
-    # As if it had been killed after the checkpoint of step 4.
-    for path in two.glob("model.ckpt-*"):
+    shutil.copytree(device_run, workers_run)
+    # The copy looks like a run that was killed after step 4.
+    for path in workers_run.glob("model.ckpt-*"):
         if int(path.stem.rpartition("-")[2]) > 4:
             path.unlink()
-    (two / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-4"\n')
+    (workers_run / "checkpoint").write_text(
+        'model_checkpoint_path: "model.ckpt-4"\n'
+    )
     dies = (count - 1, 13)
-    codes, said = run_workers(of_workers("two"), count=count, dies=dies)
+    codes, outputs = run_workers(of_workers("two"), count=count, dies=dies)
     assert codes == [75] * (count - 1) + [-signal.SIGKILL]
-    for text in said[:-1]:
+    for text in outputs[:-1]:
         assert "Continuing from" in text
         assert "error: another worker ended, or cannot be reached" in text
         assert "Traceback" not in text
-    assert_same_tensors(tensors(two / "worker_1"), tensors(two))
-    assert_close(tensors(two), tensors(one))
-    expected = read_rows(str(one / "eval_log.jsonl"))[0]
-    for folder in (two, two / "worker_1"):
-        assert_figures(read_rows(str(folder / "eval_log.jsonl"))[0], expected)
+    assert_same_tensors(tensors(workers_run / "worker_1"), tensors(workers_run))
+    assert_close(tensors(workers_run), tensors(device_run))
+    expected = read_rows(str(device_run / "eval_log.jsonl"))[0]
+    for folder in (workers_run, workers_run / "worker_1"):
+        assert_metrics(read_rows(str(folder / "eval_log.jsonl"))[0], expected)
     assert run_here("two")["global_step"] == 20
-    assert_close(tensors(two, 20), tensors(one, 20))
+    assert_close(tensors(workers_run, 20), tensors(device_run, 20))
 
 
 @pytest.mark.heavy
 @pytest.mark.multi_device
 @pytest.mark.parametrize("victim", [0, 1])
-def test_killed_workers_end_the_same(of_workers, tmp_path, run_workers, victim):
+def test_killed_workers_continue_to_the_same_weights(
+    of_workers, tmp_path, run_workers, victim
+):
     assert run_workers(of_workers("whole"))[0] == [0, 0]
     hparams = of_workers("cut")
     codes, _ = run_workers(hparams, dies=(victim, 7))
@@ -195,7 +208,7 @@ def test_killed_workers_end_the_same(of_workers, tmp_path, run_workers, victim):
     assert run_workers(hparams)[0] == [0, 0]
     whole, cut = (tensors(tmp_path / name, 20) for name in ("whole", "cut"))
     assert_same_tensors(cut, whole)
-    # Evaluated once more, by themselves.
+    # A separate evaluation gives the same metrics.
     result = tmp_path / "cut" / "results" / "r.json"
     before = read_json(result)["metrics"]
     result.unlink()
@@ -243,12 +256,14 @@ def test_a_worker_whose_partner_ends_before_they_meet_ends_soon(
 
 @pytest.mark.slow
 @pytest.mark.multi_device
-def test_unlike_workers_are_named(data_dir, of_workers, tmp_path, run_workers):
+def test_differences_between_workers_are_named(
+    data_dir, of_workers, tmp_path, run_workers
+):
     records = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"
-    own = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}
-    codes, said = run_workers(of_workers("two"), own=own)
+    flags = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}
+    codes, outputs = run_workers(of_workers("two"), worker_flags=flags)
     assert codes == [1, 1]
-    for text in said:
+    for text in outputs:
         assert "hparam learning_rate: 0.0005 on worker 0, 0.002 on" in text
         assert "path of pretrain_tfrecords: '/" in text
         files = "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1"
@@ -258,7 +273,7 @@ def test_unlike_workers_are_named(data_dir, of_workers, tmp_path, run_workers):
 
 @pytest.mark.slow
 @pytest.mark.multi_device
-def test_two_workers_fine_tune_as_one_device_does_and_go_on_after_a_kill(
+def test_killed_workers_fine_tune_as_one_device_does(
     task_dir, hparams, tmp_path, run_workers, run_python
 ):
     every = ("num_trials", "save_checkpoints_steps", "eval_every_n_steps")
@@ -267,20 +282,25 @@ def test_two_workers_fine_tune_as_one_device_does_and_go_on_after_a_kill(
     hparams |= {"num_train_epochs": 3.0, "early_stopping_patience": 3}
     hparams["keep_best"] = "loss"
     run_python(PROGRAM, task_dir, json.dumps(hparams), "one")
-    codes, said = run_workers(hparams, dies=(1, 4), data=task_dir)
+    codes, outputs = run_workers(hparams, dies=(1, 4), data=task_dir)
     assert codes == [75, -signal.SIGKILL]
-    assert "error: another worker ended, or cannot be reached" in said[0]
-    codes, said = run_workers(hparams, data=task_dir)
+    assert "error: another worker ended, or cannot be reached" in outputs[0]
+    codes, outputs = run_workers(hparams, data=task_dir)
     assert codes == [0, 0]
-    assert all("Continuing from" in text for text in said)
-    one, two = (task_dir / "models" / name for name in ("one", "m"))
-    for a, b in zip(trials(one), trials(two), strict=True):
+    assert all("Continuing from" in text for text in outputs)
+    device_run, workers_run = (
+        task_dir / "models" / name for name in ("one", "m")
+    )
+    for a, b in zip(trials(device_run), trials(workers_run), strict=True):
         assert b["global_step"] == a["global_step"]
-        figures = a["results"]["sst"] | a["details"]["sst"]
-        own = b["results"]["sst"] | b["details"]["sst"]
-        assert own == pytest.approx(figures, rel=1e-5)
+        metrics = a["results"]["sst"] | a["details"]["sst"]
+        worker_metrics = b["results"]["sst"] | b["details"]["sst"]
+        assert worker_metrics == pytest.approx(metrics, rel=1e-5)
     for trial in ("sst_model_1", "sst_model_2"):
-        a, b = (folder / "finetuning_models" / trial for folder in (one, two))
+        a, b = (
+            folder / "finetuning_models" / trial
+            for folder in (device_run, workers_run)
+        )
         last = max(int(p.stem.rpartition("-")[2]) for p in a.glob("*.index"))
         assert_close(tensors(b, last), tensors(a, last))
         names = {path.name for path in b.iterdir()} - {"worker_1"}
@@ -289,24 +309,24 @@ def test_two_workers_fine_tune_as_one_device_does_and_go_on_after_a_kill(
 
 @pytest.mark.heavy
 @pytest.mark.multi_device
-def test_a_worker_with_other_rows_or_labels_to_fine_tune_on_is_refused(
+def test_a_worker_with_different_task_files_is_refused(
     task_dir, hparams, tmp_path_factory, run_workers
 ):
     other = tmp_path_factory.mktemp("other")
     shutil.copytree(task_dir / "finetuning_data", other / "finetuning_data")
     with open(other / "finetuning_data/sst/train.tsv", "a") as file:
         file.write("the cat\t0\n")
-    own = {1: [f"--data-dir={other}"]}
-    codes, said = run_workers(hparams, own=own, data=task_dir)
+    flags = {1: [f"--data-dir={other}"]}
+    codes, outputs = run_workers(hparams, worker_flags=flags, data=task_dir)
     assert codes == [1, 1]
-    for text in said:
+    for text in outputs:
         assert re.search("sst, train: '1 files, .* 0, '1 files, .* on", text)
     assert not (task_dir / "models/m/finetuning_models").exists()
 
 
 @pytest.fixture
 def run_ways(run_python):
-    """Runs with one device, with two, and ("cut") two and two micro-batches."""
+    """Return a function that runs on devices: see WAYS in worker.py."""
 
     def run(data_dir, hparams, *ways):
         run_python(PROGRAM, data_dir, json.dumps(hparams), *ways)
@@ -320,7 +340,7 @@ def run_ways(run_python):
     "different",
     [
         {},
-        {"uniform_generator": True},  # leaves row-wise embedding gradients
+        {"uniform_generator": True},  # row-wise gradients of embeddings
         {
             "unigram_steps": 2,
             "unigram_floor": 0.2,
@@ -352,17 +372,24 @@ def test_two_devices_train_as_one_does(
         pretrain_tfrecords=f"{data_dir}/pretrain_tfrecords/pretrain*",
         eval_tfrecords=f"{data_dir}/pretrain_tfrecords/eval*",
     )
-    for place in ("model_dir", "results_txt", "results_pkl", "results_json"):
-        del hparams[place]
+    for path_hparam in (
+        "model_dir",
+        "results_txt",
+        "results_pkl",
+        "results_json",
+    ):
+        del hparams[path_hparam]
     ways = ("one", "two") if different else ("one", "cut")
-    one, *others = run_ways(tmp_path, without_dropout(hparams), *ways)
-    for two in others:
-        assert_close(tensors(two, 3), tensors(one, 3), atol=1e-6)
+    single, *others = run_ways(tmp_path, without_dropout(hparams), *ways)
+    for replicated in others:
+        assert_close(tensors(replicated, 3), tensors(single, 3), atol=1e-6)
         for log in ("train_log.jsonl", "eval_log.jsonl"):
-            rows = (read_rows(str(folder / log)) for folder in (one, two))
+            rows = (
+                read_rows(str(folder / log)) for folder in (single, replicated)
+            )
             for a, b in zip(*rows, strict=True):
                 a = {n: v for n, v in a.items() if n not in TIMES}
-                # Where all chosen tokens are replaced there is no AUC.
+                # The AUC is None if all chosen tokens are replaced.
                 a = {n: v for n, v in a.items() if v is not None}
                 b = {n: b[n] for n in a}
                 assert b == pytest.approx(a, rel=1e-5, abs=1e-6), log
@@ -371,6 +398,10 @@ def test_two_devices_train_as_one_does(
 @pytest.mark.multi_device
 def test_two_devices_give_the_scores_of_one(task_dir, hparams, run_ways):
     hparams = {**hparams, "num_train_epochs": 1.0}
-    ((one,), (two,)) = map(trials, run_ways(task_dir, hparams, "one", "cut"))
-    expected, found = (trial["results"]["sst"] for trial in (one, two))
-    assert found == pytest.approx(expected, abs=1e-4)
+    ((single,), (replicated,)) = map(
+        trials, run_ways(task_dir, hparams, "one", "cut")
+    )
+    expected, scores = (
+        trial["results"]["sst"] for trial in (single, replicated)
+    )
+    assert scores == pytest.approx(expected, abs=1e-4)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that go on to the bit, or start from others; what they leave."""
+"""Resumed runs end with equal bits; runs start from other checkpoints."""
 
 import io
 import json
@@ -36,7 +36,7 @@ LOGS = (TRAIN_LOG, "eval_log.jsonl")
 
 
 def logs_of(folder):
-    """What was logged of training and of evaluations, without times."""
+    """Return the logs of training and evaluations, without times."""
     return tuple(
         [
             {k: v for k, v in row.items() if k not in TIMES}
@@ -50,7 +50,7 @@ def logs_of(folder):
     "objective",
     [
         {**HALF, "optimizer": "adamw"},
-        {"pretrain_text": "text.txt"},  # of three epochs
+        {"pretrain_text": "text.txt"},  # three epochs
         {
             "unigram_steps": 14,
             "unigram_floor": 0.2,
@@ -64,7 +64,7 @@ def logs_of(folder):
             {"optimizer": "lamb"},
             {**HALF, **ELECTRIC, "recompute_grad": True},
             {"embedding_sharing": "gradient_disentangled"},
-            # Killed after the switch, its last checkpoint before it.
+            # It is killed after the switch; the last checkpoint is before.
             {**TWO_STAGE, "two_stage_steps": 12},
             {"training_schedule": "adversarial"},
             {"objective": "replace_mlm"},
@@ -83,23 +83,25 @@ def test_killed_and_continued_equals_uninterrupted(
     objective = {**objective, "eval_every_n_steps": 5}
     whole, killed = (settings(n, **objective) for n in ("whole", "killed"))
     runner.run(PretrainingConfig.create("m", str(data_dir), **whole))
-    words = ("--data-dir", data_dir, "--model-name=m", "--hparams")
-    # Three steps after a checkpoint.
+    arguments = ("--data-dir", data_dir, "--model-name=m", "--hparams")
+    # It is killed three steps after a checkpoint.
     run_python(
-        *(PROGRAM, *words, json.dumps(killed)),
+        PROGRAM,
+        *arguments,
+        json.dumps(killed),
         env=os.environ | {"DIES_AFTER": "13"},
         status=-signal.SIGKILL,
     )
     assert tf.train.latest_checkpoint(tmp_path / "killed").endswith("-10")
     runner.run(PretrainingConfig.create("m", str(data_dir), **killed))
     expected = saved_tensors(tmp_path / "whole" / "model.ckpt-20")
-    found = saved_tensors(tmp_path / "killed" / "model.ckpt-20")
+    tensors = saved_tensors(tmp_path / "killed" / "model.ckpt-20")
     for moment in ("/m/", "/v/"):
         assert sum(moment in name for name in expected) > 20
     start = saved_tensors(tmp_path / "killed" / "model.ckpt-0")
     moved = [not np.array_equal(start[name], expected[name]) for name in start]
     assert np.mean(moved) > 0.9  # Key biases have no gradient.
-    assert_same_tensors(found, expected)
+    assert_same_tensors(tensors, expected)
     train, evaluated = logs_of(tmp_path / "killed")
     assert (train, evaluated) == logs_of(tmp_path / "whole") and train
     assert [row["step"] for row in evaluated] == [5, 10, 15, 20]
@@ -108,7 +110,9 @@ def test_killed_and_continued_equals_uninterrupted(
 
 
 @pytest.mark.slow
-def test_two_stages_go_on_from_any_step_as_such(data_dir, settings, tmp_path):
+def test_two_stages_continue_from_any_step_to_equal_bits(
+    data_dir, settings, tmp_path
+):
     def config(name, **hparams):
         changes = {
             **TWO_STAGE,
@@ -119,19 +123,21 @@ def test_two_stages_go_on_from_any_step_as_such(data_dir, settings, tmp_path):
             "log_every_n_steps": 3,
             "keep_best": "loss",
         }
-        given = settings(name, **{**changes, **hparams})
-        return PretrainingConfig.create("m", str(data_dir), **given)
+        hparams = settings(name, **(changes | hparams))
+        return PretrainingConfig.create("m", str(data_dir), **hparams)
 
     whole = tmp_path / "whole"
     runner.run(config("whole"))
     logs = logs_of(whole)
-    # A row ends with the first stage, whatever the interval.
+    # The end of the first stage ends a row early.
     rows = [(r["step"], r["stage"]) for r in logs[0]]
     assert rows == [(1, 1), (3, 1), (4, 1), (6, 2), (8, 2)]
     assert [("disc_loss" in r) for r in logs[0]] == [False] * 3 + [True] * 2
     assert [(r["step"], r["stage"], "disc_auc" in r) for r in logs[1]] == [
-        *((2, 1, False), (4, 1, False)),
-        *((6, 2, True), (8, 2, True)),
+        (2, 1, False),
+        (4, 1, False),
+        (6, 2, True),
+        (8, 2, True),
     ]
     expected = saved_tensors(whole / "model.ckpt-8")
     for step in (4, 5):
@@ -145,7 +151,7 @@ def test_two_stages_go_on_from_any_step_as_such(data_dir, settings, tmp_path):
         runner.run(config(str(step)))
         assert_same_tensors(saved_tensors(folder / "model.ckpt-8"), expected)
         assert logs == logs_of(folder)
-        # The first stage's losses are smaller, and of no whole model.
+        # Losses of the first stage are smaller, but of the generator alone.
         best = [(at / "best/best.json").read_text() for at in (folder, whole)]
         assert best[0] == best[1] and json.loads(best[0])["step"] > 4
     with pytest.raises(UserError, match="two_stage_steps: 4 -> 5"):
@@ -161,20 +167,21 @@ def test_two_stages_go_on_from_any_step_as_such(data_dir, settings, tmp_path):
     assert result["disc_loss"] == logs[1][-1]["disc_loss"]
 
 
-# Of a masked LM: as wide as the embeddings, whatever the generator's width.
+# Variables of a masked LM's head with the width of the embeddings, which does
+# not depend on the generator's.
 PARTS = ("LayerNorm/beta", "LayerNorm/gamma", "dense/bias", "output_bias")
 HEAD_OF_ANY_WIDTH = [f"generator_predictions/{part}" for part in PARTS]
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """The folder of all runs; each test has names of its own."""
+    """Return the folder of all runs; each test uses different names."""
     return tmp_path_factory.mktemp("runs")
 
 
 @pytest.fixture(scope="module")
 def start(data_dir, settings_in, runs):
-    """Runs; returns what was printed."""
+    """Return a function that runs; it returns the console output."""
 
     def run(name, **hparams):
         settings = settings_in(runs, name, **hparams)
@@ -188,7 +195,7 @@ def start(data_dir, settings_in, runs):
 
 @pytest.fixture(scope="module")
 def first(start, runs):
-    """A finished run: its directory, and what it printed."""
+    """Return the folder and the console output of a finished run."""
     return runs / "first", start("first", num_train_steps=10)
 
 
@@ -196,13 +203,13 @@ def tensors(path):
     return dict(iter(open_weights(str(path))))
 
 
-def assert_same(found, expected, names):
+def assert_same(tensors, expected, names):
     assert names
     for name in names:
-        assert found[name].tobytes() == expected[name].tobytes(), name
+        assert tensors[name].tobytes() == expected[name].tobytes(), name
 
 
-def test_a_run_starts_from_weights_alone_that_fit(start, first, runs):
+def test_a_run_starts_from_weights_without_their_state(start, first, runs):
     settings = {"seed": 5, "init_checkpoint": str(first[0])}
     output = start("second", num_train_steps=2, **settings)
     assert "Starting from the weights of" in output
@@ -213,7 +220,7 @@ def test_a_run_starts_from_weights_alone_that_fit(start, first, runs):
     assert second["global_step"] == 0
     slots = [name for name in second if name.endswith(("adam_m", "adam_v"))]
     assert slots and not any(second[name].any() for name in slots)
-    # Continuing reads our own checkpoint, not those weights again.
+    # A continued run reads its own checkpoint, not those weights.
     output = start("second", num_train_steps=3, **settings)
     assert "is not read again" in output
     assert "Starting from the weights" not in output
@@ -221,16 +228,16 @@ def test_a_run_starts_from_weights_alone_that_fit(start, first, runs):
 
 @pytest.fixture(scope="module")
 def masked_lm(start, runs):
-    """A masked LM's directory."""
+    """Return the folder of a masked LM."""
     start("mlm", num_train_steps=1, electra_objective=False)
     return runs / "mlm"
 
 
-def test_missing_variables_need_a_permission(start, runs, masked_lm):
+def test_missing_variables_need_allow_missing(start, runs, masked_lm):
     assert not (masked_lm / "export" / "discriminator").exists()
     assert tensors(masked_lm / "export" / "generator")
     settings = {"num_train_steps": 1, "init_checkpoint": str(masked_lm)}
-    # Its head is as wide as its encoder; a small generator's is not.
+    # The width of its head is that of its encoder; a small generator's is not.
     refused("change generator_hidden_size", start, "full", **settings)
     lacks = r"(?s)discriminator_predictions/dense/kernel.*--allow_missing"
     refused(lacks, start, "full", allow_missing="generator", **settings)
@@ -244,13 +251,17 @@ def test_missing_variables_need_a_permission(start, runs, masked_lm):
     assert_same(full, dict(iter(mlm)), encoder)
 
 
-def test_a_bert_gives_a_small_generator_what_it_has(start, runs, masked_lm):
+def test_a_small_generator_starts_from_the_variables_of_a_bert(
+    start, runs, masked_lm
+):
     mlm = open_weights(str(masked_lm / "model.ckpt-1"))
     bert = {}
     for name in mlm.shapes:
-        head = "cls/predictions/" + "transform/" * (name.count("/") == 2)
-        theirs = name.replace("generator_predictions/", head)
-        bert[theirs.replace("electra/", "bert/")] = mlm.read(name)
+        head = "cls/predictions/"
+        if name.count("/") == 2:
+            head += "transform/"
+        bert_name = name.replace("generator_predictions/", head)
+        bert[bert_name.replace("electra/", "bert/")] = mlm.read(name)
     write_tf1(MemoryWeights(bert), str(runs / "bert" / "bert_model.ckpt"))
     settings = {"num_train_steps": 1, "init_checkpoint": str(runs / "bert")}
     output = start("from_bert", **settings)
@@ -277,18 +288,18 @@ def test_a_checkpoint_without_position_continues(start, first, runs, write):
     assert continued["global_step"] == 11
 
 
-def test_the_two_networks_are_written_apart_at_the_end(first):
+def test_the_two_networks_are_exported_separately(first):
     run, output = first
     whole = tensors(run / "model.ckpt-10")
     names = ("discriminator", "generator")
     for part, other in (names, names[::-1]):
         folder = run / "export" / part
         assert str(folder / "model.ckpt") in output
-        found = tensors(folder)
-        assert f"{part}_predictions/dense/kernel" in found
-        assert not any(name.startswith(other) for name in found)
-        assert "electra/embeddings/word_embeddings" in found
-        assert_same(found, whole, list(found))
+        exported = tensors(folder)
+        assert f"{part}_predictions/dense/kernel" in exported
+        assert not any(name.startswith(other) for name in exported)
+        assert "electra/embeddings/word_embeddings" in exported
+        assert_same(exported, whole, list(exported))
         assert (folder / "vocab.txt").exists()
         assert json.loads((folder / "electra_config.json").read_text())
     assert json.loads((run / "electra_config.json").read_text())
@@ -307,8 +318,8 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
         export_at_end=False,
     )
     assert not (run / "export").exists()
-    kept = sorted(path.name for path in run.glob("*.index"))
-    assert kept == [f"model.ckpt-{n}.index" for n in (3, 6, 8)]
+    names = sorted(path.name for path in run.glob("*.index"))
+    assert names == [f"model.ckpt-{n}.index" for n in (3, 6, 8)]
     assert open_weights(str(run / "model.ckpt-3")).global_step == 3
     assert "best masked_lm_loss so far" in output
     best = json.loads((run / "best/best.json").read_text())
@@ -318,7 +329,7 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
     assert losses[best["step"]] == best["value"]
     weights = open_weights(str(run / "best"))
     assert weights.global_step == best["step"]
-    # Alone, it is the same model: heads are not shown by shapes.
+    # The copied folder describes the same model; shapes do not show its heads.
     shutil.copytree(run / "best", runs / "alone")
     alone = open_weights(str(runs / "alone"))
     assert encoder_config(alone.hparams).num_attention_heads == 2
@@ -327,7 +338,7 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
     assert "vocab.txt" in (runs / "alone" / "digests.json").read_text()
 
 
-def test_a_library_s_slots_are_for_it_alone(start, runs, capsys):
+def test_slots_of_a_library_need_its_optimizer(start, runs, capsys):
     start("adamw", num_train_steps=2, optimizer="adamw")
     with pytest.raises(UserError, match="slots of optimizer 'adamw'.*init_"):
         start("adamw", num_train_steps=3)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A command that dies at `DIES_AFTER`; runs of `WAYS` on devices made first."""
+"""A program that kills itself at `DIES_AFTER`, or runs on two devices."""
 
 import json
 import os
@@ -19,13 +19,16 @@ from electra_tf.pretraining import runner as pretraining
 from electra_tf.pretraining import unigram
 from electra_tf.training import summaries
 
-# Strategy and micro-batches, by the name of the run.
-WAYS = {"one": ("one_device", 1), "two": ("mirrored", 1)}
-WAYS["cut"] = ("mirrored", 2)
+# Strategy and count of micro-batches, by the name of the run.
+WAYS = {
+    "one": ("one_device", 1),
+    "two": ("mirrored", 1),
+    "cut": ("mirrored", 2),
+}
 
 
 def die_after(step):
-    """Kills this process, in the middle of the row that follows the step's."""
+    """Kill this process within the row after that of a step."""
     write = summaries.Log.write
 
     def write_or_die(self, at, values):

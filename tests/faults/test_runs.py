@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs and builds that diverge, meet, are killed or told to leave."""
+"""Runs and builds that diverge, collide, are killed or are stopped."""
 
 import io
 import os
@@ -58,14 +58,14 @@ def test_a_second_run_is_refused_until_the_first_is_dead(start_run, tmp_path):
     finally:
         first.kill()
         first.wait()
-    assert (folder / LOCK_FILE).exists()  # A dead holder holds nothing.
+    assert (folder / LOCK_FILE).exists()  # The lock ended with its process.
     assert start_run(total=2).train()["global_step"] == 2
     assert not (folder / LOCK_FILE).exists()
 
 
 @pytest.fixture
 def poisoned(start_run):
-    """Makes a run one of whose batches is NaN."""
+    """Return a factory of runs with one batch of NaN."""
 
     def start():
         values = tf.random.stateless_normal([64, 4, 2], [1, 2]).numpy()
@@ -78,39 +78,40 @@ def poisoned(start_run):
     return start
 
 
-def test_a_rewound_run_goes_on_with_other_batches(poisoned, tmp_path):
+def test_a_rewound_run_continues_with_other_batches(poisoned, tmp_path):
     run = poisoned()
     assert run.train()["global_step"] == 40
     assert np.isfinite(run.model.weights.numpy()).all()
     row = read_json(tmp_path / "run" / "rewinds.jsonl")
     assert (row["step"], row["back_to"]) == (28, 20)
-    said = run.stream.getvalue()
-    assert "WARNING: step 26 has a number that is not finite" in said
-    assert "model.ckpt-20, continuing with the batches that follow" in said
+    output = run.stream.getvalue()
+    assert "WARNING: step 26 has a number that is not finite" in output
+    assert "model.ckpt-20, continuing with the batches that follow" in output
     assert (tmp_path / "run" / "non_finite_step_26.npz").exists()
     assert [row["step"] for row in run.train_log.rows] == [1, *range(4, 41, 4)]
     assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
     assert all(row["steps_per_second"] > 0 for row in run.train_log.rows[1:])
-    # Killed after it went back, it does the same again.
+    # A run that is killed after rewinding does the same again.
     os.rename(tmp_path / "run", tmp_path / "whole")
     dead = poisoned()
-    dead.stops = lambda place: dead._rewinds and dead.global_step > 22 and 1 / 0
+    dead.stops = lambda _: dead._rewinds and dead.global_step > 22 and 1 / 0
     with pytest.raises(ZeroDivisionError):
         dead.train()
     again = poisoned()
     again.train()
-    weights = [one.model.weights.numpy() for one in (run, again)]
-    np.testing.assert_array_equal(*weights)
+    np.testing.assert_array_equal(
+        again.model.weights.numpy(), run.model.weights.numpy()
+    )
 
 
-def test_a_run_that_never_gets_past_a_checkpoint_stops(start_run):
+def test_a_run_that_diverges_again_and_again_stops(start_run):
     run = start_run(save=2, nan_at=5, on_nonfinite="rewind")
     with pytest.raises(NonFiniteLossError, match=r"model\.ckpt-4 3 times"):
         run.train()
     assert run.stream.getvalue().count("WARNING: step 5") == MAX_REWINDS
 
 
-def test_divergence_is_told_as_such(data_dir, tiny_config, tmp_path):
+def test_divergence_is_reported_with_a_remedy(data_dir, tiny_config, tmp_path):
     config = tiny_config(
         data_dir=data_dir,
         model_dir=str(tmp_path / "model"),
@@ -124,7 +125,7 @@ def test_divergence_is_told_as_such(data_dir, tiny_config, tmp_path):
     assert list((tmp_path / "model").glob("non_finite_step_*.npz"))
 
 
-def test_what_a_kill_prevented_is_made_at_the_next_start(
+def test_files_that_a_kill_prevented_are_written_at_the_next_start(
     data_dir, tiny_config, tmp_path, with_pictures
 ):
     folder = tmp_path / "model"
@@ -147,8 +148,8 @@ def test_what_a_kill_prevented_is_made_at_the_next_start(
         folder / "best" / "best.json",
     ]
     before = {path: path.read_bytes() for path in missing}
-    kept = folder / "export" / "discriminator" / "model.ckpt.index"
-    changed = kept.stat().st_mtime_ns
+    untouched = folder / "export" / "discriminator" / "model.ckpt.index"
+    changed = untouched.stat().st_mtime_ns
     for path in missing:
         path.unlink()
     assert runner.run(config, Console(io.StringIO()))["global_step"] == 4
@@ -157,21 +158,25 @@ def test_what_a_kill_prevented_is_made_at_the_next_start(
     assert read_json(missing[1])["step"] == 4
     assert open_weights(str(folder / "export" / "generator")).global_step == 4
     assert missing[3].stat().st_size > 1000
-    assert kept.stat().st_mtime_ns == changed
+    assert untouched.stat().st_mtime_ns == changed
 
 
-def test_a_stop_while_a_run_starts_or_ends_is_one(start_run, tmp_path):
+def test_a_stop_while_a_run_starts_is_an_interruption(start_run):
     run = start_run(total=4)
     run.preemption.signal_number = signal.SIGTERM
     result = run.train()
     assert (result["interrupted"], result["global_step"]) == (15, 0)
-    for stop_at, interrupted, expected in ((4, 15, []), (None, None, [True])):
-        finished = []
+
+
+def test_a_run_stopped_at_its_end_finishes_at_the_next_start(start_run):
+    finished = []
+    for stop_at, interrupted in ((4, 15), (None, None)):
         run = start_run(total=4, stop_at=stop_at)
-        run.finish = lambda again=False, to=finished: to.append(again)
+        run.finish = lambda again=False: finished.append(again)
         run.is_finished = lambda due, run=run: run.global_step == 4
         assert run.train().get("interrupted") == interrupted
-        assert finished == expected
+        assert len(finished) == (0 if interrupted else 1)
+    assert finished == [True]
 
 
 LEAVING = """
@@ -179,23 +184,23 @@ import os, signal, sys, time
 from electra_tf.training.preemption import PreemptionHandler
 with PreemptionHandler(float(sys.argv[1])):
     print("ready", flush=True)
-    while True:  # as an operation that takes long, and sees no signal
+    while True:  # like a long operation, which handles no signal
         signal.pthread_sigmask(signal.SIG_BLOCK, []) or time.sleep(0.01)
 """
 
 
-def test_a_run_leaves_some_time_after_sigterm_wherever_it_is():
+def test_a_run_exits_some_time_after_sigterm_in_any_operation():
     process = _start(LEAVING, 0.5)
     assert process.stdout.readline() == "ready\n"
     started = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    said, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGTERM
     assert 0.4 < time.monotonic() - started < 10
-    assert "0.5 seconds after SIGTERM: leaving" in said
+    assert "0.5 seconds after SIGTERM: leaving" in output
 
 
-def test_who_leaves_in_time_is_left_alone():
+def test_a_run_that_exits_in_time_is_not_ended():
     with PreemptionHandler(0.05) as preemption:
         os.kill(os.getpid(), signal.SIGTERM)
         assert preemption.requested()
@@ -206,7 +211,7 @@ def test_who_leaves_in_time_is_left_alone():
 @pytest.mark.parametrize(
     "content", [b'{"step": 5, "lo', b"\xff\xfe", b'{"step": 5, "loss": "x"}']
 )
-def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
+def test_a_damaged_line_of_a_log_is_skipped(start_run, tmp_path, content):
     start_run(total=20, stop_at=13).train()
     log = tmp_path / "run" / "train_log.jsonl"
     lines = log.read_bytes().split(b"\n")
@@ -214,8 +219,8 @@ def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
     run = start_run(total=20)
     run.train()
     assert [row["step"] for row in run.train_log.rows] == [1, 10, 15, 20]
-    said = run.stream.getvalue()
-    assert f"WARNING: {log}:2: left out, since it is damaged: found" in said
+    output = run.stream.getvalue()
+    assert f"WARNING: {log}:2: left out, since it is damaged: found" in output
 
 
 @pytest.mark.parametrize(
@@ -226,14 +231,17 @@ def test_a_damaged_line_of_a_log_costs_that_line(start_run, tmp_path, content):
         ("eval", 1, "its last row is of step 5, and the run is at step 20"),
     ],
 )
-def test_rows_that_logs_lost_are_told(start_run, tmp_path, name, keep, message):
+def test_missing_rows_of_logs_are_reported(
+    start_run, tmp_path, name, keep, message
+):
     start_run(total=20, evaluate=5).train()
     path = tmp_path / "run" / f"{name}_log.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     if keep is None:
         path.unlink()
     else:
-        path.write_text("".join(lines[:keep]) + "{}\n" * (keep < 0))
+        damage = "{}\n" if keep < 0 else ""
+        path.write_text("".join(lines[:keep]) + damage)
     run = start_run(total=25, evaluate=5)
     run.train()
     assert f"WARNING: {path}" in run.stream.getvalue()
@@ -243,7 +251,7 @@ def test_rows_that_logs_lost_are_told(start_run, tmp_path, name, keep, message):
 @pytest.mark.parametrize(
     "content", [b"\xff\xfe", b"model_checkpoint_path: 7", b"", b"\0" * 40]
 )
-def test_a_damaged_checkpoint_file_starts_nothing(start_run, tmp_path, content):
+def test_a_damaged_checkpoint_file_is_refused(start_run, tmp_path, content):
     start_run(total=5).train()
     path = tmp_path / "run" / "checkpoint"
     path.write_bytes(content)
@@ -251,7 +259,7 @@ def test_a_damaged_checkpoint_file_starts_nothing(start_run, tmp_path, content):
     refused(re.escape(str(path)), open_weights, str(tmp_path / "run"))
 
 
-def test_a_checkpoint_file_leads_nowhere_else(start_run, tmp_path):
+def test_a_checkpoint_file_cannot_name_a_different_folder(start_run, tmp_path):
     start_run(total=5).train()
     os.rename(tmp_path / "run", tmp_path / "other")
     (tmp_path / "run").mkdir()
@@ -259,21 +267,21 @@ def test_a_checkpoint_file_leads_nowhere_else(start_run, tmp_path):
     state = f'model_checkpoint_path: "{elsewhere}"\n'
     (tmp_path / "run" / "checkpoint").write_text(state)
     refused(r"names model\.ckpt-5, whose files", start_run(total=10).train)
-    words = "not in that folder. Pass this path"
-    refused(words, tf1.find_checkpoint, str(tmp_path / "run"))
+    message = "not in that folder. Pass this path"
+    refused(message, tf1.find_checkpoint, str(tmp_path / "run"))
     assert open_weights(elsewhere).global_step == 5
 
 
-def test_what_a_killed_save_left_is_swept(start_run, tmp_path):
+def test_files_of_a_killed_save_are_removed(start_run, tmp_path):
     start_run(total=5).train()
-    left = tmp_path / "run" / "model.ckpt-7_temp" / "part-00000"
-    left.parent.mkdir()
-    left.touch()
+    part = tmp_path / "run" / "model.ckpt-7_temp" / "part-00000"
+    part.parent.mkdir()
+    part.touch()
     start_run(total=10).train()
-    assert not left.parent.exists()
+    assert not part.parent.exists()
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told(start_run, tmp_path):
+def test_a_checkpoint_that_cannot_be_written_is_an_error(start_run, tmp_path):
     (tmp_path / "run" / "model.ckpt-5.index").mkdir(parents=True)
     (tmp_path / "run" / "model.ckpt-5.index" / "x").touch()
     refused("-5 cannot be written.*whole", start_run(total=10, save=5).train)
@@ -286,10 +294,15 @@ def command(tmp_path, vocab_file, corpus_dir):
     for name in "abcd":
         (corpus_dir / name).write_text(text * 100)
     return [
-        *(sys.executable, str(ROOT / "build_pretraining_dataset.py")),
-        *("--corpus-dir", str(corpus_dir), "--vocab-file", vocab_file),
-        *("--output-dir", str(tmp_path / "out"), "--num-processes=3"),
-        *("--num-shards=6", "--max-seq-length=32"),
+        sys.executable,
+        str(ROOT / "build_pretraining_dataset.py"),
+        f"--corpus-dir={corpus_dir}",
+        f"--vocab-file={vocab_file}",
+        "--num-processes=3",
+        "--num-shards=6",
+        "--max-seq-length=32",
+        "--output-dir",
+        str(tmp_path / "out"),
     ]
 
 
@@ -306,9 +319,9 @@ def _run(command, output):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-def _wait_for(found, seconds=30):
+def _wait_for(condition, seconds=30):
     until = time.monotonic() + seconds
-    while not (value := found()) and time.monotonic() < until:
+    while not (value := condition()) and time.monotonic() < until:
         time.sleep(0.01)
     return value
 
@@ -337,7 +350,7 @@ def test_workers_end_with_their_parent(command, tmp_path, number):
 
 
 def test_a_full_disk_ends_a_build_with_a_message(command, tmp_path):
-    def small_files():  # the nearest to a full disk that a test can make
+    def small_files():  # It is as similar to a full disk as a test can get.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
