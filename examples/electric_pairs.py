@@ -60,8 +60,8 @@ def sound_sentences(path: str) -> list[list[str]]:
             sentences.append(words)
     if len(sentences) < 2:
         raise UserError(
-            """Return the words of CoLA's acceptable sentences, without stops."""
-            " more; expected CoLA's file."
+            f"{path}: {len(sentences)} accepted sentences of {SHORTEST} or more"
+            " words; expected CoLA's file."
         )
     return sentences
 
