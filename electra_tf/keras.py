@@ -26,7 +26,7 @@ from electra_tf.modeling.embeddings import Embeddings, checked_inputs
 from electra_tf.modeling.encoder import ComputePolicy
 from electra_tf.modeling.encoder import Encoder as TransformerEncoder
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.prediction.loading import load, read_settings, select_encoder
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.graph_tokenization import GraphTokenizer
@@ -137,7 +137,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
           **arguments: of the constructor.
         """
         source = select_encoder(load(path, vocab_file), "a Keras layer", "any")
-        sizes = dataclasses.asdict(source.config)
+        sizes = dataclasses.asdict(source.sizes)
         sizes["embedding_size"] = source.embeddings.width
         for name, value in arguments.items():
             if value != sizes.get(name, value) and "dropout" not in name:

@@ -24,7 +24,7 @@ from configure.errors import UserError, missing_extra
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
-from electra_tf.modeling.layers import inference
+from electra_tf.modeling.graph_modes import inference
 from electra_tf.text.vocabulary import CLS, SEP
 
 _ONNX_OPSET = 17

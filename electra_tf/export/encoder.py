@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.export import signatures
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.prediction.loading import FinetunedModel, select_encoder
 
 PREPROCESSOR = "preprocessor"
@@ -37,8 +37,8 @@ class EncoderModule(signatures.ServingModule):
             max_seq_length = loaded.config.max_seq_length
             if not isinstance(loaded, FinetunedModel):
                 max_seq_length = min(max_seq_length, 128)
-        length = min(max_seq_length, encoder.config.max_position_embeddings)
-        super().__init__(loaded, encoder.config, encoder.variables, length)
+        length = min(max_seq_length, encoder.sizes.max_position_embeddings)
+        super().__init__(loaded, encoder.sizes, encoder.variables, length)
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         encoded = self._encoder_of()(*inputs, None)

@@ -23,7 +23,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import write_digests
 from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning import heads as task_heads
-from electra_tf.modeling.layers import inference
+from electra_tf.modeling.graph_modes import inference
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.tokenizer_settings import (
     TOKENIZER_CONFIG,

@@ -15,14 +15,11 @@ import tensorflow as tf
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.contents import HIDDEN
+from electra_tf.modeling.activations import gelu
+from electra_tf.modeling.dropout import dropout
 from electra_tf.modeling.encoder import EncoderOutput
-from electra_tf.modeling.layers import (
-    Dense,
-    ScopedLayer,
-    SeedStream,
-    dropout,
-    gelu,
-)
+from electra_tf.modeling.layers import Dense, ScopedLayer
+from electra_tf.modeling.seeds import SeedStream
 
 Tensors = Mapping[str, tf.Tensor]
 # What dropout draws from, in training; else None.

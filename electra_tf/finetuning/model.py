@@ -19,7 +19,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 
 ENCODER_SCOPE = "electra"
 

@@ -17,7 +17,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.generator import GeneratorKind
 from electra_tf.inspection.fill_mask import padded
-from electra_tf.modeling.layers import inference
+from electra_tf.modeling.graph_modes import inference
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.losses import softmax_cross_entropy

@@ -25,7 +25,7 @@ from electra_tf.inspection.fill_mask import (
     padded,
     token_name,
 )
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.masking import MaskingRule, mask_inputs

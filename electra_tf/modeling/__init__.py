@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors in, tensors out (paper section 2, Figure 2).
 
-Knows no run configuration, no files and no tasks. Every variable is created
-in a layer's constructor under the name that the original's TF1 checkpoints
-give it.
+The package reads no files and depends on no task. A layer's constructor creates
+every variable, under the name that it has in the original's TF1 checkpoints.
 
 Legend of shapes, used in every docstring of the project:
 

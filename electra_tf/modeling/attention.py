@@ -7,33 +7,37 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from electra_tf.modeling.dropout import dropout_without_gradient
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import (
     Dense,
     ScopedLayer,
-    SeedStream,
-    dropout_alone,
     static_or_dynamic_shape,
 )
+from electra_tf.modeling.seeds import SeedStream
 
-# The original adds this instead of minus infinity. A query that may see no key
-# at all then falls back to the raw scores over all positions; keep it so.
+# The original adds this instead of minus infinity. A query without a visible
+# key then falls back to the raw scores over all positions, as in the original.
 MASKED_SCORE = -10000.0
 
 
 def attention_bias(
     input_mask: tf.Tensor, direction: str | None = None
 ) -> tf.Tensor:
-    """What is added to attention scores: float32, -10000 to hide keys, else 0.
-
-    Of an int32 [B, L] mask, 1 for real tokens. [B, 1, 1, L] shows all of them,
-    [B, 1, L, L] those at or before the query for the direction "ltr", those at
-    or after it for "rtl".
+    """Return what is added to attention scores: float32, -10000 hides a key.
 
     Source: google-research/electra, model/modeling.py,
     create_attention_mask_from_input_mask and BertModel.
+
+    Args:
+      input_mask: int32 [B, L], 1 for real tokens.
+      direction: "ltr" shows the keys at or before the query, "rtl" those at or
+        after it; None shows all.
+
+    Returns:
+      [B, 1, 1, L] without a direction, else [B, 1, L, L].
     """
-    # Not [:, None, None, :], which LiteRT has no operation for.
+    # Not [:, None, None, :], for which LiteRT has no operation.
     visible = tf.expand_dims(tf.cast(input_mask, tf.float32)[:, None], 1)
     if direction is not None:
         if direction not in ("ltr", "rtl"):
@@ -45,17 +49,15 @@ def attention_bias(
 
 
 class SelfAttention(ScopedLayer):
-    """Projects to queries, keys and values and mixes the values.
+    """Attention of every position to every visible position.
 
     Source: google-research/electra, model/modeling.py, attention_layer.
     """
 
-    def __init__(
-        self, scope: str, config: EncoderConfig, seed: int = 0
-    ) -> None:
+    def __init__(self, scope: str, sizes: EncoderConfig, seed: int = 0) -> None:
         super().__init__(scope, seed)
-        self.config = config
-        hidden, stddev = config.hidden_size, config.initializer_range
+        self.sizes = sizes
+        hidden, stddev = sizes.hidden_size, sizes.initializer_range
         self.query, self.key, self.value = (
             Dense(f"{scope}/{name}", hidden, hidden, stddev=stddev, seed=seed)
             for name in ("query", "key", "value")
@@ -67,14 +69,19 @@ class SelfAttention(ScopedLayer):
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Attends from every position to every visible position.
+        """Return the mixed values and the attention probabilities.
 
-        `hidden` is float32 or half precision [B, L, H]; so are the mixed values
-        and, [B, A, L, L], the attention probabilities after dropout. `bias` of
-        `attention_bias`, [B, 1, 1 or L, L], and the softmax are float32.
+        Args:
+          hidden: float32 or half precision, [B, L, H].
+          bias: float32 [B, 1, 1 or L, L], of `attention_bias`.
+          seeds: for dropout of the probabilities; None drops nothing.
+
+        Returns:
+          Mixed values [B, L, H] and probabilities after dropout [B, A, L, L],
+          both of the dtype of `hidden`. The softmax is float32.
         """
         batch, length, width = static_or_dynamic_shape(hidden)
-        heads, size = self.config.num_attention_heads, self.config.size_per_head
+        heads, size = self.sizes.num_attention_heads, self.sizes.size_per_head
 
         def split_heads(tensor: tf.Tensor) -> tf.Tensor:
             tensor = tf.reshape(tensor, [batch, length, heads, size])
@@ -82,9 +89,9 @@ class SelfAttention(ScopedLayer):
 
         scale = 1.0 / math.sqrt(size)
         # A power of two (64 units a head) scales the query, L / D times fewer
-        # elements, to the same bits. Other factors would round differently,
-        # and Electric's rows without visible keys magnify that 1,000 times.
-        # Half precision would overflow rather.
+        # elements than the scores, to the same bits. Other factors would round
+        # differently, and Electric's rows without visible keys magnify that
+        # 1,000 times. Scores in half precision would overflow before scaling.
         scale_query = math.frexp(scale)[0] == 0.5 or hidden.dtype.size < 4
         query = self.query(hidden)
         query = split_heads(query * scale if scale_query else query)
@@ -97,7 +104,7 @@ class SelfAttention(ScopedLayer):
         if not scale_query:
             scores *= scale
         seed = seeds.seed("attention_probs") if seeds else None
-        rate = self.config.attention_probs_dropout_prob
+        rate = self.sizes.attention_probs_dropout_prob
         probs = _attention_probs(scores, bias, rate, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
         return tf.reshape(mixed, [batch, length, width]), probs
@@ -106,11 +113,12 @@ class SelfAttention(ScopedLayer):
 def _attention_probs(
     scores: tf.Tensor, bias: tf.Tensor, rate: float, seed: tf.Tensor | None
 ) -> tf.Tensor:
-    """Softmax of `scores` + `bias` over the last axis, then dropout.
+    """Return dropout of the softmax of `scores` + `bias` over the last axis.
 
-    Without dropout, TensorFlow's own softmax and its gradient. Else, with p the
-    softmax, d what dropout makes of it and u the gradient of d, the
-    gradient of the scores is u d - p sum(u d): the mask need not be kept.
+    Without dropout, the gradient is that of TensorFlow's softmax. With dropout
+    it is written out: with p the softmax, d the dropped p and u the gradient of
+    d, the gradient of the scores is u d - p sum(u d). So the dropout mask need
+    not be kept for the backward pass.
     """
 
     def softmax(scores: tf.Tensor) -> tf.Tensor:
@@ -123,15 +131,14 @@ def _attention_probs(
     @tf.custom_gradient
     def dropped_softmax(scores: tf.Tensor) -> tuple[tf.Tensor, Callable]:
         probs = softmax(scores)
-        dropped = dropout_alone(probs, rate, seed)
+        dropped = dropout_without_gradient(probs, rate, seed)
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            upstream, mixed = (
-                tf.cast(tensor, bias.dtype) for tensor in (upstream, dropped)
+            product = tf.cast(upstream, bias.dtype) * tf.cast(
+                dropped, bias.dtype
             )
-            weighted = upstream * mixed
-            total = tf.reduce_sum(weighted, -1, keepdims=True)
-            change = weighted - tf.cast(probs, bias.dtype) * total
+            total = tf.reduce_sum(product, -1, keepdims=True)
+            change = product - tf.cast(probs, bias.dtype) * total
             return tf.cast(change, scores.dtype)
 
         return dropped, gradient

@@ -1,53 +1,56 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From token ids to vectors: the embeddings of generator and discriminator."""
+"""From token ids to vectors: tables of tokens, segments and positions."""
 
 import tensorflow as tf
 
+from electra_tf.modeling.dropout import dropout
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import (
-    LayerNorm,
-    ScopedLayer,
-    SeedStream,
-    dropout,
-)
+from electra_tf.modeling.layers import LayerNorm, ScopedLayer
+from electra_tf.modeling.seeds import SeedStream
 
 
 class Embeddings(ScopedLayer):
-    """Sums token, segment and position vectors, normalizes, drops out.
+    """The sum of token, segment and position vectors, normalized.
 
     The generator and the discriminator share one instance (paper section
-    3.2), and with it the layer norm; or only `word_embeddings`, [V, width].
+    3.2), and with it the layer norm; or they share `word_embeddings` alone.
 
     Source: google-research/electra, model/modeling.py, embedding_lookup and
     embedding_postprocessor.
+
+    Args:
+      scope: TF1 scope of the tables.
+      sizes: of the encoder that the vectors go to.
+      width: E, the width of the tables.
+      seed: of the initial values.
+      word_embeddings: an existing token table, [V, E]; None creates one.
     """
 
     def __init__(
         self,
         scope: str,
-        config: EncoderConfig,
+        sizes: EncoderConfig,
         width: int,
         seed: int = 0,
         word_embeddings: tf.Variable | None = None,
     ) -> None:
         super().__init__(scope, seed)
-        self.config, self.width = config, width
-
-        def table(name: str, rows: int) -> tf.Variable:
-            stddev = config.initializer_range
-            return self.scoped_weight(name, [rows, width], "normal", stddev)
-
+        self.sizes, self.width = sizes, width
         if word_embeddings is None:
-            word_embeddings = table("word_embeddings", config.vocab_size)
+            word_embeddings = self._table("word_embeddings", sizes.vocab_size)
         self.word_embeddings = word_embeddings
-        self.token_type_embeddings = table(
-            "token_type_embeddings", config.type_vocab_size
+        self.token_type_embeddings = self._table(
+            "token_type_embeddings", sizes.type_vocab_size
         )
-        self.position_embeddings = table(
-            "position_embeddings", config.max_position_embeddings
+        self.position_embeddings = self._table(
+            "position_embeddings", sizes.max_position_embeddings
         )
-        self.layer_norm = LayerNorm(scope, width, seed, config.layer_norm_eps)
+        self.layer_norm = LayerNorm(scope, width, seed, sizes.layer_norm_eps)
+
+    def _table(self, name: str, rows: int) -> tf.Variable:
+        stddev = self.sizes.initializer_range
+        return self.scoped_weight(name, [rows, self.width], "normal", stddev)
 
     def call(
         self,
@@ -55,14 +58,18 @@ class Embeddings(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tf.Tensor:
-        """Maps int32 [B, L] ids to float32 [B, L, E]; dropout with `seeds`."""
+        """Map int32 [B, L] ids to float32 [B, L, E]; dropout with `seeds`.
+
+        Raises:
+          ValueError: L is larger than the position table.
+        """
         length = input_ids.shape[1]
-        limit = self.config.max_position_embeddings
+        limit = self.sizes.max_position_embeddings
         if length is not None and length > limit:
             raise ValueError(
-                f"The sequence is {length} wordpieces long but the position "
-                f"table has {limit} rows; lower max_seq_length or raise "
-                "max_position_embeddings in model_hparam_overrides."
+                f"The sequence is {length} wordpieces long but the position"
+                f" table has {limit} rows; lower max_seq_length or raise"
+                " max_position_embeddings in model_hparam_overrides."
             )
         if length is None:
             length = tf.shape(input_ids)[1]
@@ -70,58 +77,62 @@ class Embeddings(ScopedLayer):
         # A product keeps the gradient dense, as in the original: the norm
         # used for clipping depends on that.
         flat = tf.reshape(segment_ids, [-1])
-        segments = tf.one_hot(flat, self.config.type_vocab_size)
+        segments = tf.one_hot(flat, self.sizes.type_vocab_size)
         segments = tf.matmul(segments, self.token_type_embeddings)
         output += tf.reshape(segments, tf.shape(output))
         output += self.position_embeddings[:length]  # [L, E]
         output = self.layer_norm(output)
         seed = seeds.seed("embeddings") if seeds else None
-        return dropout(output, self.config.hidden_dropout_prob, seed)
+        return dropout(output, self.sizes.hidden_dropout_prob, seed)
 
     def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
-        """The tokens' rows of the table, float32 [B, L, E]."""
+        """Return the tokens' rows of the table, float32 [B, L, E]."""
         return tf.gather(self.word_embeddings, input_ids)
 
 
 class DisentangledEmbeddings(Embeddings):
-    """A discriminator's embeddings; its token table is the generator's + delta.
+    """A discriminator's embeddings: the generator's token table plus a delta.
 
-    The masked LM alone trains the generator's table, the discriminator's loss
-    delta, which starts at zero. Segments, positions and layer norm are shared
-    and trained by both.
+    Only the masked LM trains the generator's table, and only the
+    discriminator's loss trains the delta, which starts at zero. Segments,
+    positions and the layer norm are shared and trained by both.
 
     Source: DeBERTaV3 (He et al., ICLR 2023), section 3.3.
     """
 
     def __init__(
-        self, scope: str, config: EncoderConfig, width: int, seed: int = 0
+        self, scope: str, sizes: EncoderConfig, width: int, seed: int = 0
     ) -> None:
         super(Embeddings, self).__init__(scope, seed)
-        self.config, self.width = config, width
-        shape, stddev = [config.vocab_size, width], config.initializer_range
-        words = "word_embeddings"
-        generators = self.scoped_weight(
-            f"shared_{words}", shape, "normal", stddev, drawn_as=words
+        self.sizes, self.width = sizes, width
+        shape = [sizes.vocab_size, width]
+        generator_table = self.scoped_weight(
+            "shared_word_embeddings",
+            shape,
+            "normal",
+            sizes.initializer_range,
+            drawn_as="word_embeddings",
         )
-        self.delta = self.scoped_weight(f"{words}_delta", shape, "zeros")
-        self.shared = Embeddings(scope, config, width, seed, generators)
+        self.delta = self.scoped_weight("word_embeddings_delta", shape, "zeros")
+        self.shared = Embeddings(scope, sizes, width, seed, generator_table)
         self.token_type_embeddings = self.shared.token_type_embeddings
         self.position_embeddings = self.shared.position_embeddings
         self.layer_norm = self.shared.layer_norm
 
     @property
     def word_embeddings(self) -> tf.Tensor:
-        """float32 [V, E]."""
+        """The token table that the discriminator uses, float32 [V, E]."""
         return tf.stop_gradient(self.shared.word_embeddings) + self.delta
 
     def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
-        # Rows alone; so is delta's gradient, as of any table that is read so.
+        # Both tables are read row by row, so that the delta's gradient has the
+        # rows of the batch alone.
         shared = tf.gather(self.shared.word_embeddings, input_ids)
         return tf.stop_gradient(shared) + tf.gather(self.delta, input_ids)
 
     def folded(self) -> Embeddings:
-        """The same with one token table, for what is not trained."""
-        plain = Embeddings(self.scope, self.config, self.width, self.seed)
+        """Return embeddings with one token table, for use without training."""
+        plain = Embeddings(self.scope, self.sizes, self.width, self.seed)
         values = [self.word_embeddings, *self.shared.variables[1:]]
         for variable, value in zip(plain.variables, values, strict=True):
             variable.assign(value)
@@ -129,27 +140,34 @@ class DisentangledEmbeddings(Embeddings):
 
 
 def checked_inputs(
-    ids: tf.Tensor, mask: tf.Tensor, segments: tf.Tensor, rows: int, types: int
+    ids: tf.Tensor,
+    mask: tf.Tensor,
+    segments: tf.Tensor,
+    vocab_size: int,
+    type_vocab_size: int,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """A user's ids, mask and segments as int32 [B, L]; the mask 0 and 1.
+    """Return a user's ids, mask and segments as int32 [B, L]; the mask 0 or 1.
 
-    Refused where they would be computed with as another's: shapes that are not
-    alike, ids and segments that the model has no row for (a GPU takes zeros).
+    The graph raises an InvalidArgumentError for shapes that differ, which could
+    be broadcast, and for ids and segments without a row of the tables, for
+    which a GPU would read zeros.
     """
     segments = tf.cast(segments, tf.int32)
     checks = [
         tf.debugging.assert_equal(
-            tf.shape(given), tf.shape(ids), f"{name}: not of input_ids' shape"
+            tf.shape(tensor),
+            tf.shape(ids),
+            f"{name}: shape differs from that of input_ids",
         )
-        for name, given in (("input_mask", mask), ("segment_ids", segments))
+        for name, tensor in (("input_mask", mask), ("segment_ids", segments))
     ]
-    for name, given, count in (
-        ("input_ids", ids, rows),
-        ("segment_ids", segments, types),
+    for name, tensor, rows in (
+        ("input_ids", ids, vocab_size),
+        ("segment_ids", segments, type_vocab_size),
     ):
-        known = tf.reduce_all((given >= 0) & (given < count))
-        what = f"{name}: expected 0 to {count - 1}"
-        checks.append(tf.debugging.Assert(known, [what, given]))
+        is_valid = tf.reduce_all((tensor >= 0) & (tensor < rows))
+        message = f"{name}: expected 0 to {rows - 1}"
+        checks.append(tf.debugging.Assert(is_valid, [message, tensor]))
     with tf.control_dependencies([c for c in checks if c is not None]):
         mask = tf.cast(tf.cast(mask, tf.bool), tf.int32)
         return tf.identity(ids), mask, tf.identity(segments)

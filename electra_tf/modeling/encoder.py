@@ -3,7 +3,7 @@
 """The transformer encoder: embeddings, then blocks of attention and dense."""
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -11,12 +11,8 @@ from electra_tf.modeling.activation_checkpointing import run_checkpointed
 from electra_tf.modeling.attention import SelfAttention, attention_bias
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import (
-    Dense,
-    LayerNorm,
-    ScopedLayer,
-    SeedStream,
-)
+from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
+from electra_tf.modeling.seeds import SeedStream
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,26 +29,34 @@ class TransformerBlock(ScopedLayer):
     Source: google-research/electra, model/modeling.py, transformer_model.
     """
 
-    def __init__(
-        self, scope: str, config: EncoderConfig, seed: int = 0
-    ) -> None:
+    def __init__(self, scope: str, sizes: EncoderConfig, seed: int = 0) -> None:
         super().__init__(scope, seed)
-        self.config = config
-        hidden, inner = config.hidden_size, config.intermediate_size
-        stddev = config.initializer_range
+        self.sizes = sizes
+        hidden, inner = sizes.hidden_size, sizes.intermediate_size
 
-        def dense(name: str, *arguments: Any) -> Dense:
-            scoped = f"{scope}/{name}/dense"
-            return Dense(scoped, *arguments, stddev=stddev, seed=seed)
+        def dense(
+            name: str,
+            in_width: int,
+            units: int,
+            activation: str | None = None,
+        ) -> Dense:
+            return Dense(
+                f"{scope}/{name}/dense",
+                in_width,
+                units,
+                activation,
+                sizes.initializer_range,
+                seed,
+            )
 
-        self.attention = SelfAttention(f"{scope}/attention/self", config, seed)
+        self.attention = SelfAttention(f"{scope}/attention/self", sizes, seed)
         self.attention_output = dense("attention/output", hidden, hidden)
-        epsilon = config.layer_norm_eps
+        epsilon = sizes.layer_norm_eps
         self.attention_norm = LayerNorm(
             f"{scope}/attention/output", hidden, seed, epsilon
         )
         self.intermediate = dense(
-            "intermediate", hidden, inner, config.hidden_act
+            "intermediate", hidden, inner, sizes.hidden_act
         )
         self.output_dense = dense("output", inner, hidden)
         self.output_norm = LayerNorm(f"{scope}/output", hidden, seed, epsilon)
@@ -63,8 +67,8 @@ class TransformerBlock(ScopedLayer):
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Runs the block; arguments and results as of `SelfAttention`."""
-        rate = self.config.hidden_dropout_prob
+        """Run the block; arguments and results are those of `SelfAttention`."""
+        rate = self.sizes.hidden_dropout_prob
 
         def seed(site: str) -> tf.Tensor | None:
             return seeds.seed(site) if seeds else None
@@ -80,64 +84,71 @@ class TransformerBlock(ScopedLayer):
 
 
 class EncoderOutput(NamedTuple):
-    """What an encoder gives for a batch.
+    """The tensors that an encoder computes for a batch.
 
-    All float32, except that `layers` and `attention_probs` have the dtype the
-    blocks compute in.
+    All are float32, except that `layers` and `attention_probs` have the dtype
+    of the blocks.
     """
 
     embedding_output: tf.Tensor  # [B, L, H], after the projection
     layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
-    # One [B, A, L, L] a block; none where activation checkpointing trains.
+    # One [B, A, L, L] a block; empty in training with activation checkpointing.
     attention_probs: tuple[tf.Tensor, ...]
 
     @property
     def sequence_output(self) -> tf.Tensor:
-        """Output of the last block, [B, L, H]."""
+        """Output of the last block, float32 [B, L, H]."""
         last = self.layers[-1] if self.layers else self.embedding_output
         return tf.cast(last, tf.float32)
 
     @property
     def pooled_output(self) -> tf.Tensor:
-        """Vector of the first token, [B, H]; there is no pooler layer."""
+        """Vector of the first token, float32 [B, H], without a pooler layer."""
         return self.sequence_output[:, 0]
 
     @property
     def all_layers(self) -> tf.Tensor:
-        """All blocks' outputs stacked, [layers, B, L, H]."""
+        """All blocks' outputs, float32 [layers, B, L, H]."""
         return tf.cast(tf.stack(self.layers, 0), tf.float32)
 
 
 class Encoder(ScopedLayer):
-    """BERT-style encoder, as generator, discriminator or tower.
-
-    `direction` is None, "ltr" or "rtl"; see `attention_bias`.
+    """A BERT-style encoder, used as generator, discriminator or tower.
 
     Source: google-research/electra, model/modeling.py, BertModel.
+
+    Args:
+      scope: TF1 scope of the variables, without the embeddings'.
+      sizes: of the encoder.
+      embeddings: its own or shared ones; another width is projected to H.
+      direction: None, "ltr" or "rtl"; see `attention_bias`.
+      seed: of the initial values.
     """
 
     def __init__(
         self,
         scope: str,
-        config: EncoderConfig,
+        sizes: EncoderConfig,
         embeddings: Embeddings,
         direction: str | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__(scope, seed)
-        self.config = config
+        self.sizes = sizes
         self.embeddings = embeddings
         self.direction = direction
         self.compute_policy = ComputePolicy()
         self.embeddings_project = None
-        if embeddings.width != config.hidden_size:
-            widths = (embeddings.width, config.hidden_size)
+        if embeddings.width != sizes.hidden_size:
             self.embeddings_project = Dense(
-                f"{scope}/embeddings_project", *widths, seed=seed
+                f"{scope}/embeddings_project",
+                embeddings.width,
+                sizes.hidden_size,
+                seed=seed,
             )
         self.blocks = [
-            TransformerBlock(f"{scope}/encoder/layer_{i}", config, seed)
-            for i in range(config.num_hidden_layers)
+            TransformerBlock(f"{scope}/encoder/layer_{i}", sizes, seed)
+            for i in range(sizes.num_hidden_layers)
         ]
 
     def call(
@@ -147,7 +158,7 @@ class Encoder(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> EncoderOutput:
-        """Encodes a batch, int32 [B, L] each; dropout with `seeds`."""
+        """Encode a batch, int32 [B, L] each; dropout with `seeds`."""
         if seeds is not None:
             seeds = seeds.child(self.scope)
         hidden = self.embeddings(input_ids, segment_ids, seeds)
@@ -157,13 +168,13 @@ class Encoder(ScopedLayer):
         bias = attention_bias(input_mask, self.direction)
         layers, all_probs = [], []
         hidden = tf.cast(hidden, self.compute_policy.dtype)
+        checkpoints = self.compute_policy.activation_checkpointing
         for i, block in enumerate(self.blocks):
-            inner = seeds.child(f"layer_{i}") if seeds else None
-            checkpoints = self.compute_policy.activation_checkpointing
-            if inner is not None and checkpoints:
-                hidden = run_checkpointed(block, hidden, bias, inner)
+            block_seeds = seeds.child(f"layer_{i}") if seeds else None
+            if block_seeds is not None and checkpoints:
+                hidden = run_checkpointed(block, hidden, bias, block_seeds)
             else:
-                hidden, probs = block(hidden, bias, inner)
+                hidden, probs = block(hidden, bias, block_seeds)
                 all_probs.append(probs)
             layers.append(hidden)
         return EncoderOutput(embedding_output, tuple(layers), tuple(all_probs))

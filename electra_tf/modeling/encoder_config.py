@@ -3,9 +3,11 @@
 """Sizes of a transformer encoder."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError
+from configure.run_config import RunConfig
 
 _SIZES = {
     "small": {"hidden_size": 256, "num_hidden_layers": 12},
@@ -26,32 +28,34 @@ class EncoderConfig:
     num_hidden_layers: int = 12  # transformer blocks
     num_attention_heads: int = 12  # must divide hidden_size
     intermediate_size: int = 3072  # width of the feed-forward layer
-    # gelu (erf form), relu, tanh, linear; others' gelu_new (tanh form).
+    # gelu (erf form), relu, tanh or linear; gelu_new (tanh form), which models
+    # of other libraries have.
     hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.1  # after embeddings and dense layers
     attention_probs_dropout_prob: float = 0.1  # on attention probabilities
     max_position_embeddings: int = 512  # longest sequence, in wordpieces
     type_vocab_size: int = 2  # number of segments
     initializer_range: float = 0.02  # stddev of the truncated normal
-    layer_norm_eps: float = 1e-12  # the original's; others have models of 1e-5
+    # The original's. Models of other libraries have 1e-5.
+    layer_norm_eps: float = 1e-12
 
     def __post_init__(self) -> None:
         if self.num_attention_heads < 1:
             raise UserError(
-                f"num_attention_heads is {self.num_attention_heads}; expected "
-                "at least 1."
+                f"num_attention_heads is {self.num_attention_heads}; expected"
+                " at least 1. Change it in model_hparam_overrides."
             )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
-                    f"{name} is {getattr(self, name)}; expected at least 0 and "
-                    "below 1."
+                    f"{name} is {getattr(self, name)}; expected at least 0 and"
+                    " below 1. Change it in model_hparam_overrides."
                 )
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
-                f"The hidden size ({self.hidden_size}) is not a multiple of "
-                f"the number of attention heads ({self.num_attention_heads}); "
-                "set num_attention_heads in model_hparam_overrides."
+                f"The hidden size ({self.hidden_size}) is not a multiple of"
+                f" the number of attention heads ({self.num_attention_heads});"
+                " set num_attention_heads in model_hparam_overrides."
             )
 
     @property
@@ -59,8 +63,8 @@ class EncoderConfig:
         return self.hidden_size // self.num_attention_heads
 
     @classmethod
-    def of(cls, config: Any) -> "EncoderConfig":
-        """The sizes that hparams of a config make: of the one big encoder."""
+    def of(cls, config: RunConfig) -> "EncoderConfig":
+        """Return the sizes of a run's full-size encoder."""
         overrides = config.model_hparam_overrides
         return cls.for_size(
             config.model_size, config.vocab_size, overrides, config.debug
@@ -71,13 +75,13 @@ class EncoderConfig:
         cls,
         model_size: str,
         vocab_size: int,
-        overrides: dict[str, Any] | None = None,
+        overrides: Mapping[str, Any] | None = None,
         debug: bool = False,
     ) -> "EncoderConfig":
-        """Resolves the named size, its derived values and the overrides.
+        """Resolve a named size, its derived values and the overrides.
 
         Heads (one per 64 hidden units) and the feed-forward width (4 times
-        hidden) follow the hidden size unless overridden themselves.
+        hidden) follow the hidden size unless the overrides set them.
 
         Source: google-research/electra, util/training_utils.py,
         get_bert_config, and the debug block of run_pretraining.py.
@@ -95,7 +99,7 @@ class EncoderConfig:
     def scaled(
         self, hidden_fraction: float, layer_fraction: float
     ) -> "EncoderConfig":
-        """Returns the generator's configuration: a fraction of this one.
+        """Return the sizes of a generator: fractions of these.
 
         Source: google-research/electra, run_pretraining.py,
         get_generator_config (Python's round: half to even).
@@ -105,11 +109,11 @@ class EncoderConfig:
         num_heads = max(1, hidden_size // 64)
         if not hidden_size or not num_layers or hidden_size % num_heads:
             raise UserError(
-                f"generator_hidden_size {hidden_fraction} and generator_layers "
-                f"{layer_fraction} make a generator of {num_layers} layers, "
-                f"hidden size {hidden_size} and {num_heads} attention heads; "
-                "expected at least one layer, and a hidden size above 0 that "
-                "the heads divide. Change these hparams."
+                f"generator_hidden_size {hidden_fraction} and generator_layers"
+                f" {layer_fraction} give a generator of {num_layers} layers,"
+                f" hidden size {hidden_size} and {num_heads} attention heads;"
+                " expected at least one layer, and a hidden size above 0 that"
+                " the heads divide. Change these hparams."
             )
         return dataclasses.replace(
             self,

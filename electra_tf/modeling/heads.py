@@ -9,61 +9,79 @@ from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
 
 
 class MaskedLMHead(ScopedLayer):
-    """Vectors to vocabulary logits through a tied embedding table.
+    """Vocabulary logits of vectors, through a tied embedding table.
 
     Source: google-research/electra, run_pretraining.py, get_token_logits.
+
+    Args:
+      scope: TF1 scope of the variables.
+      sizes: of the encoder whose vectors it gets.
+      in_width: of these vectors.
+      embedding_width: E, the width of the table.
+      seed: of the initial values.
     """
 
     def __init__(
         self,
         scope: str,
-        config: EncoderConfig,
+        sizes: EncoderConfig,
         in_width: int,
         embedding_width: int,
         seed: int = 0,
     ) -> None:
         super().__init__(scope, seed)
-        self.config = config
+        self.sizes = sizes
         self.embedding_width = embedding_width
-        how = (config.hidden_act, config.initializer_range, seed)
-        self.dense = Dense(f"{scope}/dense", in_width, embedding_width, *how)
+        self.dense = Dense(
+            f"{scope}/dense",
+            in_width,
+            embedding_width,
+            sizes.hidden_act,
+            sizes.initializer_range,
+            seed,
+        )
         self.layer_norm = LayerNorm(
-            scope, embedding_width, seed, config.layer_norm_eps
+            scope, embedding_width, seed, sizes.layer_norm_eps
         )
         self.output_bias = self.scoped_weight(
-            "output_bias", [config.vocab_size], "zeros"
+            "output_bias", [sizes.vocab_size], "zeros"
         )
 
     def call(self, vectors: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
-        """Scores every word of the vocabulary for every vector.
+        """Return float32 logits, [B, N or L, V].
 
-        From vectors, float32 [B, N or L, in_width], and the token embeddings,
-        float32 [V, E], to logits, float32 [B, N or L, V].
+        Args:
+          vectors: float32 [B, N or L, in_width].
+          table: token embeddings, float32 [V, E].
         """
         hidden = self.layer_norm(self.dense(vectors))
         flat = tf.reshape(hidden, [-1, self.embedding_width])
         logits = tf.matmul(flat, table, transpose_b=True)
         logits = tf.nn.bias_add(logits, self.output_bias)
         count = tf.shape(vectors)[1]
-        return tf.reshape(logits, [-1, count, self.config.vocab_size])
+        return tf.reshape(logits, [-1, count, self.sizes.vocab_size])
 
 
 class DiscriminatorHead(ScopedLayer):
-    """One logit a token: was it replaced?
+    """One logit a token: how likely it was replaced.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.
     """
 
-    def __init__(
-        self, scope: str, config: EncoderConfig, seed: int = 0
-    ) -> None:
+    def __init__(self, scope: str, sizes: EncoderConfig, seed: int = 0) -> None:
         super().__init__(scope, seed)
-        hidden = config.hidden_size
-        how = (config.hidden_act, config.initializer_range, seed)
-        self.dense = Dense(f"{scope}/dense", hidden, hidden, *how)
+        hidden = sizes.hidden_size
+        self.dense = Dense(
+            f"{scope}/dense",
+            hidden,
+            hidden,
+            sizes.hidden_act,
+            sizes.initializer_range,
+            seed,
+        )
         self.dense_1 = Dense(f"{scope}/dense_1", hidden, 1, seed=seed)
 
     def call(self, sequence_output: tf.Tensor) -> tf.Tensor:
-        """Maps float32 [B, L, H] to float32 [B, L] logits."""
+        """Map float32 [B, L, H] to float32 [B, L] logits."""
         return tf.squeeze(self.dense_1(self.dense(sequence_output)), -1)

@@ -7,11 +7,12 @@ import tensorflow as tf
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.modeling.layers import ScopedLayer, SeedStream
+from electra_tf.modeling.layers import ScopedLayer
+from electra_tf.modeling.seeds import SeedStream
 
 
 class TwoTowerClozeTransformer(ScopedLayer):
-    """Predicts each token from its left and right context, never itself.
+    """A model of each token from its left and right context, never itself.
 
     Source: google-research/electra, run_pretraining.py,
     TwoTowerClozeTransformer; Electric paper (EMNLP 2020) section 2.3.
@@ -20,15 +21,15 @@ class TwoTowerClozeTransformer(ScopedLayer):
     def __init__(
         self,
         scope: str,
-        config: EncoderConfig,
+        sizes: EncoderConfig,
         ltr_embeddings: Embeddings,
         rtl_embeddings: Embeddings,
         seed: int = 0,
     ) -> None:
         super().__init__(scope, seed)
-        self.config = config
-        self.ltr = Encoder(f"{scope}_ltr", config, ltr_embeddings, "ltr", seed)
-        self.rtl = Encoder(f"{scope}_rtl", config, rtl_embeddings, "rtl", seed)
+        self.sizes = sizes
+        self.ltr = Encoder(f"{scope}_ltr", sizes, ltr_embeddings, "ltr", seed)
+        self.rtl = Encoder(f"{scope}_rtl", sizes, rtl_embeddings, "rtl", seed)
 
     def call(
         self,
@@ -37,12 +38,14 @@ class TwoTowerClozeTransformer(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, EncoderOutput, EncoderOutput]:
-        """Encodes a batch, not masked, in both directions.
+        """Encode an unmasked batch, int32 [B, L] each, in both directions.
 
-        Returns float32 [B, L, 2H], where position i holds the left tower's
-        vector of i - 1 and the right tower's of i + 1, and both towers'
-        outputs. The shift is a rotation, as in the original: the first position
-        sees the last and the other way round, both outside the loss.
+        Returns:
+          float32 [B, L, 2H], in which position i has the left tower's vector
+          of i - 1 and the right tower's vector of i + 1; then both towers'
+          outputs. The shift is a rotation, as in the original: the first
+          position gets a vector of the last one and the other way round, both
+          outside the loss.
         """
         inputs = (input_ids, input_mask, segment_ids, seeds)
         ltr, rtl = self.ltr(*inputs), self.rtl(*inputs)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.modeling.layers import inference
+from electra_tf.modeling.graph_modes import inference
 
 Row = Mapping[str, Any]
 _CALL_COST = 64.0  # tokens; see `call_cost`

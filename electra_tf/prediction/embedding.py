@@ -78,7 +78,7 @@ class Embedder:
         batch_size: int = 32,
     ) -> None:
         self.encoder, self._tokenizer = encoder, tokenizer
-        self.size = encoder.config.hidden_size
+        self.size = encoder.sizes.hidden_size
         self.max_length, self.batch_size = max_length, batch_size
         self._offsets = OffsetTokenizer(tokenizer)
         self._cls_id = tokenizer.vocab[vocabulary.CLS]
@@ -112,7 +112,7 @@ class Embedder:
         loaded = load(path, vocab_file, hparams)
         vocabulary.require_wordpiece(loaded.config.vocab_file, "embed")
         encoder = select_encoder(loaded, f"--part={part}", part)
-        positions = encoder.config.max_position_embeddings
+        positions = encoder.sizes.max_position_embeddings
         if max_length is not None and not 3 <= max_length <= positions:
             raise UserError(
                 f"max_length {max_length}: expected 3 to {positions}, the"

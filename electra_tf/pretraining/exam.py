@@ -25,7 +25,8 @@ from electra_tf.data.record_files import find_record_files
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
-from electra_tf.modeling.layers import SeedStream, inference
+from electra_tf.modeling.graph_modes import inference
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import masking, sampling, unigram
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.metrics import binary_entropy, exact_auc

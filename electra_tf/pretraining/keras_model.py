@@ -18,7 +18,7 @@ import tf_keras
 
 from configure.errors import UserError
 from electra_tf.checkpoints.weights import ModelWeights
-from electra_tf.modeling.layers import inference
+from electra_tf.modeling.graph_modes import inference
 from electra_tf.modeling.precision import LossScale
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.pretraining import build

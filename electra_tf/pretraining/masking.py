@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining.sampling import draw_by_weight
 
 

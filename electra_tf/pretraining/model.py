@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import losses, masking, sampling, schedules
 from electra_tf.pretraining.build import prepare_model
 from electra_tf.pretraining.keras_model import KerasModel, check_features

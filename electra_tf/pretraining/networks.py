@@ -21,7 +21,8 @@ from electra_tf.modeling.embeddings import DisentangledEmbeddings, Embeddings
 from electra_tf.modeling.encoder import Encoder, EncoderOutput
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
-from electra_tf.modeling.layers import Dense, SeedStream
+from electra_tf.modeling.layers import Dense
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.two_towers import TwoTowerClozeTransformer
 from electra_tf.plan.networks import check_equal_sizes
 from electra_tf.pretraining import masking, sampling, unigram
@@ -190,7 +191,7 @@ class Networks(tf_keras.Model):
         if self.config.training_schedule == "adversarial":
             self.reward_baseline = Dense(
                 "reward_baseline",
-                self.generator.config.hidden_size,
+                self.generator.sizes.hidden_size,
                 1,
                 stddev=0.02,
                 seed=self.config.seed,

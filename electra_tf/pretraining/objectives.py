@@ -33,7 +33,7 @@ import tensorflow as tf
 
 from configure.objectives import Positions
 from configure.pretraining import PretrainingConfig
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import losses, masking
 from electra_tf.pretraining.networks import Features, Networks
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.files.atomic import write_atomically
-from electra_tf.modeling.layers import inference
+from electra_tf.modeling.graph_modes import inference
 from electra_tf.modeling.precision import SKIPPED, LossScale
 from electra_tf.optimization.optimizer import Optimizer
 from electra_tf.training import replicas

@@ -25,7 +25,7 @@ from electra_tf.checkpoints.weights import (
     select_part,
     select_tensors,
 )
-from electra_tf.modeling.layers import gelu
+from electra_tf.modeling.activations import gelu
 from electra_tf.pretraining.model import PretrainingModel
 from tests.checkpoints.conftest import RandomWeights, arrays, same_tensors
 from tests.conftest import refused

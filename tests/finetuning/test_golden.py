@@ -23,7 +23,7 @@ from electra_tf.finetuning.heads import (
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.optimization.optimizer import variable_name
 from electra_tf.prediction.loading import load_finetuned
 from tests.conftest import FIXTURES, read_json, refused, restore

@@ -17,7 +17,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.huggingface_writer import write_huggingface
 from electra_tf.keras import Encoder, Tokenizer
 from electra_tf.modeling.encoder import ComputePolicy
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.prediction.loading import load_finetuned, load_pretrained
 from electra_tf.pretraining.saving import export_parts
 from electra_tf.text.tokenization import FullTokenizer
@@ -96,7 +96,10 @@ def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
         (IDS.astype(np.float32), "float32; expected integers"),
         (IDS[0], "expected .batch, length."),
         (np.ones([1, 33], np.int32), "33 wordpieces"),
-        ({"input_ids": IDS, "input_mask": MASK[:1]}, "not of input_ids' shape"),
+        (
+            {"input_ids": IDS, "input_mask": MASK[:1]},
+            "input_mask: shape differs from that of input_ids",
+        ),
         ({"input_ids": IDS, "segment_ids": MASK * 2}, "expected 0 to 1"),
         (IDS + 500, "input_ids: expected 0 to "),
     ],

@@ -9,6 +9,7 @@ from electra_tf.modeling import activation_checkpointing
 from electra_tf.modeling.activation_checkpointing import needs_checkpointing
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.pretraining import build
+from electra_tf.pretraining.model import build_model
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ def test_all_encoders_of_a_model_use_it(
 ):
     set_devices("CPU")
     monkeypatch.setattr(build, "machine_memory", lambda: memory)
-    model = build.build_model(tiny_config())
+    model = build_model(tiny_config())
     policies = [
         module.compute_policy
         for module in model.submodules

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.commands import convert_checkpoint
-from electra_tf.modeling.layers import gelu
+from electra_tf.modeling.activations import gelu
 from electra_tf.prediction.loading import load_pretrained
 from tests.conftest import refused
 

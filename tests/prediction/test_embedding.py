@@ -138,4 +138,4 @@ def test_either_part_of_a_pre_trained_model_embeds(
     expected = {v.name: v.numpy() for v in encoder.variables}
     assert loaded.keys() >= expected.keys() and expected
     assert all((loaded[name] == expected[name]).all() for name in expected)
-    assert embedder("the king").shape == (encoder.config.hidden_size,)
+    assert embedder("the king").shape == (encoder.sizes.hidden_size,)

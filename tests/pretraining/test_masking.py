@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.layers import SeedStream
+from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import masking, sampling
 from tests.conftest import read_json
 from tests.pretraining.conftest import Recording

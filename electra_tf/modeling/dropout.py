@@ -1,0 +1,70 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Dropout with 16 random bits an element."""
+
+import tensorflow as tf
+
+from electra_tf.modeling.graph_modes import compiled, fuses
+
+
+def dropout(
+    inputs: tf.Tensor,
+    rate: float,
+    seed: tf.Tensor | None,
+    in_xla: bool = False,
+) -> tf.Tensor:
+    """Zero elements with probability `rate` and rescale the others.
+
+    Source: google-research/electra, model/modeling.py, dropout.
+
+    Differs: each element takes 16 random bits, half of what a float32 uniform
+    takes, so the rate is rounded to a multiple of 1 / 65536 (0.1 becomes
+    0.100006); the rescaling uses the rounded rate, the mean stays exact. In
+    half precision the rate is the nearest one that the dtype can rescale by
+    exactly: 0.0986 for 0.1 in bfloat16.
+
+    Args:
+      inputs: float or half precision, any shape.
+      rate: at least 0 and below 1.
+      seed: int32 [2]; None drops nothing, as in evaluation.
+      in_xla: XLA compiles the caller; the values are the same.
+    """
+    if seed is None or not rate:
+        return inputs
+    threshold = round(rate * 65536)
+    if not 0 <= threshold < 65536:
+        raise ValueError(f"The dropout rate must be in [0, 1), not {rate}.")
+    if inputs.dtype.size < 4:
+        scale = inputs.dtype.as_numpy_dtype(65536.0 / (65536 - threshold))
+        threshold = 65536 - round(65536 / float(scale))
+    # The mask waits for the inputs: otherwise all masks of a step would be
+    # drawn at its start and read from memory again when they are used.
+    with tf.control_dependencies([inputs]):
+        seed = tf.identity(seed)
+    shape = tf.shape(inputs)
+    size = tf.reduce_prod(shape)
+    bits = tf.random.stateless_uniform(
+        [(size + 1) // 2], seed, None, None, tf.uint32, alg="philox"
+    )
+    if in_xla:  # XLA's bitcast takes four times as long.
+        low = tf.bitwise.bitwise_and(bits, 0xFFFF)
+        high = tf.bitwise.right_shift(bits, 16)
+        bits = tf.cast(tf.stack([low, high], -1), tf.int32)
+    else:
+        bits = tf.bitcast(bits, tf.uint16)
+    bits = tf.reshape(tf.reshape(bits, [-1])[:size], shape)
+    keep = tf.cast(bits >= threshold, inputs.dtype)
+    scaled_keep = keep * tf.cast(65536.0 / (65536 - threshold), inputs.dtype)
+    return inputs * tf.ensure_shape(scaled_keep, inputs.shape)
+
+
+def dropout_without_gradient(
+    inputs: tf.Tensor, rate: float, seed: tf.Tensor
+) -> tf.Tensor:
+    """Return `dropout`; the caller must supply the gradient itself."""
+    if fuses(inputs):
+        return _compiled_dropout(inputs, rate, seed, in_xla=True)
+    return dropout(inputs, rate, seed)
+
+
+_compiled_dropout = compiled(dropout)
