@@ -204,15 +204,15 @@ def make_material():
     write("made/whole", "yes")
 
 
-def study_file():
+def study_file(folder="killed", output="killed/out"):
     """A study of one arm: its pre-training, and a fine-tuning after it."""
     pretrain, finetune = json.loads(PRETRAINING), json.loads(FINETUNING)
     del pretrain["num_train_steps"], finetune["task_names"]
-    records = "killed/pretrain_tfrecords"
+    records = f"{folder}/pretrain_tfrecords"
     pretrain["pretrain_tfrecords"] = f"{records}/pretrain_data.tfrecord*"
     pretrain["eval_tfrecords"] = f"{records}/eval_data.tfrecord*"
-    pretrain["vocab_file"] = finetune["vocab_file"] = "killed/vocab.txt"
-    study = {"data_dir": "killed", "output_dir": "killed/out"}
+    pretrain["vocab_file"] = finetune["vocab_file"] = f"{folder}/vocab.txt"
+    study = {"data_dir": folder, "output_dir": output}
     study |= {"pretrain": pretrain, "budget": {"steps": 60}, "seeds": [1]}
     study |= {"finetune": finetune | {"num_trials": 1}, "tasks": {"sst": {}}}
     return json.dumps(study | {"arms": {"electra": {}}, "against": "electra"})

@@ -34,6 +34,7 @@ import time
 import traceback
 
 import faults
+import fuzzing_extras
 import numpy as np
 import serving_load
 from faults import PRETRAINING, RUN, digest, fresh, keep, kept, read, write
@@ -154,6 +155,7 @@ DAMAGED = {  # folder, its files that are damaged, what opens it, trials in 80
     "logs": (RUN, r"\w+\.jsonl|best/best\.json", again, 80),
     "SavedModel": ("made/exported/1", ".*", served, 80),
 }
+DAMAGED |= fuzzing_extras.DAMAGED_EXTRAS
 WAYS = "flip flips cut zeros swap garbage empty gone".split()
 
 
@@ -234,6 +236,7 @@ def supervised(work, kind, case, most):
 
 
 def damage(args):
+    fuzzing_extras.make_extras()
     for name in args.only or DAMAGED:
         share = round(args.count * DAMAGED[name][-1] / 80)
         most = len(kept(case=name)) + share
@@ -319,6 +322,20 @@ def readers(draw):
     return task_of("fuzzed")
 
 
+def tasks_with_mistakes(draw, mistaken):
+    """Tasks whose descriptions have wrong values, over a file that is right."""
+    name, task = draw.choice(("a.tsv", "a.csv", "a.jsonl")), draw.choice(TASKS)
+    write(f"fuzzed/{name}", whole_files()[name])
+    task = {"name": "own", "files": {"train": name, "dev": name}} | task
+    task |= draw.choice(({}, {"labels": ["0", "1"]}, {"metric": "f1"}))
+    write("fuzzed/task.json", mistaken(json.dumps(task), nonsense))
+    return task_of("fuzzed")
+
+
+def descriptions(draw):
+    return fuzzing_extras.descriptions(draw, nonsense, tasks_with_mistakes)
+
+
 @functools.cache
 def parser_of(command):
     """What parses its words, words it needs, the names of its flags."""
@@ -379,7 +396,8 @@ def requests(port, bodies, draw):
 def fuzz_worker(case, minutes):
     """Draws until the time is over; rows each ten seconds."""
     with contextlib.ExitStack() as stack:
-        work = {"readers": readers, "command lines": command_lines}.get(case)
+        work = {"readers": readers, "command lines": command_lines}
+        work = (work | {"descriptions": descriptions}).get(case)
         if not work:
             script = [__file__, "serve", "made/exported", "--port=0"]
             _, port = stack.enter_context(faults.server(script))
@@ -413,8 +431,12 @@ def fuzz_worker(case, minutes):
                 keep(**finding, outcome="traceback", detail=said[-3000:])
 
 
+CASES = ("readers", "command lines", "descriptions", "server")
+
+
 def fuzz(args):
-    for case in (cases := args.only or ("readers", "command lines", "server")):
+    fuzzing_extras.make_extras()
+    for case in (cases := args.only or CASES):
         supervised(fuzz_worker, "finding", case, args.minutes / len(cases))
 
 
