@@ -1,0 +1,309 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Lost outputs, damaged best models, odd folders, cached records, long lines.
+
+In the folder of `faults.py`, whose `totals` adds these up, too.
+
+  python benchmarks/attacks.py outputs
+  python benchmarks/attacks.py best
+  python benchmarks/attacks.py folders
+  python benchmarks/attacks.py cached
+  python benchmarks/attacks.py lines
+"""
+
+import glob
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import faults
+from faults import TUNED, VICTIMS, begin, fresh, keep, read, start, write
+from harness import ROOT
+
+LONG = 10**8  # steps that no run here reaches
+ENDLESS = f"--save_checkpoints_steps={LONG} --log_every_n_steps=5"
+COMMANDS = {
+    "pretraining": f"{VICTIMS['pretraining']} {ENDLESS} --keep_best=none"
+    f" --num_train_steps={LONG}",
+    "finetuning": f"{VICTIMS['finetuning']} {ENDLESS} --num_train_epochs=1e6",
+    "building": VICTIMS["building"],
+    "study": VICTIMS["study"],
+}
+LOST = ("tee", "standard output", "standard error", "both closed", "full")
+ODD_SECONDS = 10  # in which `ask` has to be done with an odd folder
+
+
+def lose(lost):
+    """Return what Popen gets, and the reader that ends before the signal."""
+    if lost == "full":
+        full = os.open("/dev/full", os.O_WRONLY)
+        return {"stdout": full, "stderr": full}, full
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    closed = {"standard error": (2,), "both closed": (1, 2)}.get(lost, ())
+    streams = {"stdout": writer, "stderr": writer}
+    if lost == "standard output":
+        streams["stderr"] = said
+    return streams | {"preexec_fn": lambda: [*map(os.close, closed)]}, reader
+
+
+def logged(least=3):
+    """The train log that has so many rows, and its last step."""
+    for path in glob.glob("killed/**/train_log.jsonl", recursive=True):
+        rows = read(path).splitlines()
+        if len(rows) >= least:
+            return path, json.loads(rows[-1])["step"]
+    return None
+
+
+def built():
+    return glob.glob("killed/out/*tfrecord*") + glob.glob("killed/out/.*")
+
+
+def output_trial(name, lost, number):
+    """One run whose output is lost and that then gets a signal."""
+    begin(name)
+    if name == "study":
+        study = json.loads(faults.study_file()) | {"budget": {"steps": LONG}}
+        study["pretrain"] |= {"save_checkpoints_steps": LONG}
+        write("killed/study.json", json.dumps(study))
+    streams, reader = lose(lost)
+    program, *words = COMMANDS[name].split()
+    script = [os.path.join(ROOT, program)]
+    if not program.endswith(".py"):
+        script = ["-m", "electra_tf", program]
+    process = subprocess.Popen(
+        [sys.executable, *script, *words],
+        env=os.environ | {"PYTHONPATH": ROOT},
+        start_new_session=True,
+        **streams,
+    )
+    for stream in {streams["stdout"], streams["stderr"]} - {reader}:
+        os.close(stream)
+    at_work = built if name == "building" else logged
+    while process.poll() is None and not at_work():
+        time.sleep(0.02)
+    os.close(reader)
+    ended = process.poll()
+    if number == signal.SIGINT:  # As a terminal does.
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    status, wrong = faults.wait(process, 300), []
+    if ended is not None or status != 128 + number:
+        wrong.append(f"status {status}, ended by itself: {ended}")
+    if name == "building":
+        if start(COMMANDS[name]).wait():
+            wrong.append("second try")
+        whole = faults.undisturbed(name)["end"]
+        now = faults.fingerprint("killed")
+        wrong += ["different"] * any(now.get(p) != x for p, x in whole.items())
+    else:
+        path, step = logged()
+        index = f"{os.path.dirname(path)}/model.ckpt-{step}.index"
+        wrong += ["not saved"] * (not os.path.exists(index))
+    row = {"kind": "outputs", "case": name, "outcome": ", ".join(wrong)}
+    row["outcome"] = row["outcome"] or "well"
+    keep(**row, how=f"{lost}, {signal.Signals(number).name}")
+
+
+def outputs(args):
+    """10 runs of each of four commands: five ways, two signals."""
+    for name in args.only or COMMANDS:
+        if name == "building":
+            faults.undisturbed(name)
+        for lost in LOST:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                output_trial(name, lost, number)
+
+
+def damage_best(folder, number):
+    """One of 20 ways to damage a folder `best`; returns which."""
+    draw = random.Random(number)
+    best = pathlib.Path(folder, "best")
+    index = next(best.glob("model.ckpt-*.index"))
+    data = next(best.glob("model.ckpt-*.data-*"))
+    state = best / "checkpoint"
+    paths = {"index": index, "data": data, "checkpoint": state}
+    if number < 3:
+        name = list(paths)[number]
+        paths[name].unlink()
+        return f"without {name}"
+    if number == 3:
+        text = state.read_text()
+        step = index.stem.split("-")[1]
+        state.write_text(text.replace(step, str(int(step) + 1)))
+        return "another step named"
+    if number == 4:
+        for path in (index, data, state):
+            path.unlink()
+        return "without weights"
+    name = list(paths)[number % 3]
+    way = ("cut", "flips", "zeros", "empty", "garbage")[number // 3 - 1]
+    content = bytearray(paths[name].read_bytes())
+    at = draw.randrange(len(content))
+    if way == "cut":
+        content = content[:at]
+    elif way == "flips":
+        for _ in range(8):
+            content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    elif way == "zeros":
+        content[at : at + 64] = bytes(len(content[at : at + 64]))
+    elif way == "empty":
+        content = b""
+    else:
+        content[at : at + 20] = b"\xffno sense" + draw.randbytes(6)
+    paths[name].write_bytes(content)
+    return f"{name} {way}"
+
+
+def best(args):
+    """20 damaged folders: `predict` refuses, or answers as the whole does."""
+    from fuzzing import attempt
+
+    from electra_tf.prediction.predictor import Predictor
+
+    def answers(folder):
+        predictor = Predictor.from_pretrained(folder)
+        return repr([predictor(text) for text in ("the king", "of it")])
+
+    begin("finetuning")
+    command = f"{VICTIMS['finetuning']} --num_trials=1 --keep_best=loss"
+    if start(f"{command} --eval_every_n_steps=20").wait():
+        sys.exit(read("said"))
+    fresh("best/whole", f"killed/{TUNED.removeprefix('made/')}")
+    step = json.loads(read("best/whole/best/best.json"))["step"]
+    newest = pathlib.Path("best/whole/checkpoint").read_text()
+    assert f'model_checkpoint_path: "model.ckpt-{step}"' not in newest
+    whole = answers("best/whole")
+    for number in range(20):
+        fresh("best/damaged", "best/whole")
+        how = damage_best("best/damaged", number)
+        outcome, found, _ = attempt(answers, "best/damaged")
+        if outcome == "read":
+            outcome = "same" if found == whole else "silent"
+        detail = found[-300:] if outcome != "same" else ""
+        keep(
+            kind="best", case="predict", how=how, outcome=outcome, detail=detail
+        )
+
+
+def odd_folders():
+    """Make 12 folders, by name."""
+    fresh("odd")
+    for number in range(12):
+        write(f"odd/{number}/a.txt", "The king of the north is here.\n")
+    os.symlink(".", "odd/0/one")
+    os.symlink(".", "odd/0/two")
+    os.mkfifo("odd/1/fifo.txt")
+    os.symlink("/dev/zero", "odd/2/zero.txt")
+    os.symlink("/proc/self", "odd/3/process")
+    os.symlink("nowhere", "odd/4/broken.txt")
+    os.symlink("loop.txt", "odd/5/loop.txt")
+    os.symlink("..", "odd/6/up")
+    write("odd/7/.hidden/b.txt", "The queen of the south.\n")
+    write("odd/7/.hidden.txt", "The queen of the south.\n")
+    os.makedirs("odd/8/" + "/".join("d" * 200))
+    os.symlink("/dev/stdin", "odd/9/stdin.txt")
+    os.symlink("/dev/urandom", "odd/9/random.txt")
+    for name in ("x", "y"):
+        os.makedirs(f"odd/10/{name}")
+        os.symlink("../x", f"odd/10/{name}/to_x")
+        os.symlink("../y", f"odd/10/{name}/to_y")
+    write("odd/11/b.jsonl", b"\x00" * 5000)
+    write("odd/11/c.json", "[" * 100_000)
+    write("odd/11/d.txt.gz", b"\x1f\x8b no gzip")
+    write("odd/11/e.txt", b"\xff\xfe")
+
+
+def folders(args):
+    """`ask`'s walk and index of 12 odd folders, each a process of its own."""
+    odd_folders()
+    code = (
+        "import sys; from electra_tf.extras.ask.index import open_index;"
+        " from configure.errors import UserError\n"
+        "try: open_index(sys.argv[1], sys.argv[1] + '.index', 'english', print)"
+        "\nexcept UserError as error: print('error:', error); sys.exit(1)"
+    )
+    for number in range(12):
+        command = [sys.executable, "-c", code, f"odd/{number}"]
+        began = time.monotonic()
+        try:
+            done = subprocess.run(
+                command,
+                env=os.environ | {"PYTHONPATH": ROOT},
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            outcome = {0: "well", 1: "refused"}.get(done.returncode, "wrong")
+            said = done.stdout + done.stderr
+            outcome = "traceback" if "Traceback" in said else outcome
+        except subprocess.TimeoutExpired:
+            outcome, said = "hang", ""
+        seconds = round(time.monotonic() - began, 1)
+        outcome = "slow" if seconds > ODD_SECONDS else outcome
+        row = {"kind": "folders", "case": "ask", "how": str(number)}
+        keep(**row, outcome=outcome, seconds=seconds, detail=said[-500:])
+
+
+def cached(args):
+    """20 flipped bytes in the cached records: named, or made again."""
+    begin("finetuning")
+    command = f"{VICTIMS['finetuning']} --num_trials=1 --num_train_epochs=1"
+    if start(command).wait():
+        sys.exit(read("said"))
+    records = "killed/models/tiny/finetuning_tfrecords"
+    fresh("cached", records)
+    paths = sorted(glob.glob("cached/**/*.tfrecord", recursive=True))
+    models = ("finetuning_models", "results")
+    for number in range(20):
+        draw = random.Random(number)
+        fresh(records, "cached")
+        path = draw.choice(paths).replace("cached", records, 1)
+        content = bytearray(pathlib.Path(path).read_bytes())
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        pathlib.Path(path).write_bytes(content)
+        for name in models:
+            fresh(f"killed/models/tiny/{name}")
+        status, said = start(command).wait(), read("said")
+        is_named = os.path.basename(path) in said and "checksum" in said
+        outcome = "remade" if not status and is_named else f"status {status}"
+        if not status and not is_named:
+            outcome = "not read"
+        row = {"kind": "cached", "case": "records", "outcome": outcome}
+        keep(
+            **row, how=os.path.basename(path), detail=said[-400:] * bool(status)
+        )
+
+
+def lines(args):
+    """Seconds of a build over one line of 8 and of 64 MB."""
+    words = "the king of the north was in 12 cities and "
+    for megabytes in (8, 64, 8, 64):
+        text = (words * (megabytes * 10**6 // len(words) + 1)).encode()
+        fresh("long")
+        write("long/corpus/a.txt", text[: megabytes * 10**6] + b"\n")
+        command = (
+            "build_pretraining_dataset.py --vocab-file made/vocab.txt"
+            " --max-seq-length=128 --num-shards=1 --num-processes=1"
+            " --corpus-dir long/corpus --output-dir long/out"
+            " --split_long_lines --max_line_mb=100"
+        )
+        began = time.process_time(), os.times().children_user
+        if start(command).wait():
+            sys.exit(read("said"))
+        seconds = round(os.times().children_user - began[1], 1)
+        row = {"kind": "lines", "case": f"{megabytes} MB", "outcome": "well"}
+        keep(**row, seconds=seconds)
+        print(megabytes, seconds, flush=True)
+
+
+if __name__ == "__main__":
+    faults.run(__doc__, (outputs, best, folders, cached, lines), count=1)
