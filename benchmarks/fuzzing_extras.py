@@ -19,8 +19,8 @@ from faults import fresh, read, start, study_file, write
 from electra_tf.extras.ask.index import open_index
 from electra_tf.extras.ensemble.predictions import open_task, read_predictions
 from electra_tf.extras.study import report
-from electra_tf.extras.study.cells import Study
-from electra_tf.extras.study.run import StudyRun
+from electra_tf.extras.study.runner import StudyRunner
+from electra_tf.extras.study.study_file import Study
 from electra_tf.files.digests import write_digests
 from electra_tf.pretraining.unigram import read_counts
 from electra_tf.text.tokenization import open_tokenizer
@@ -62,7 +62,7 @@ def make_extras():
 
 def studied(folder):
     study = Study(f"{folder}/study.json", f"{folder}/out")
-    lines = StudyRun(study, 60, 60).lines
+    lines = StudyRunner(study, 60, 60).lines
     report.write(study, lines, {})
     table = read(f"{folder}/out/study.json")
     return [sorted(lines), table, read(f"{folder}/out/study.txt")]
@@ -185,7 +185,7 @@ def fuzz_study(draw, nonsense):
         write("fuzzed/study.json", text)
         study = Study("fuzzed/study.json", "fuzzed/out")
         report.text_of(
-            study, report.compare(study, StudyRun(study, 1, 1).lines)
+            study, report.compare(study, StudyRunner(study, 1, 1).lines)
         )
         return
     Study("fuzzed/study.json", "fuzzed/out")

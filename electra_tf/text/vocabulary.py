@@ -245,9 +245,10 @@ def read_bpe_vocab(path: str) -> dict[str, int]:
     """
     check_digest(path)
     content = read_json(path)
+    check_tokenizer_types(content, path)
     model = content.get("model") or {}
     pre_tokenizer = content.get("pre_tokenizer") or {}
-    parts = [pre_tokenizer, *pre_tokenizer.get("pretokenizers", ())]
+    parts = [pre_tokenizer, *(pre_tokenizer.get("pretokenizers") or ())]
     model_type = model.get("type")
     types = [part.get("type") for part in parts]
     if model_type != "BPE" or "ByteLevel" not in types:
@@ -263,6 +264,50 @@ def read_bpe_vocab(path: str) -> dict[str, int]:
             " null: BPE-dropout is for training a tokenizer's model."
         )
     return bpe_vocab(content, path, _ROBERTA_NAMES)
+
+
+_REMEDY = "Copy the file again, or train the tokenizer again."
+
+
+def check_tokenizer_types(content: Mapping[str, Any], path: str) -> None:
+    """Raise a UserError if a part of a tokenizer.json has another type.
+
+    Only of the parts that vocabularies are read from.
+    """
+
+    def check(field: str, value: Any, kind: type, expected: str) -> Any:
+        # None: the part is missing, which other checks report.
+        if value is None or (
+            isinstance(value, kind) and not isinstance(value, bool)
+        ):
+            return value or kind()
+        raise UserError(
+            f"{path}: {field} is {str(value)[:60]!r}; expected {expected}."
+            f" {_REMEDY}"
+        )
+
+    model = check("model", content.get("model"), dict, "an object")
+    vocab = check("model.vocab", model.get("vocab"), dict, "an object")
+    for token, number in vocab.items():
+        check(f"the id of {token!r}", number or 0, int, "an integer")
+        if number is None:
+            raise UserError(f"{path}: token {token!r} has no id. {_REMEDY}")
+    pre_tokenizer = content.get("pre_tokenizer")
+    pre_tokenizer = check("pre_tokenizer", pre_tokenizer, dict, "an object")
+    field, parts = "pretokenizers", pre_tokenizer.get("pretokenizers")
+    for part in check(field, parts, list, "a list"):
+        check(f"a part of {field}", part, dict, "an object")
+    field = "added_tokens"
+    for token in check(field, content.get(field), list, "a list"):
+        check(f"one of {field}", token, dict, "an object")
+        for name, kind in (("content", str), ("id", int)):
+            value = token.get(name) if token else None
+            if value is None:
+                raise UserError(
+                    f"{path}: {field}: {str(token)[:60]!r} has no {name}."
+                    f" {_REMEDY}"
+                )
+            check(f"{field}: {name}", value, kind, f"{kind.__name__}")
 
 
 def bpe_vocab(

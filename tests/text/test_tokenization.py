@@ -22,7 +22,11 @@ from electra_tf.text.bpe import BpeTokenizer
 from electra_tf.text.tokenization import FullTokenizer, open_tokenizer
 from electra_tf.text.tokenizer_settings import read_settings
 from electra_tf.text.vocabulary import SPECIAL_TOKENS as SPECIALS
-from electra_tf.text.vocabulary import check_vocab, refuse_other_vocab
+from electra_tf.text.vocabulary import (
+    check_vocab,
+    read_bpe_vocab,
+    refuse_other_vocab,
+)
 from tests.conftest import FIXTURES, ROOT, read_json, refused
 from tests.text import reference_tokenizer
 
@@ -467,3 +471,35 @@ def test_a_vocabulary_in_a_plain_folder_of_transformers_equals_its_copy(
     expected = hashlib.sha256(path.read_bytes()).hexdigest()
     assert vocabulary.vocab_hash(str(path)) == expected
     assert vocabulary.vocab_hash(copied) == expected
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("model",), 5),
+        (("model", "vocab"), []),
+        (("model", "vocab", "<s>"), "0"),
+        (("model", "vocab", "<s>"), None),
+        (("model", "vocab", "<s>"), True),
+        (("pre_tokenizer",), "ByteLevel"),
+        (("pre_tokenizer", "pretokenizers"), 5),
+        (("pre_tokenizer", "pretokenizers"), [5]),
+        (("added_tokens",), True),
+        (("added_tokens", 0), "x"),
+        (("added_tokens", 0), None),
+        (("added_tokens", 0, "content"), 5),
+        (("added_tokens", 0, "id"), "x"),
+        (("added_tokens", 0, "id"), None),
+    ],
+)
+def test_a_bpe_file_with_another_type_is_refused(
+    bpe_file, tmp_path, place, value
+):
+    content = json.loads(pathlib.Path(bpe_file()).read_text())
+    parent = content
+    for key in place[:-1]:
+        parent = parent[key]
+    parent[place[-1]] = value
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(content))
+    refused("tokenizer.json.* (expected|has no) ", read_bpe_vocab, str(path))

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import tempfile
+import tokenize
 import unicodedata
 import zipfile
 from collections.abc import Callable
@@ -55,6 +56,9 @@ _UNUSABLE = (
     TypeError,
     AttributeError,
     IndexError,
+    SyntaxError,  # of the headers of NumPy's arrays; TokenError, too
+    tokenize.TokenError,
+    RecursionError,
 )
 
 

@@ -17,9 +17,7 @@ from configure.text_tables import render_rows
 from electra_tf.extras.study.arms import Arm
 from electra_tf.extras.study.pictures import Panel, Point, draw
 from electra_tf.extras.study.study_file import Lines, Run, Study
-from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
-from electra_tf.files.reading import read_text
 from electra_tf.metrics import statistics
 from electra_tf.plan.flops import PETAFLOP_DAY
 
@@ -434,7 +432,13 @@ def _points(rows: Sequence[Mapping[str, Any]], metric: str) -> list[Point]:
 
 
 def _read_log(run: Run, log: str) -> list[dict[str, Any]]:
-    """Return the rows of a run's log, "train" or "eval"."""
+    """Return the rows of a run's log, "train" or "eval", without damaged ones.
+
+    Each of these gets a warning.
+    """
+    # Imported here because TensorFlow's import takes seconds, which a study
+    # that only starts runs does without.
+    from electra_tf.training.summaries import read_rows
+
     path = os.path.join(run.folder, f"{log}_log.jsonl")
-    text = read_text(path) if filesystem.exists(path) else ""
-    return [json.loads(line) for line in text.splitlines()]
+    return read_rows(path, lambda text: print(f"warning: {text}"))

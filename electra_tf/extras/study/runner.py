@@ -28,6 +28,7 @@ from typing import Any
 import electra_tf
 from configure.errors import UserError
 from electra_tf.data.fingerprints import files_fingerprint
+from electra_tf.extras.study.result_lines import read_result_lines
 from electra_tf.extras.study.study_file import Run, Study
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -75,20 +76,9 @@ class StudyRunner:
         self._child: subprocess.Popen | None = None
         self._signal = 0
         self.results = os.path.splitext(study.path)[0] + ".jsonl"
-        self.lines: dict[str, dict[str, Any]] = {}
+        # Lines of finished runs by digest.
+        self.lines = read_result_lines(self.results)
         self.failed: dict[str, str] = {}
-        if filesystem.exists(self.results):
-            text = read_text(self.results)
-            for number, line in enumerate(text.splitlines(), 1):
-                try:
-                    facts = json.loads(line)
-                    self.lines[facts["digest"]] = facts
-                except (ValueError, KeyError, TypeError) as error:
-                    raise UserError(
-                        f"{self.results}:{number}: not the line of a run"
-                        f" ({error!r}); restore it, or remove it to run that"
-                        " run again"
-                    ) from None
 
     def run(self) -> None:
         """Run everything that is not finished.

@@ -1,0 +1,87 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The results file of a study: a line of JSON for each finished run."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from configure.errors import UserError
+from configure.json_text import parse_json
+from electra_tf.files import filesystem
+from electra_tf.files.reading import read_text
+
+
+def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
+    """Return the lines of a results file by their runs' digests.
+
+    A file that does not exist has no lines. Raises a UserError that names the
+    line and the field if a line is not one that a study wrote.
+    """
+    if not filesystem.exists(path):
+        return {}
+    lines: dict[str, dict[str, Any]] = {}
+    for number, text in enumerate(read_text(path).splitlines(), 1):
+        location = f"{path}:{number}"
+        line = parse_json(text, location)
+        for field, (is_right, expected) in _FIELDS.items():
+            is_missing = field not in line and field in _OPTIONAL
+            if not (is_missing or is_right(line.get(field))):
+                raise UserError(
+                    f"{location}: {field} is {str(line.get(field))[:80]!r};"
+                    f" expected {expected}. Restore the line, or remove it to"
+                    " run it again."
+                )
+        lines[line["digest"]] = line
+    return lines
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a finite number or null, which stands for NaN.
+
+    Larger integers than a double holds are no metric's value.
+    """
+    if value is None:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e308 and math.isfinite(value)
+
+
+def _is_results(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(
+            isinstance(trials, list) and trials and all(map(_is_number, trials))
+            for trials in value.values()
+        )
+    )
+
+
+def _is_collapses(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        trial.isascii() and trial.isdecimal() and len(trial) < 10
+        for trial in value
+    )
+
+
+def _is_baselines(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        isinstance(metrics, dict) and all(map(_is_number, metrics.values()))
+        for metrics in value.values()
+    )
+
+
+# Field -> (whether a value is right, what is expected).
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "digest": (_is_text, "a text"),
+    "results": (_is_results, "an object: metric -> list of numbers"),
+    "collapsed": (_is_collapses, "an object: trial -> prediction"),
+    "baselines": (_is_baselines, "an object: baseline -> metric -> number"),
+}
+_OPTIONAL = ("collapsed", "baselines")  # Earlier versions wrote none.

@@ -1,0 +1,65 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Lines of a study's results that no study wrote."""
+
+import json
+import re
+
+import pytest
+
+from electra_tf.extras.study.result_lines import read_result_lines
+from tests.conftest import refused
+
+LINE = {
+    "digest": "d",
+    "results": {"accuracy": [71.5, None]},
+    "collapsed": {"2": "bad"},
+    "baselines": {"majority": {"accuracy": 50.0}},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("digest", None),
+        ("digest", 5),
+        ("digest", []),
+        ("digest", ""),
+        ("results", None),
+        ("results", []),
+        ("results", {}),
+        ("results", {"accuracy": 71.5}),
+        ("results", {"accuracy": []}),
+        ("results", {"accuracy": ["71.5"]}),
+        ("results", {"accuracy": [True]}),
+        ("results", {"accuracy": [[1]]}),
+        ("results", {"accuracy": [float("nan")]}),
+        ("results", {"accuracy": [10**400]}),
+        ("collapsed", []),
+        ("collapsed", {"1x": "bad"}),
+        ("collapsed", {"\u0661": "bad"}),
+        ("baselines", {"majority": 50.0}),
+        ("baselines", {"majority": {"accuracy": "50"}}),
+    ],
+)
+def test_a_line_with_another_type_is_named_by_field(tmp_path, field, value):
+    path = tmp_path / "tiny.jsonl"
+    lines = [LINE, LINE | {field: value}]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    words = rf"tiny.jsonl:2: {field} is .*; expected an? .* Restore the line"
+    refused(words, read_result_lines, str(path))
+
+
+@pytest.mark.parametrize("text", ["5", "[]", "null", "{", "", "[" * 100_000])
+def test_a_line_that_is_no_object_is_named(tmp_path, text):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text(f"{json.dumps(LINE)}\n{text}\n")
+    refused(re.escape(f"{path}:2"), read_result_lines, str(path))
+
+
+def test_lines_are_read_by_digest(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    earlier = {"digest": "e", "results": {"loss": [1]}}
+    path.write_text(f"{json.dumps(LINE)}\n{json.dumps(earlier)}\n")
+    assert read_result_lines(str(path)) == {"d": LINE, "e": earlier}
+    assert read_result_lines(str(tmp_path / "none.jsonl")) == {}
