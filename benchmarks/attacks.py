@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -109,8 +110,11 @@ def output_trial(name, lost, number):
         wrong += ["different"] * any(now.get(p) != x for p, x in whole.items())
     else:
         path, step = logged()
-        index = f"{os.path.dirname(path)}/model.ckpt-{step}.index"
-        wrong += ["not saved"] * (not os.path.exists(index))
+        named = read(f"{os.path.dirname(path)}/checkpoint")
+        saved = int(re.search(r"model\.ckpt-(\d+)", named)[1])
+        index = f"{os.path.dirname(path)}/model.ckpt-{saved}.index"
+        is_saved = saved >= step and os.path.exists(index)
+        wrong += ["not saved"] * (not is_saved)
     row = {"kind": "outputs", "case": name, "outcome": ", ".join(wrong)}
     row["outcome"] = row["outcome"] or "well"
     keep(**row, how=f"{lost}, {signal.Signals(number).name}")

@@ -30,6 +30,7 @@ import runpy
 import socket
 import sys
 import tarfile
+import tempfile
 import time
 import traceback
 
@@ -395,6 +396,8 @@ def requests(port, bodies, draw):
 
 def fuzz_worker(case, minutes):
     """Draws until the time is over; rows each ten seconds."""
+    os.makedirs("temporary", exist_ok=True)  # so that it is within the folder
+    tempfile.tempdir = os.path.abspath("temporary")
     with contextlib.ExitStack() as stack:
         work = {"readers": readers, "command lines": command_lines}
         work = (work | {"descriptions": descriptions}).get(case)
