@@ -22,7 +22,8 @@ from electra_tf.files import filesystem
 
 _PACKERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _TAR_NAME = re.compile(r"\.tar(\.\w+)?$|\.tgz$")
-# Zip, gzip, bzip2, xz, 7z, Zstandard, RAR; UTF-16, which UTF-8 never is.
+# The first bytes of zip, gzip, bzip2, xz, 7z, Zstandard, RAR and UTF-16 files,
+# with which no text in UTF-8 begins.
 _NO_TEXT = re.compile(
     rb"PK\x03\x04|\x1f\x8b|BZh\d1AY&SY|\xfd7zXZ\0|7z\xbc\xaf"
     rb"|\x28\xb5\x2f\xfd|Rar!\x1a|\xff\xfe|\xfe\xff"
@@ -55,8 +56,9 @@ def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
     while raw := file.readline(longest + 1):
         if len(raw) > longest:
             raise UserError(
-                f"{where}: a line of more than {limits.max_line_mb} MiB"
-                " (--max_line_mb). Expected text, one sentence a line."
+                f"{where}: a line of more than {limits.max_line_mb} MiB;"
+                " expected one sentence per line. Split the line, or raise"
+                " --max_line_mb."
             )
         yield raw
 
@@ -124,7 +126,7 @@ def is_tar(path: str) -> bool:
     except tarfile.ReadError as error:
         if _TAR_NAME.search(path):
             raise damage_error(path, error) from error
-        return False  # A file of the extension .xz may be a text.
+        return False  # A file with the extension .xz may be a text.
 
 
 def read_members(

@@ -36,7 +36,7 @@ _PACKAGES = str(pathlib.Path(__file__).parents[2])
 
 
 class JobRunner(Protocol):
-    """Runs jobs in the process that it was copied to."""
+    """A runner of jobs that can be copied to other processes."""
 
     options: BuildOptions
 
@@ -53,11 +53,12 @@ class _RunJob(beam.DoFn):
         self._runner.prepare()
 
     def process(self, job: Job) -> None:
-        # Some runners run a job twice at once, so each attempt has own files.
+        # Some runners run a job twice at once, so each attempt needs files of
+        # its own.
         job = job._replace(attempt=f"{uuid.uuid4().hex[:12]}-")
         try:
             report = self._runner.run(job)
-        except UserError as error:  # Runners would report it as a traceback.
+        except UserError as error:  # Runners report exceptions as tracebacks.
             report = {"error": str(error)}
         options = self._runner.options
         path = _report_path(options, job)

@@ -114,7 +114,7 @@ def _check_options(options: BuildOptions) -> None:
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
     if vocabulary.is_bpe(options.vocab_file):
-        open_tokenizer(options)  # An error in a worker would name no file.
+        open_tokenizer(options)  # In a worker, the error would name no file.
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
             f"num_processes is {options.num_processes} and num_shards "
@@ -172,7 +172,7 @@ def _open_output(
     except OSError as error:
         raise UserError(
             f"output_dir {directory!r} cannot be written to: "
-            f"{error.strerror or error}."
+            f"{error.strerror or error}. Choose another directory."
         ) from error
     if lines := find_differences(existing, requested):
         raise UserError(
@@ -215,7 +215,7 @@ def open_tokenizer(options: BuildOptions) -> tokenization.Tokenizer:
 
 
 class JobRunner:
-    """Runs jobs in this process; copies to other processes work there."""
+    """A runner of jobs that can be copied to other processes."""
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
@@ -278,7 +278,7 @@ def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
 
 
 def _start_method() -> str:
-    """Return "fork" where it is safe: before TensorFlow has threads."""
+    """Return "fork" if it is safe: before TensorFlow has threads."""
     methods = multiprocessing.get_all_start_methods()
     safe = sys.platform == "linux" and "tensorflow" not in sys.modules
     return "fork" if safe and "fork" in methods else "spawn"
@@ -288,7 +288,7 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 
 
 class Progress:
-    """Prints at most one progress line every few seconds."""
+    """A printer of at most one progress line every few seconds."""
 
     def __init__(self, job: Job):
         self._label = f"Job {job.index + 1} of {job.count}:"
@@ -358,7 +358,7 @@ class _Split:
 
 
 class ExampleWriter:
-    """Writes the examples of documents to the shards of a job.
+    """A writer of the examples of documents to the shards of a job.
 
     Source: build_pretraining_dataset.py, ExampleWriter and write_examples.
     """
@@ -471,7 +471,8 @@ class ExampleWriter:
         training, held_out = self.training, self._held_out
         training.shards.close()
         held_out.shards.close()
-        # Both are closed first: a failed job has no file of a final name.
+        # Both are closed before, so that a failed job leaves no file with a
+        # final name.
         shards = training.shards.publish()
         held_out_shards = held_out.shards.publish()
         builders = [training.builder, held_out.builder]

@@ -35,7 +35,7 @@ class BuildOptions:
     # --no-lower-case keeps upper case. Default: as tokenizer_config.json
     # next to the vocabulary states, otherwise true.
     do_lower_case: bool | None = None
-    # --no-strip-accents keeps them. Default: likewise.
+    # --no-strip-accents keeps accents. Default: as for --do-lower-case.
     do_strip_accents: bool | None = None
 
     # ---- Extensions (every default keeps what the original does) ----
@@ -63,7 +63,7 @@ class BuildOptions:
     beam_options: str = ""
 
     def with_casing(self) -> "BuildOptions":
-        """Return the options with the casing of the vocabulary if None.
+        """Return the options with the vocabulary's casing in place of None.
 
         Raises:
           UserError: a flag contradicts the file next to the vocabulary.

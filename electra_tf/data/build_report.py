@@ -22,7 +22,7 @@ _EXAMPLES_PER_SHARD = 100
 
 
 def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
-    """Return the warnings that the options and the files' names justify."""
+    """Return warnings about the options and the names of files."""
     lines = []
     if listing.nested_directories:
         names = join_names(listing.nested_directories)
@@ -105,7 +105,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 
 
 def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
-    """Return the lines of bytes that are not UTF-8, in all finished jobs."""
+    """Return lines about bytes that are not UTF-8 in all finished jobs."""
     invalid: dict[str, list[int]] = {}
     counts: Counter = Counter()
     for job in manifest["jobs"].values():
@@ -120,7 +120,7 @@ def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
 
 
 def _stripping_warnings(manifest: dict[str, Any]) -> list[str]:
-    """Return warnings of scripts that lose letters by lower-casing."""
+    """Return warnings about scripts that lose letters by lower-casing."""
     jobs = manifest["jobs"].values()
     scripts = sum_of_scripts(job.get("scripts", {}) for job in jobs)
     settings = manifest["settings"]

@@ -20,9 +20,9 @@ def column_indices(
     remedy: Callable[[str], str],
     optional: Collection[str] = (),
 ) -> dict[str, int]:
-    """Return the index of each column: of the first option that is there.
+    """Return the index of each column.
 
-    Names come before numbers, and a number needs no name in the header.
+    It is that of the first name that the header has, or the first number.
 
     Args:
       columns: options by the purpose of the column, such as "text_a".

@@ -33,8 +33,8 @@ _CONLL_U_COLUMNS = 10
 _KEY_AND_VALUE = re.compile(
     r"#[ \t]+[^\W\d][\w.:-]*( [\w.:-]+)?[ \t]*=([ \t]|$)|# id[ \t]"
 )
-# Comments unless they have as many cells as the line of a word; these are also
-# `#<TAB>...` of GermEval and `#begin document` of CoNLL-2012.
+# Comments, unless they have as many cells as the line of a word: any `# text`,
+# such as `#<TAB>...` of GermEval, and `#begin document` of CoNLL-2012.
 _MAY_BE_COMMENT = re.compile(
     r"#[ \t]+[^ \t]|#(begin|end) document|#[^\W\d][\w.:-]*[ \t]*="
 )
@@ -111,7 +111,7 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Return whether a line may be a comment and so is no sign of a dialect."""
+    """Return whether a line may be a comment, which shows no dialect."""
     text = text.strip(_BLANKS)
     return bool(
         text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
@@ -277,7 +277,7 @@ class ConllReader:
     def _problem(
         self, line: Line, cells: Sequence[str], dialect: Dialect
     ) -> tuple[str, str] | None:
-        """Return the content of a bad line and what was expected, or None."""
+        """Return content and expectation of a bad line, or None."""
         if line.text is None:
             return line.found, line.expected
         if len(cells) < self._fewest:

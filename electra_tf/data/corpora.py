@@ -151,7 +151,7 @@ def _read_pieces(
             line = raw.decode().strip()
         except UnicodeDecodeError:
             line = report.decode(raw, name, position).strip()
-        if not position:  # Only here may a byte order mark be.
+        if not position:  # A byte order mark may begin a text.
             line = line.removeprefix("\ufeff")
         if line:
             if not document:
@@ -261,7 +261,7 @@ def _text_of(record: Any, field: str, where: str) -> str | bytes:
     if not isinstance(value, str | bytes):
         raise UserError(
             f"{where}: field {field!r} is {type(value).__name__}, expected"
-            " text."
+            " text; pass another field by --text_field."
         )
     return value
 
@@ -368,8 +368,8 @@ def _tfds_source(corpus: Corpus) -> Source:
         size = splits[split].num_examples
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"tfds_split {split!r} is not a split of {name} (it has: "
-            f"{', '.join(splits)})."
+            f"tfds_split {split!r} is not a split of {name}; pass one of its "
+            f"splits: {', '.join(splits)}."
         ) from error
     if not size:
         raise UserError(
@@ -421,7 +421,7 @@ def _next_boundary(
     It is the start of a line after a blank line, or of any line in JSONL.
     """
     file.seek(aim)
-    position, is_rest = aim, True  # `aim` may be inside of a line.
+    position, is_rest = aim, True  # `aim` may be within a line.
     for raw in archives.read_lines(file, source.path, corpus):
         position += len(raw)
         is_blank = not is_rest and not raw.decode("utf-8", "ignore").strip()
@@ -517,7 +517,7 @@ def _read_jsonl(
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    remedy = ""
+                    remedy = " Correct or remove the line."
                     if line.lstrip().startswith("["):
                         remedy = f" Expected {JSON_LINES}."
                     raise UserError(

@@ -16,7 +16,7 @@ _SET_CALL = re.compile(r"(?:frozen)?set\((.*)\)", re.DOTALL)
 _OTHER_CALL = re.compile(r"[A-Za-z_][\w.]*\(\s*[\[({'\"].*\)", re.DOTALL)
 # A list without an end, as in cells of limited length.
 _CUT_LIST = re.compile(r"\[\s*['\"][^\]]*", re.DOTALL)
-# Raised where a text is no Python; TokenError, where it has no end.
+# The errors for a text that is no Python; TokenError: a text without an end.
 _NO_LITERAL = (
     SyntaxError,
     ValueError,

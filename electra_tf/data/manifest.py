@@ -120,8 +120,8 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
 
 def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     """Write the manifest under a temporary name, then rename it."""
-    # Only the last one has line breaks: they take ten times as long to write,
-    # and a manifest is written after each job.
+    # Only the final manifest has line breaks: these take ten times as long, and
+    # a manifest is written after each job.
     indent = 1 if manifest["complete"] else None
     # Jobs end in a different order each time.
     jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))
@@ -135,9 +135,9 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
 def find_differences(
     existing: dict[str, Any], requested: dict[str, Any]
 ) -> list[str]:
-    """Return what keeps a build from continuing another, a line each.
+    """Return the differences that keep a build from continuing another.
 
-    A line is such as "seed: built with 1, asked for 2".
+    A difference is a line such as "seed: built with 1, asked for 2".
     """
     lines = []
     for name, value in requested["settings"].items():

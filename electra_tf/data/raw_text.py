@@ -96,7 +96,7 @@ class RawText:
         if not len(self):
             raise UserError(
                 f"hparam {hparam}: {join_names(self.paths, 3)}: only blank"
-                " lines"
+                " lines; pass files with text"
             )
         # Training text is read for ever, in a different order in each epoch.
         self.repeats = hparam == "pretrain_text"
@@ -201,7 +201,7 @@ class RawText:
 @functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     """Return the order of documents in an epoch, int [count]."""
-    # NumPy promises not to change this stream, and no other.
+    # This is the only stream that no version of NumPy changes.
     return np.random.RandomState([seed, epoch]).permutation(count)
 
 
@@ -218,7 +218,7 @@ def _spans(hparam: str, path: str, size: int) -> np.ndarray:
                 raise UserError(
                     f"hparam {hparam}: {path}: byte"
                     f" {position + error.start} is not UTF-8; convert the file"
-                    f" ({ICONV}, where it is in Latin-1)"
+                    f" ({ICONV}, if it is in Latin-1)"
                 ) from None
             if is_blank:
                 lines = 0

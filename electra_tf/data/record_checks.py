@@ -292,8 +292,7 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
     for path in paths:
         match = _NUMBER.search(path)
         numbers[path] = int(match[1]) if match else 0
-    # The numbers of files with several records: their job has filled all files
-    # before.
+    # Files with several records: their job has filled all its files before.
     several = {
         numbers[path]
         for path in paths
@@ -360,13 +359,16 @@ def _check_example(
     try:
         features = decode_example(payload)
     except BrokenRecordError as error:
-        raise UserError(f"{where} is not a tf.train.Example.") from error
+        raise UserError(
+            f"{where} is not a tf.train.Example. Correct the hparam that names"
+            " it, or build the records again."
+        ) from error
     for name in FEATURE_NAMES:
         if name not in features:
             raise UserError(
                 f"{where} has no int64 feature {name!r} (it has: "
-                f"{', '.join(features) or 'none'}). Are these pre-training "
-                "records?"
+                f"{', '.join(features) or 'none'}). Correct the hparam that"
+                " names the file, or build pre-training records."
             )
         length = len(features[name])
         raise_errors(_check_length(expected, f"{where}, {name}", length))
@@ -403,7 +405,7 @@ def _check_casing(
 
 
 def locate_damage(config: PretrainingConfig) -> str:
-    """Return a message about the first unreadable record; "" if none is."""
+    """Return a message about the first unreadable record, or ""."""
     paths = []
     for training in (True, False):
         if not text_hparam(config, training):

@@ -55,7 +55,8 @@ def _find_held_out(config: PretrainingConfig) -> tuple[list[str], list[str]]:
     """Return held-out record files that are filled, and the empty ones."""
     pattern = config.eval_tfrecords
     held_out, empty = find_files(pattern)
-    # A derived name may match nothing: not all builds hold records out.
+    # A derived name may match nothing, because not all builds hold records
+    # out.
     is_derived = config.origins.get("eval_tfrecords", "derived") == "derived"
     if not held_out and not is_derived:
         raise UserError(

@@ -128,7 +128,7 @@ def decode_example(payload: bytes) -> dict[str, list[int]]:
 
 
 def _masked_crc(text: bytes) -> int:
-    """Return the CRC-32C (Castagnoli) in the rotation that TFRecord has."""
+    """Return the CRC-32C (Castagnoli), rotated and offset as in TFRecord."""
     crc = google_crc32c.value(text)
     return (crc >> 15 | crc << 17) + 0xA282EAD8 & 0xFFFFFFFF
 

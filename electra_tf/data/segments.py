@@ -17,7 +17,7 @@ _ONE_SEGMENT_TARGET = 100000  # tokens
 
 
 class ExampleBuilder:
-    """Collects the sentences of a document and cuts them into examples.
+    """A builder that cuts the sentences of a document into examples.
 
     The order in which random numbers are drawn is part of the contract: with
     the same stream, each example equals the original's.
@@ -127,7 +127,7 @@ class ExampleBuilder:
 
 
 class _Sentence:
-    """Token ids as a chain of lists, of which the first may be partly used.
+    """A chain of lists of token ids, of which the first may be partly used.
 
     The rest of a line of millions of tokens is carried from one example to
     the next, hundreds of thousands of times, so its ids are never copied.

@@ -58,7 +58,7 @@ def label_names(
     if feature not in features:
         raise UserError(
             f"TFDS data set {name} has no feature {feature!r} (it has:"
-            f" {', '.join(features)})"
+            f" {', '.join(features)}); name one of them"
         )
     return getattr(features[feature], "names", None)
 
@@ -92,7 +92,7 @@ def read_rows(
     if split not in builder.info.splits:
         raise UserError(
             f"TFDS data set {name} has no split {split!r} (it has:"
-            f" {', '.join(builder.info.splits)})"
+            f" {', '.join(builder.info.splits)}); name one of them"
         )
     examples = read_examples(builder, split, stop=max_rows)
     for number, example in enumerate(examples, 1):

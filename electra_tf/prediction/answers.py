@@ -52,7 +52,7 @@ class BadInputError(UserError):
 
 
 class Answerer(abc.ABC):
-    """Converts inputs to examples, and outputs of a head to answers.
+    """Base class of conversions of inputs to examples, and outputs to answers.
 
     Attributes:
       columns: the values of an input, and their names in files.
@@ -218,7 +218,7 @@ class TextAnswerer(Answerer):
 
 
 class ClassAnswerer(TextAnswerer):
-    """Answers with `label`, its `probability`, and all `probabilities`."""
+    """Answers of `label`, its `probability`, and all `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
@@ -232,7 +232,7 @@ class ClassAnswerer(TextAnswerer):
 
 
 class LabelSetAnswerer(TextAnswerer):
-    """Answers with the `labels` above 0.5, and all `probabilities`."""
+    """Answers of the `labels` above 0.5, and all `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Return the labels whose logit is above 0."""
@@ -246,7 +246,7 @@ class LabelSetAnswerer(TextAnswerer):
 
 
 class NumberAnswerer(TextAnswerer):
-    """Answers with `value`, in the units of the labels, not clipped."""
+    """Answers of `value`, in the units of the labels, not clipped."""
 
     outputs = ("predictions",)
 
@@ -269,7 +269,7 @@ class TextOfWords(TaggingExample):
 
 
 class TagAnswerer(Answerer):
-    """Answers with the tags of words.
+    """Answers of tags for words.
 
     An input is running text, a list of words, or a mapping with `text` or
     `words`. Answers have `words`, a tag and its probability for each (None for
@@ -344,7 +344,7 @@ class TagAnswerer(Answerer):
 
 
 class SummaryAnswerer(Answerer):
-    """Answers with the sentences that summarize a document.
+    """Answers of the sentences that summarize a document.
 
     An input is a text, or a mapping with `text` or `article`. Answers have the
     `summary`, one sentence per line; its `sentences`: number from 0, text,
@@ -397,7 +397,7 @@ class SummaryAnswerer(Answerer):
 
 
 class QuestionAnswerer(Answerer):
-    """Answers questions about texts.
+    """Answers to questions about texts.
 
     An input is a mapping with `question` and `context`, or a tuple of the two.
     Answers have the `answer`, its `score` (of start and end together) and its

@@ -61,7 +61,7 @@ class _Text(NamedTuple):
 
 
 class Embedder:
-    """Computes the vectors of texts.
+    """A function from texts to vectors.
 
     Attributes:
       encoder: the encoder.
