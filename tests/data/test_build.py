@@ -168,7 +168,7 @@ def test_a_build_killed_before_its_first_manifest_continues(build):
     assert build("out")["complete"]
 
 
-def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
+def test_other_files_of_a_directory_are_never_removed(build):
     folder = build.tmp_path / "out"
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
@@ -191,7 +191,7 @@ def test_a_foreign_directory_is_left_alone_even_with_overwrite(build):
         ({"num_processes": 9}, "num_processes is 9 and num_shards 4"),
     ],
 )
-def test_values_that_cannot_work_are_refused(build, settings, message):
+def test_options_out_of_bounds_are_refused(build, settings, message):
     refused(message, build, "out", **settings)
     assert not (build.tmp_path / "out").exists()
 
@@ -351,7 +351,7 @@ def test_beam_writes_the_plain_builders_examples_and_manifest(beam, build):
 
 
 @pytest.mark.parametrize("draws", ["stream", "document"])
-def test_with_other_workers_and_a_remote_output(beam, build, draws):
+def test_beam_writes_the_same_records_to_a_remote_output(beam, build, draws):
     plain = build("plain", **(SETTINGS | {"draws": draws}))
     output = f"ram://beam_{draws}"
     settings = {**ON_BEAM, "draws": draws, "output_dir": output}
@@ -360,7 +360,7 @@ def test_with_other_workers_and_a_remote_output(beam, build, draws):
     assert _multiset(output) == _multiset(build.tmp_path / "plain")
 
 
-def test_a_failed_job_is_a_message_and_reruns_go_on(beam, build, monkeypatch):
+def test_a_failed_job_is_reported_and_run_again(beam, build, monkeypatch):
     real, tried = building.ExampleWriter.finish, []
 
     def failing(self):
@@ -380,7 +380,7 @@ def test_a_failed_job_is_a_message_and_reruns_go_on(beam, build, monkeypatch):
     assert manifest["counts"] == build("plain", **SETTINGS)["counts"]
 
 
-def test_what_workers_did_for_a_killed_command_counts(beam, build, monkeypatch):
+def test_jobs_of_a_killed_command_are_not_run_again(beam, build, monkeypatch):
     run = beam._run_here
 
     def killed(pipeline):
@@ -399,7 +399,7 @@ def test_what_workers_did_for_a_killed_command_counts(beam, build, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", ["it starts", "it works"])
-def test_a_worker_killed_is_a_message_and_the_command_goes_on(
+def test_a_killed_worker_is_reported_and_its_job_run_again(
     beam, run_python, tmp_path, flags, corpus_dir, moment
 ):
     lines = "".join(p.read_text() for p in sorted(corpus_dir.iterdir()))
@@ -461,26 +461,8 @@ def test_flags_of_a_job_server_are_accepted(beam):
     assert beam.open_pipeline(options)
 
 
-def test_a_missing_beam_is_a_message(build, monkeypatch):
+def test_a_missing_beam_is_reported(build, monkeypatch):
     monkeypatch.delitem(sys.modules, "electra_tf.data.beam", raising=False)
     monkeypatch.delattr("electra_tf.data.beam", raising=False)
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     refused(r"install.*\[beam\]", build, "out", runner="beam")
-
-
-FORK = """
-import os, signal
-from electra_tf.processes import interrupts_later
-interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)
-os.register_at_fork(after_in_parent=interrupt)
-try:
-    with interrupts_later():
-        if not os.fork():
-            os._exit(0)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-
-
-def test_an_interrupt_as_workers_are_forked_is_not_lost(run_python):
-    assert run_python("-c", FORK).stdout == "interrupted\n"

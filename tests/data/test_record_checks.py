@@ -2,18 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records and text that do not fit a run are found before training."""
 
-import json
 import pathlib
 import re
-import types
 
 import pytest
 import tensorflow as tf
 
-from configure.pretraining import PretrainingConfig
 from configure.problems import Level
-from electra_tf.data import example_count, record_checks, record_files
-from electra_tf.data.manifest import MANIFEST_FORMAT
+from electra_tf.data import record_checks
 from electra_tf.data.records import frame_record, read_records
 from tests.conftest import read_json, refused
 
@@ -24,35 +20,6 @@ def _shard(config, number):
 
 def _refuses(config, message, training=True):
     refused(message, record_checks.check_records, config, training)
-
-
-def test_record_files_are_those_of_the_pattern(config):
-    (config.folder / ".tmp-pretrain_data.tfrecord-9-of-9").write_text("x")
-    assert len(record_files.find_record_files(config, True).paths) == 4
-    config.pretrain_tfrecords = f"{_shard(config, 0)},{_shard(config, 2)}"
-    paths, held_out, _ = record_files.find_record_files(config, True)
-    assert [path[-6:] for path in paths] == ["0-of-4", "2-of-4"]
-    assert not held_out
-    assert record_files.find_record_files(config, False).held_out
-
-
-def test_named_held_out_records_must_exist(config):
-    config.eval_tfrecords = f"{config.folder}/other*"
-    config.origins = {"eval_tfrecords": "flag"}
-    _refuses(config, r"eval_tfrecords = '.*other\*'", training=False)
-
-
-def test_derived_held_out_records_may_be_missing(config):
-    config.eval_tfrecords = f"{config.folder}/other*"
-    config.origins = {"eval_tfrecords": "derived"}
-    (warning,) = record_checks.check_records(config, False)
-    assert "evaluating on the training records" in warning
-
-
-def test_held_out_records_are_next_to_those_of_training(config):
-    pattern = f"{config.folder}/pretrain_data.tfrecord*"
-    config = PretrainingConfig.create("m", "other", pretrain_tfrecords=pattern)
-    assert record_files.find_record_files(config, False).held_out
 
 
 def test_training_on_held_out_records_is_refused_or_warned_of(config):
@@ -226,45 +193,3 @@ def test_records_of_the_original_pass(config, golden_dir):
     config.max_seq_length, config.vocab_size = 128, 30522
     config.vocab_file = ""
     assert record_checks.check_records(config, True) == []
-
-
-@pytest.fixture
-def write_records(tmp_path):
-    """Return a function that writes a record file, and their config."""
-
-    def write(number, payloads):
-        path = tmp_path / f"pretrain_data.tfrecord-{number}-of-9"
-        path.write_bytes(b"".join(map(frame_record, payloads)))
-
-    write.config = types.SimpleNamespace(
-        pretrain_tfrecords=str(tmp_path / "pretrain_data.tfrecord*"),
-        pretrain_text="",
-    )
-    return write
-
-
-def test_training_examples_are_counted(write_records):
-    write_records(0, [b"four", b"long" * 1000, b"fours"])
-    write_records(1, [b"four"])
-    write_records(2, [])
-    count = example_count.count_training_examples(write_records.config)
-    assert count == (4, True, 2)
-
-
-def test_the_counts_of_a_manifest_are_used(write_records, tmp_path):
-    write_records(0, [b"four"])
-    write_records(1, [b"four"])
-    shard = {"name": "pretrain_data.tfrecord-0-of-9", "records": 70}
-    jobs = {"0": {"shards": [shard], "held_out_shards": []}}
-    manifest = {"format": MANIFEST_FORMAT, "jobs": jobs}
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    count = example_count.count_training_examples(write_records.config)
-    assert count == (71, True, 2)
-
-
-def test_the_count_of_large_files_is_estimated(write_records, monkeypatch):
-    monkeypatch.setattr(example_count, "_BYTES_COUNTED", 100 * 26)
-    for number in range(4):
-        write_records(number, [b"ten bytes."] * 100)
-    count = example_count.count_training_examples(write_records.config)
-    assert count == (400, False, 4)
