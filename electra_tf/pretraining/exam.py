@@ -3,9 +3,9 @@
 """An exam: the same replacements in held-out text for every discriminator.
 
 Each run's evaluation draws replacements from its own generator, so that the
-AUC of two runs are of different questions. An exam is drawn once, by one
-trained generator and by token frequency at the same positions, and kept in a
-file with the labels and a digest.
+AUC of one run cannot be compared with that of another. An exam is drawn once,
+by one trained generator and by token frequency at the same positions, and
+written to a file with the labels and a digest.
 """
 
 import dataclasses
@@ -13,12 +13,12 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
 from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.record_files import find_record_files
@@ -30,31 +30,36 @@ from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import masking, sampling, unigram
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.metrics import binary_entropy, exact_auc
+from electra_tf.pretraining.networks import INPUTS, Features, Networks
 
-# Who drew the replacements.
+# The distributions that replacements are drawn from.
 SOURCES = ("generator", "unigram")
-_FEATURES = ("input_ids", "input_mask", "segment_ids")
 _ARRAYS = (
-    *_FEATURES,
-    *(f"{source}_{kind}" for source in SOURCES for kind in ("ids", "labels")),
+    *INPUTS,
+    "generator_ids",
+    "generator_labels",
+    "unigram_ids",
+    "unigram_labels",
 )
 _REMEDY = "Copy the file again, or draw it again (draw_exam)."
+# Returns logits, float32 [B, L], from int32 [B, L] ids, mask and segments.
+DiscriminatorLogits = Callable[..., tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Exam:
-    """Texts, what replaced their tokens, and how both came about."""
+    """Texts with replaced tokens, and their origin."""
 
     # int32 [R, L] by name: `input_ids` (the originals), `input_mask`,
     # `segment_ids` and, for each of SOURCES, `<source>_ids` (the corrupted
-    # text) and `<source>_labels` (1 where replaced).
-    arrays: dict[str, np.ndarray]
+    # text) and `<source>_labels` (1: replaced).
+    arrays: Mapping[str, np.ndarray]
     tokens: tuple[str, ...]  # the vocabulary, in the order of ids
-    facts: dict[str, Any]  # seed, generator, data: for people
+    facts: Mapping[str, object]  # seed, generator and data, for the reader
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all arrays and tokens, in hexadecimal."""
+        """The SHA-256 of all arrays and tokens, in hexadecimal."""
         digest = hashlib.sha256("\n".join(self.tokens).encode())
         for name in _ARRAYS:
             array = self.arrays[name]
@@ -64,27 +69,28 @@ class Exam:
 
     @property
     def length(self) -> int:
-        """L, wordpieces of a row."""
+        """L, the number of wordpieces in a row."""
         return self.arrays["input_ids"].shape[1]
 
     def write(self, path: str) -> None:
-        """Writes the file; equal exams are equal bytes."""
+        """Write the file; equal exams make equal bytes."""
         about = {"digest": self.digest, "facts": self.facts}
-        texts = {"about": json.dumps(about), "tokens": "\n".join(self.tokens)}
         packed = io.BytesIO()
         np.savez_compressed(
             packed,
             **self.arrays,
-            **{
-                name: np.frombuffer(text.encode(), np.uint8)
-                for name, text in texts.items()
-            },
+            about=_as_bytes(json.dumps(about)),
+            tokens=_as_bytes("\n".join(self.tokens)),
         )
         write_atomically(path, packed.getvalue())
 
     @classmethod
     def read(cls, path: str) -> "Exam":
-        """Reads the file; a UserError unless it is whole and unchanged."""
+        """Read a file that `write` wrote.
+
+        Raises:
+          UserError: the file is missing, corrupt or changed.
+        """
         if not filesystem.exists(path):
             raise UserError(
                 f"exam: {path}: no such file. Pass --exam=FILE.npz, a file that"
@@ -92,8 +98,8 @@ class Exam:
             )
         content = read_bytes(path)
         try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as found:
-                values = {name: found[name] for name in found.files}
+            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+                values = {name: archive[name] for name in archive.files}
             about = json.loads(values["about"].tobytes())
             exam = cls(
                 arrays={name: values[name] for name in _ARRAYS},
@@ -101,8 +107,8 @@ class Exam:
                 facts=about["facts"],
             )
             digest = about["digest"]
-        # Each damaged byte of an archive raises an error of a kind of its own:
-        # zlib's, zipfile's, NotImplementedError, OSError, ...
+        # Depending on the byte that is damaged, the error is zlib's, zipfile's,
+        # NotImplementedError, OSError and others.
         except Exception as error:
             raise UserError(
                 f"{path}: not a file of draw_exam, or corrupt"
@@ -110,7 +116,7 @@ class Exam:
             ) from error
         if exam.digest != digest:
             raise UserError(
-                f"{path}: the arrays have the digest {exam.digest[:12]}, but"
+                f"{path}: the digest of the arrays is {exam.digest[:12]}, but"
                 f" the file states {str(digest)[:12]}: it was changed or is"
                 f" corrupt. {_REMEDY}"
             )
@@ -119,76 +125,91 @@ class Exam:
     def check(
         self, path: str, vocab: Mapping[str, int], positions: int
     ) -> None:
-        """Raises a UserError unless a model can sit the exam.
+        """Raise a UserError unless the exam fits a model.
 
         Args:
           path: of this exam, for messages.
-          vocab: the model's.
-          positions: rows of the model's position table.
+          vocab: the model's, ids by token.
+          positions: the rows of the model's position table.
         """
-        own = sorted(vocab, key=vocab.get)
-        if (sizes := (len(self.tokens), len(own)))[0] != sizes[1]:
+        model_tokens = sorted(vocab, key=vocab.get)
+        if len(self.tokens) != len(model_tokens):
             raise UserError(
-                f"exam: {path} has a vocabulary of {sizes[0]} tokens, the model"
-                f" one of {sizes[1]}; draw an exam with the model's vocabulary"
+                f"exam: {path} has a vocabulary of {len(self.tokens)} tokens,"
+                f" the model one of {len(model_tokens)}. Draw an exam with the"
+                " model's vocabulary."
             )
-        for number, pair in enumerate(zip(self.tokens, own, strict=True), 1):
-            if pair[0] != pair[1]:
+        pairs = zip(self.tokens, model_tokens, strict=True)
+        for number, (token, model_token) in enumerate(pairs, 1):
+            if token != model_token:
                 raise UserError(
-                    f"exam: token {number} of the vocabulary is {pair[0]!r} in"
-                    f" {path}, but {pair[1]!r} in the model's; draw an exam"
-                    " with the model's vocabulary"
+                    f"exam: token {number} of the vocabulary is {token!r} in"
+                    f" {path}, but {model_token!r} in the model's. Draw an exam"
+                    " with the model's vocabulary."
                 )
         if self.length > positions:
             raise UserError(
                 f"exam: the rows of {path} have {self.length} wordpieces, the"
-                f" model's position table {positions}; draw an exam of shorter"
-                " rows (--max_seq_length)"
+                f" model's position table {positions}. Draw an exam of shorter"
+                " rows (--max_seq_length)."
             )
 
 
-def draw_exam(
-    loaded: PretrainedModel, config: Any, examples: int, seed: int
-) -> Exam:
-    """Draws an exam from held-out records.
+def _as_bytes(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), np.uint8)
 
-    Positions are chosen as in training, each at most once; both sources
+
+def draw_exam(
+    loaded: PretrainedModel, config: PretrainingConfig, examples: int, seed: int
+) -> Exam:
+    """Draw an exam from held-out records.
+
+    Positions are chosen as in training, each at most once. Both sources
     replace the same ones, and may draw the original token.
 
     Args:
-      loaded: has the generator, or is a masked LM.
-      config: a `PretrainingConfig` of the records, with the vocabulary of
-        `loaded`; tokens are counted in its training records.
-      examples: R, the first of the held-out records.
+      loaded: a model with a generator, or a masked LM.
+      config: of the records, with the vocabulary of `loaded`; tokens are
+        counted in its training records.
+      examples: R, the number of records, from the first on.
       seed: of positions and draws.
+
+    Raises:
+      UserError: no generator, or too few held-out records.
     """
     loaded.require_generator("drawing an exam")
-    found = find_record_files(config, training=False)
-    if not found.held_out:
+    record_files = find_record_files(config, training=False)
+    if not record_files.held_out:
         raise UserError(
             f"eval_tfrecords: no held-out records match"
-            f" {config.eval_tfrecords!r}, and an exam is of text that no run"
-            " trains on. Build records with --held_out_fraction, or pass"
-            " --eval_tfrecords."
+            f" {config.eval_tfrecords!r}; expected text that no run trains on."
+            " Build records with --held_out_fraction, or pass --eval_tfrecords."
         )
     model = loaded.model
     counts = unigram.count_training_tokens(
         config, model.vocab, model.encoder_config.vocab_size
     )
+    rule = masking.MaskingRule(
+        config.mask_prob,
+        config.max_predictions_per_seq,
+        config.mask_replace_prob,
+        without_replacement=True,
+    )
     parts: list[dict[str, np.ndarray]] = []
     missing = examples
     batches = build_dataset(config, 64, training=False)
     for number, features in enumerate(batches):
-        features = {n: features[n][:missing] for n in _FEATURES}
+        features = {name: features[name][:missing] for name in INPUTS}
         stream = SeedStream(tf.constant([seed, number], tf.int32))
-        parts.append(_draw(model, config, features, counts, stream))
+        parts.append(_draw(model, rule, features, counts, stream))
         missing -= len(parts[-1]["input_ids"])
         if not missing:
             break
     if missing:
         raise UserError(
-            f"examples: {examples} asked for, but the held-out records have"
-            f" {examples - missing}; pass --examples={examples - missing}"
+            f"examples is {examples}, but there are only {examples - missing}"
+            f" held-out records. Pass --examples={examples - missing}, or build"
+            " more records."
         )
     names = parts[0].keys()
     return Exam(
@@ -196,10 +217,10 @@ def draw_exam(
         tokens=tuple(sorted(model.vocab, key=model.vocab.get)),
         facts={
             "seed": seed,
-            # Not the whole path: two machines' equal exams are equal files.
+            # The whole path would make equal exams of two machines differ.
             "generator": "/".join(loaded.path.rstrip("/").split("/")[-2:]),
             "generator_step": loaded.global_step,
-            "held_out": files_fingerprint(found.paths),
+            "held_out": files_fingerprint(record_files.paths),
             "mask_prob": config.mask_prob,
             "temperature": 1.0,
         },
@@ -207,37 +228,32 @@ def draw_exam(
 
 
 def _draw(
-    model: Any,
-    config: Any,
-    features: Mapping[str, tf.Tensor],
+    networks: Networks,
+    rule: masking.MaskingRule,
+    features: Features,
     counts: np.ndarray,
     stream: SeedStream,
 ) -> dict[str, np.ndarray]:
-    """Draws the arrays of a batch of rows."""
-    rule = masking.MaskingRule(
-        config.mask_prob,
-        config.max_predictions_per_seq,
-        config.mask_replace_prob,
-        without_replacement=True,
-    )
-    masked = masking.mask_inputs(features, model.special, rule, stream)
+    """Return the arrays of a batch of rows."""
+    masked = masking.mask_inputs(features, networks.special, rule, stream)
     positions = masked["masked_lm_positions"]
     hidden = {**features, "input_ids": masked["input_ids"]}
     with inference():
-        logits, _ = model.generator_logits(hidden, positions)
-    drawable = unigram.drawable(counts, model.vocab)
+        logits, _ = networks.generator_logits(hidden, positions)
+    drawable = unigram.drawable(counts, networks.vocab)
     with np.errstate(divide="ignore"):
-        likely = tf.constant(np.log(drawable), tf.float32)
+        unigram_logits = tf.constant(np.log(drawable), tf.float32)
     rows = tf.unstack(tf.shape(positions))
-    by_source = {
+    logits_by_source = {
         "generator": logits,
-        "unigram": tf.broadcast_to(likely, [*rows, len(drawable)]),
+        "unigram": tf.broadcast_to(unigram_logits, [*rows, len(drawable)]),
     }
     arrays = {name: np.int32(value) for name, value in features.items()}
     for source in SOURCES:
         site = stream.seed(f"exam_{source}")
         sampled = sampling.sample_from_softmax(
-            by_source[source], tf.random.stateless_uniform([*rows, 2], site)
+            logits_by_source[source],
+            tf.random.stateless_uniform([*rows, 2], site),
         )
         corrupted = masking.corrupt_inputs(
             features["input_ids"], sampled, positions, sampled_is_fake=False
@@ -248,33 +264,34 @@ def _draw(
 
 
 def sit_exam(
-    answer: Callable[..., tf.Tensor], exam: Exam, batch_size: int
+    compute_logits: DiscriminatorLogits, exam: Exam, batch_size: int
 ) -> dict[str, float]:
-    """Scores a discriminator, by an exact AUC and the loss over real tokens.
+    """Return a discriminator's exact AUC and its loss over real tokens.
 
     Args:
-      answer: what `discriminator_logits` returns.
+      compute_logits: what `discriminator_logits` returns.
+      exam: one that fits the model.
+      batch_size: B, the rows that are computed at once.
 
     Returns:
       For each source `exam_<source>_auc`, `exam_<source>_loss` (nats a token)
-      and `exam_<source>_majority_loss`, that of always answering the share of
-      replaced tokens.
+      and `exam_<source>_majority_loss`, that of always predicting the share
+      of replaced tokens.
     """
     real = exam.arrays["input_mask"] > 0
     result: dict[str, float] = {}
     for source in SOURCES:
-        ids = exam.arrays[f"{source}_ids"]
-        logits = np.concatenate(
-            [
-                answer(*(tf.constant(array) for array in rows)).numpy()
-                for rows in _cut(
-                    batch_size,
-                    ids,
-                    exam.arrays["input_mask"],
-                    exam.arrays["segment_ids"],
-                )
-            ]
+        batches = _batches(
+            batch_size,
+            exam.arrays[f"{source}_ids"],
+            exam.arrays["input_mask"],
+            exam.arrays["segment_ids"],
         )
+        parts = []
+        for batch in batches:
+            tensors = [tf.constant(array) for array in batch]
+            parts.append(compute_logits(*tensors).numpy())
+        logits = np.concatenate(parts)
         labels = exam.arrays[f"{source}_labels"][real]
         scores = np.float64(logits[real])
         losses = np.logaddexp(0.0, np.where(labels == 1, -scores, scores))
@@ -286,23 +303,20 @@ def sit_exam(
     return result
 
 
-def discriminator_logits(model: Any) -> Callable[..., tf.Tensor]:
-    """Returns a graph of a discriminator's logits, float32 [B, L].
-
-    Its arguments are int32 [B, L] ids, mask and segments.
-    """
+def discriminator_logits(networks: Networks) -> DiscriminatorLogits:
+    """Return a graph that computes a discriminator's logits."""
     spec = tf.TensorSpec([None, None], tf.int32)
 
-    @tf.function(autograph=False, input_signature=[spec] * len(_FEATURES))
-    def answer(ids: tf.Tensor, mask: tf.Tensor, segments: tf.Tensor):
+    @tf.function(autograph=False, input_signature=[spec] * len(INPUTS))
+    def compute_logits(ids: tf.Tensor, mask: tf.Tensor, segments: tf.Tensor):
         with inference():
-            encoded = model.discriminator(ids, mask, segments)
-            return model.discriminator_head(encoded.sequence_output)
+            encoded = networks.discriminator(ids, mask, segments)
+            return networks.discriminator_head(encoded.sequence_output)
 
-    return answer
+    return compute_logits
 
 
-def _cut(size: int, *arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
-    """Yields batches of rows of all arrays."""
+def _batches(size: int, *arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
+    """Yield batches of the rows of all arrays."""
     for start in range(0, len(arrays[0]), size):
         yield [array[start : start + size] for array in arrays]

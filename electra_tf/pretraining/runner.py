@@ -45,7 +45,7 @@ from electra_tf.data.record_files import find_record_files, text_hparam
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.pretraining import exam as exams
-from electra_tf.pretraining import metrics, schedules, unigram
+from electra_tf.pretraining import collapse, metrics, schedules, unigram
 from electra_tf.pretraining.build import (
     NETWORKS,
     build_optimizer,
@@ -390,7 +390,7 @@ class PretrainingRun(Run):
 
     def open_logs(self) -> None:
         super().open_logs()
-        self._loss_watch = metrics.LossWatch(self.config, self.train_log.rows)
+        self._loss_watch = collapse.LossWatch(self.config, self.train_log.rows)
 
     def check_row(self, row: dict[str, Any]) -> None:
         """Warns where the discriminator's loss says that it learns nothing."""
@@ -437,7 +437,7 @@ class PretrainingRun(Run):
         row = {"stage": stage, **result} if stage else dict(result)
         # Copying every token may well be right.
         patience = self.config.collapse_patience * self.config.has_discriminator
-        watch = metrics.CollapseWatch(patience, self.eval_log.rows)
+        watch = collapse.CollapseWatch(patience, self.eval_log.rows)
         in_a_row = watch.update(result)
         if "disc_loss" in result:
             row["one_class_evaluations"] = in_a_row

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Electric as a scorer: how likely each token is in its context, in one pass.
+"""Electric's scores: the likelihood of each token in context, in one pass.
 
-Training teaches the discriminator to tell noise, drawn from q at a share p of
-the positions, from text. Its logit for "noise" is written
+The discriminator is trained to distinguish noise, drawn from q at a share p of
+the positions, from text. Its logit of "noise" is written
 
     disc_logit = E + log q(token | context) + log(p / (1 - p)),
 
@@ -27,60 +27,71 @@ Models", section 2 (the model and its noise-contrastive loss) and section 3
 _get_discriminator_output, for the sign of the logit.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import tensorflow as tf
 
 from electra_tf.pretraining.losses import softmax_cross_entropy
 from electra_tf.pretraining.masking import candidates_mask
-
-# int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-Features = Mapping[str, tf.Tensor]
+from electra_tf.pretraining.networks import Features, Networks
 
 
-def discriminator_energies(model: Any, features: Features) -> tf.Tensor:
-    """Electric's energies of texts as they are, float32 [B, L].
+def discriminator_energies(networks: Networks, features: Features) -> tf.Tensor:
+    """Return Electric's energies of texts, float32 [B, L].
 
-    The generator is not needed: what training adds to the logits is not added.
+    They are the logits without the offset, for which training needs the
+    generator.
+
+    Args:
+      networks: with a discriminator and its head.
+      features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
     """
-    encoded = model.discriminator(
-        features["input_ids"], features["input_mask"], features["segment_ids"]
-    )
-    return model.discriminator_head(encoded.sequence_output)
+    encoded = networks.encode_second(features["input_ids"], features, None)
+    return networks.discriminator_head(encoded.sequence_output)
 
 
-def electric_scores(model: Any, features: Features) -> dict[str, tf.Tensor]:
-    """Scores texts in one pass; see `pseudo_log_likelihood`."""
-    energy = discriminator_energies(model, features)
-    return pseudo_log_likelihood(model, features, -energy)
+def electric_scores(
+    networks: Networks, features: Features
+) -> dict[str, tf.Tensor]:
+    """Return Electric's scores of texts; see `pseudo_log_likelihood`."""
+    energy = discriminator_energies(networks, features)
+    return pseudo_log_likelihood(networks, features, -energy)
 
 
-def cloze_scores(model: Any, features: Features) -> dict[str, tf.Tensor]:
-    """Scores texts with the two-tower cloze model alone: the sum of log q."""
-    logits, _ = model.generator_logits(features)
+def cloze_scores(
+    networks: Networks, features: Features
+) -> dict[str, tf.Tensor]:
+    """Return the two-tower cloze model's scores of texts, by its log q.
+
+    See `pseudo_log_likelihood`.
+    """
+    logits, _ = networks.generator_logits(features)
     log_q = -softmax_cross_entropy(logits, features["input_ids"])
-    return pseudo_log_likelihood(model, features, log_q)
+    return pseudo_log_likelihood(networks, features, log_q)
 
 
 def pseudo_log_likelihood(
-    model: Any, features: Features, log_probs: tf.Tensor
+    networks: Networks, features: Features, log_probs: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """Adds up log-probabilities [B, L] of the tokens that count.
+    """Return the sums of the tokens' log-probabilities.
 
-    Not [CLS], [SEP], [MASK] and padding, at which training never put noise.
+    [CLS], [SEP], [MASK] and padding are not counted: training never replaces
+    them.
+
+    Args:
+      networks: of the special tokens.
+      features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
+      log_probs: float32 [B, L], in nats.
 
     Returns:
-      `score` [B], `token_scores` [B, L] (0 where none counts), both float32
-      in nats, `scored` bool [B, L].
+      `score` [B], `token_scores` [B, L] (0 for tokens that are not counted),
+      both float32 in nats, and `scored` bool [B, L].
     """
     scored = candidates_mask(
-        features["input_ids"], features["input_mask"], model.special
+        features["input_ids"], features["input_mask"], networks.special
     )
-    # Not a product: what does not count may be infinite.
-    shares = tf.where(scored, log_probs, tf.zeros_like(log_probs))
+    # No product: a log-probability that is not counted may be infinite.
+    token_scores = tf.where(scored, log_probs, tf.zeros_like(log_probs))
     return {
-        "score": tf.reduce_sum(shares, -1),
-        "token_scores": shares,
+        "score": tf.reduce_sum(token_scores, -1),
+        "token_scores": token_scores,
         "scored": scored,
     }

@@ -1,25 +1,25 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Replacements by how often tokens are in the records.
+"""Token counts of the training records, by which replacements are drawn.
 
-The unigram generator draws so; hparams unigram_steps and unigram_floor mix it
-with a generator network.
+The unigram generator draws by them; hparams unigram_steps and unigram_floor mix
+them with a generator network.
 
-All training records (of raw text, its first epoch) are counted when a run first
-needs it: wordpieces, without [CLS], [SEP] and padding. The run keeps the counts
-in its model directory, and goes on with the same ones.
+When a run first needs the counts, it counts the wordpieces of all training
+records (of raw text, its first epoch), without [CLS], [SEP] and padding. It
+writes them to its model directory, and reads them from there afterwards.
 
 Source: ELECTRA paper section 3.2, Smaller Generators.
 """
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
 from electra_tf.data.input_pipeline import each_example_once
 from electra_tf.files import filesystem
 from electra_tf.files.digests import check_digest
@@ -35,56 +35,80 @@ def count_tokens(
     vocab_size: int,
     max_examples: int | None = 20_000,
 ) -> np.ndarray:
-    """Counts the real tokens of training examples: int64 [V]."""
+    """Return the counts of the real tokens of examples, int64 [V].
+
+    Args:
+      batches: of training examples.
+      vocab_size: V.
+      max_examples: the number of examples after which counting stops (at the
+        end of a batch); None: all are counted.
+    """
     counts = np.zeros(vocab_size, np.int64)
-    seen = 0
+    examples = 0
     iterator = iter(batches)
     while (batch := next_batch(iterator, "counting")) is not None:
         ids = batch["input_ids"].numpy()
         real = ids[batch["input_mask"].numpy().astype(bool)]
         counts += np.bincount(real, minlength=vocab_size)[:vocab_size]
-        seen += ids.shape[0]
-        if max_examples is not None and seen >= max_examples:
+        examples += ids.shape[0]
+        if max_examples is not None and examples >= max_examples:
             break
     return counts
 
 
 def run_token_counts(
-    config: Any, vocab: Mapping[str, int], vocab_size: int
+    config: PretrainingConfig, vocab: Mapping[str, int], vocab_size: int
 ) -> np.ndarray:
-    """The counts of a run, int64 [V]: its own, or taken now."""
-    kept = os.path.join(config.model_dir, TOKEN_COUNTS)
-    if filesystem.exists(kept) and not (config.do_train and config.overwrite):
-        counts = read_counts(kept, vocab_size)
+    """Return the token counts of a run, int64 [V].
+
+    They are read from the model directory, or counted if the run is new.
+
+    Args:
+      config: of the run.
+      vocab: ids by token.
+      vocab_size: V.
+
+    Raises:
+      UserError: fewer than two tokens can be drawn.
+    """
+    path = os.path.join(config.model_dir, TOKEN_COUNTS)
+    if filesystem.exists(path) and not (config.do_train and config.overwrite):
+        counts = read_counts(path, vocab_size)
     else:
         print(
             "Counting the tokens of all training examples, by which"
-            f" replacements are drawn, once; kept as {TOKEN_COUNTS} in the"
-            " model directory.",
+            f" replacements are drawn. {TOKEN_COUNTS} in the model directory"
+            " keeps the counts.",
             flush=True,
         )
         counts = count_training_tokens(config, vocab, vocab_size)
     if np.count_nonzero(drawable(counts, vocab)) < 2:
         raise UserError(
-            f"{_hparam(config)} draws by the counts of tokens, and there are"
-            " fewer than two different ones in the training data; give more of"
+            f"{_hparam(config)} draws replacements by token counts, but the"
+            " training data has fewer than two different tokens. Add data to"
             " pretrain_tfrecords or pretrain_text, or choose another generator."
         )
     return counts
 
 
 def count_training_tokens(
-    config: Any, vocab: Mapping[str, int], vocab_size: int
+    config: PretrainingConfig, vocab: Mapping[str, int], vocab_size: int
 ) -> np.ndarray:
-    """Counts the wordpieces of all training examples, once: int64 [V]."""
+    """Return the counts of all training examples' wordpieces, int64 [V].
+
+    Args:
+      config: of the training data.
+      vocab: ids by token.
+      vocab_size: V.
+    """
     batches = each_example_once(config, batch_size=1024)
     counts = count_tokens(batches, vocab_size, None)
     counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
     return counts
 
 
-def _hparam(config: Any) -> str:
-    """Names the hparam that asks for the counts."""
+def _hparam(config: PretrainingConfig) -> str:
+    """Return the hparam that requires the counts, with its value."""
     if config.generator == "unigram":
         return "generator: 'unigram'"
     if config.unigram_steps:
@@ -93,19 +117,32 @@ def _hparam(config: Any) -> str:
 
 
 def read_counts(path: str, vocab_size: int) -> np.ndarray:
-    """The counts that a run keeps, int64 [V]."""
+    """Return the counts in a run's file, int64 [V].
+
+    Args:
+      path: of the file.
+      vocab_size: V.
+
+    Raises:
+      UserError: the file is damaged or has another number of counts.
+    """
     check_digest(path)
     counts = read_json(path).get("counts")
     if not isinstance(counts, list) or len(counts) != vocab_size:
         raise UserError(
-            f"{path}: expected the `counts` of {vocab_size} tokens; restore it,"
-            " or train anew with --overwrite."
+            f"{path}: expected the `counts` of {vocab_size} tokens. Restore the"
+            " file, or train again with --overwrite."
         )
     return np.array(counts, np.int64)
 
 
 def drawable(counts: np.ndarray, vocab: Mapping[str, int]) -> np.ndarray:
-    """The counts by which replacements are drawn: of no special token."""
+    """Return counts without special tokens, which are never drawn.
+
+    Args:
+      counts: int64 [V].
+      vocab: ids by token.
+    """
     counts = counts.copy()
     counts[[vocab[token] for token in SPECIAL_TOKENS if token in vocab]] = 0
     return counts

@@ -1,0 +1,141 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of a discriminator that collapsed or does not learn.
+
+Source: ELECTRA paper, section 3.2, smaller generators; Mercier, Efficient
+transfer learning for NLP with ELECTRA (2021): a large discriminator may
+collapse.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from configure.generator import GeneratorKind, generator_kind
+from configure.pretraining import PretrainingConfig
+from electra_tf.pretraining.metrics import binary_entropy
+
+Row = Mapping[str, float]
+# At most one token in 10,000 is predicted to be of the other class.
+ONE_CLASS_SHARE = 1e-4
+# The ratio of the loss to that of guessing, from which on it is no better. An
+# AUC of 0.55 lowers the loss by some 0.5%, one of 0.6, as on a healthy
+# plateau, by some 2%.
+_NO_BETTER = 0.995
+
+
+def predicts_one_class(result: Row) -> bool:
+    """Return whether the discriminator predicted one class for all tokens.
+
+    Args:
+      result: the metrics of an evaluation.
+    """
+    share = result.get("disc_predicted_replaced_share")
+    return share is not None and min(share, 1.0 - share) < ONE_CLASS_SHARE
+
+
+class CollapseWatch:
+    """A counter of consecutive evaluations with one predicted class."""
+
+    def __init__(self, patience: int, earlier: Iterable[Row] = ()) -> None:
+        """Count the last of a run's earlier evaluations.
+
+        Args:
+          patience: the count from which on there is a message; 0: never.
+          earlier: metrics of the run's evaluations so far.
+        """
+        self._patience = patience
+        self._count = 0
+        for result in earlier:
+            self.update(result)
+
+    def update(self, result: Row) -> int:
+        """Add an evaluation; return the number of consecutive ones."""
+        self._count = self._count + 1 if predicts_one_class(result) else 0
+        return self._count
+
+    @property
+    def message(self) -> str | None:
+        """The warning, if there is one."""
+        if not self._patience or self._count < self._patience:
+            return None
+        return (
+            "the discriminator predicted the majority class for every token in"
+            f" {self._count} consecutive evaluations. Early in training this is"
+            " normal; if it persists, lower learning_rate, train longer, or"
+            " check that the generator learns (masked_lm_accuracy_at_mask"
+            " above masked_lm_most_frequent_accuracy)."
+        )
+
+
+class LossWatch:
+    """A comparison of the discriminator's loss with guessing, by windows.
+
+    Guessing gives every token the share of replaced tokens in a log row. A
+    window has `collapse_window` steps; the first begins after the warm-up.
+    """
+
+    def __init__(
+        self, config: PretrainingConfig, earlier: Iterable[Row] = ()
+    ) -> None:
+        """Begin where the rows of a run's training log end.
+
+        Args:
+          config: of the run.
+          earlier: the rows so far.
+        """
+        self._config = config
+        # Other objectives have losses over other tokens, or logits with an
+        # offset.
+        self._is_active = (
+            config.objective == "electra" and config.collapse_window > 0
+        )
+        self._first_step = config.num_warmup_steps
+        self._first_step += config.two_stage_steps or 0
+        self._step = 0  # of the last row
+        self._sums = np.zeros(3)  # of steps, losses and guessing's losses
+        for row in earlier:
+            self.update(row)
+
+    def update(self, row: Row) -> str | None:
+        """Add a row of the training log; return a warning at a window's end.
+
+        Args:
+          row: with `step` and, if the discriminator was trained, `disc_loss`
+            and `replaced_share`.
+        """
+        steps = row["step"] - max(self._step, self._first_step)
+        self._step = row["step"]
+        loss, share = row.get("disc_loss"), row.get("replaced_share")
+        if not self._is_active or steps <= 0 or loss is None or share is None:
+            return None
+        self._sums += steps * np.array([1.0, loss, binary_entropy(share)])
+        steps, loss, guessing = self._sums
+        if steps < self._config.collapse_window:
+            return None
+        self._sums = np.zeros(3)
+        if loss < _NO_BETTER * guessing:
+            return None
+        return (
+            f"over the last {steps:,.0f} steps the discriminator's loss was"
+            f" {loss / steps:.4f}, no better than guessing by the share"
+            f" of replaced tokens alone ({guessing / steps:.4f})."
+            f"{self._generator_hint()} If this warning is repeated, lower"
+            " learning_rate, raise num_warmup_steps, or train on shorter texts"
+            " (collapse_window 0 turns it off)."
+        )
+
+    def _generator_hint(self) -> str:
+        """Return a sentence on a large generator, or ""."""
+        config, kind = self._config, generator_kind(self._config)
+        width = config.generator_hidden_size
+        if kind is GeneratorKind.FULL:
+            width = 1.0
+        # Two stages need networks of one size.
+        if kind.is_fixed or config.two_stage_steps or width < 0.5:
+            return ""
+        return (
+            f" The generator has {width:g} of its width, and may be too good"
+            " for it: lower generator_hidden_size to 0.25 (with"
+            " untied_generator true)."
+        )
