@@ -1,18 +1,33 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The values of a training step that logs show, and their names there."""
+"""The values of training steps, and the log rows made of them."""
 
 from collections.abc import Collection, Mapping
 
 import tensorflow as tf
 
 from electra_tf.pretraining.schedules import REWARDS
-from electra_tf.training.loop import TOKENS
+from electra_tf.training.loop import TOKENS, StepMetrics
+from electra_tf.training.summaries import ShownValue
 
 # Also the name of an argument of `PretrainingModel.compute`.
 UNIGRAM_SHARE = "unigram_share"
 REPLACED_TOKENS = "replaced_tokens"
 _LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
+# The norms that the hparam clip_networks_apart clips by.
+_NORMS = ("generator_grad_norm", "discriminator_grad_norm")
+# The values of a log row that the progress line shows.
+SHOWN_VALUES = (
+    ShownValue("loss", "loss"),
+    ShownValue("gen_loss", "gen"),
+    ShownValue("stage", "stage", "{:.4g}"),
+    ShownValue("reward", "reward", "{:.4g}"),
+    ShownValue("baseline", "baseline", "{:.4g}"),
+    ShownValue("disc_loss", "disc"),
+    ShownValue("token_loss", "token"),
+    ShownValue("replaced_share", "replaced", "{:.1%}"),
+    ShownValue(UNIGRAM_SHARE, "by counts", "{:.1%}"),
+)
 
 
 def step_values(
@@ -53,3 +68,27 @@ def logged_losses(values: Collection[str]) -> dict[str, str]:
         if name in values:
             names[name] = name
     return names
+
+
+def log_row(interval: StepMetrics, stage: int | None) -> dict[str, float]:
+    """Return the first values of a row of the training log.
+
+    They are the stage, the means of the losses, the share of replaced tokens,
+    that of replacements by token counts, and the networks' gradient norms.
+
+    Args:
+      interval: sums of the step values since the last row.
+      stage: of the training schedule.
+    """
+    row: dict[str, float] = {"stage": stage} if stage else {}
+    for name, value_name in logged_losses(interval.sums).items():
+        row[name] = interval.mean(value_name)
+    if REPLACED_TOKENS in interval.sums:
+        replaced = interval.sums[REPLACED_TOKENS]
+        row["replaced_share"] = replaced / interval.sums[TOKENS]
+    if UNIGRAM_SHARE in interval.last:
+        row[UNIGRAM_SHARE] = interval.last[UNIGRAM_SHARE]
+    for name in _NORMS:
+        if name in interval.sums:
+            row[name] = interval.update_mean(name)
+    return row

@@ -281,7 +281,7 @@ def test_a_checkpoint_without_position_continues(start, first, runs, write):
     write(tf2.open_native(str(first[0])), str(runs / name / "model.ckpt-10"))
     output = start(name, num_train_steps=11)
     assert "model.ckpt-10 (step 10)" in output
-    assert "holds no data position" in output
+    assert "has no data position" in output
     assert (runs / name / "model.ckpt-10.index").exists()
     continued = tensors(runs / name / "model.ckpt-11")
     assert continued["electra/embeddings/word_embeddings/adam_v"].any()

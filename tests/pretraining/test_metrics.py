@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from electra_tf.pretraining.metrics import (
-    OUTPUTS,
+from electra_tf.pretraining.collapse import (
     CollapseWatch,
     LossWatch,
+    predicts_one_class,
+)
+from electra_tf.pretraining.metrics import (
+    OUTPUTS,
     PretrainingMetrics,
     exact_auc,
-    predicts_one_class,
 )
 from tests.conftest import read_json
 
@@ -115,7 +117,7 @@ def test_collapse_is_reported_after_patience_evaluations_in_a_row():
     assert [watch.update(r) for r in (one_class, one_class)] == [1, 2]
     assert watch.message is None
     assert watch.update(one_class) == 3
-    assert "3 evaluations in a row" in watch.message
+    assert "3 consecutive evaluations" in watch.message
     watch.update(both)
     assert watch.message is None
     continued = CollapseWatch(3, earlier=[both, one_class, one_class])

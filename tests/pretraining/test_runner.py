@@ -12,7 +12,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.pretraining import masking, metrics, runner
+from electra_tf.pretraining import collapse, masking, runner
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.summaries import Console, read_rows, write_results
 from tests.conftest import read_json, refused
@@ -70,16 +70,16 @@ def test_the_start_page_says_what_will_happen(start):
 
 def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
     _, output = start()
-    assert "nothing left to train" in output and "--overwrite" in output
+    assert "no steps remain" in output and "--overwrite" in output
     result, output = start(num_train_steps=6)
     assert result["global_step"] == 6
     assert "model.ckpt-4 (step 4)" in output
     assert "num_train_steps: 4 -> 6" in output
-    assert "read from their start" not in output
+    assert "read from the start" not in output
     result, output = start(train_batch_size=2, num_train_steps=7)
     assert result["global_step"] == 7
     assert "train_batch_size: 4 -> 2" in output
-    assert "read from their start again" in output
+    assert "read from the start again" in output
 
 
 def test_other_files_of_a_name_are_told(start, data_dir, tmp_path, monkeypatch):
@@ -97,8 +97,8 @@ def test_other_files_of_a_name_are_told(start, data_dir, tmp_path, monkeypatch):
         patch.setattr(runner.PretrainingRun, "announce", lambda self: 1 / 0)
         start(**own, num_train_steps=7)
     _, output = start(**own, num_train_steps=7)
-    assert "read from their start again" in output
-    assert "read from their start" not in start(**own, num_train_steps=8)[1]
+    assert "read from the start again" in output
+    assert "read from the start" not in start(**own, num_train_steps=8)[1]
     # One that is cut is said to be, as ever.
     data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
@@ -178,7 +178,7 @@ def test_checkpoints_that_are_not_read_are_named(start, finished, tmp_path):
 
 
 def test_one_class_in_several_rows_is_reported(start, tmp_path, monkeypatch):
-    monkeypatch.setattr(metrics, "predicts_one_class", lambda result: True)
+    monkeypatch.setattr(collapse, "predicts_one_class", lambda result: True)
     _, output = start(num_train_steps=4, eval_every_n_steps=1)
     rows = read_rows(str(tmp_path / "model" / "eval_log.jsonl"))
     counted = [(row["step"], row["one_class_evaluations"]) for row in rows]

@@ -1,0 +1,150 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation of a pre-training model on held-out data and on an exam.
+
+`find_run_settings` and `find_latest_checkpoint` are for a run that evaluates
+an earlier one.
+"""
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.sizes import check_same_model
+from electra_tf.data.input_pipeline import build_dataset
+from electra_tf.pretraining import exam as exams
+from electra_tf.pretraining import metrics, schedules, unigram
+from electra_tf.pretraining.exam import Exam
+from electra_tf.pretraining.model import PretrainingModel
+from electra_tf.training.checkpointing import read_config
+from electra_tf.training.loop import EvalLoop
+from electra_tf.training.threads import count_cores
+
+
+def find_run_settings(config: PretrainingConfig) -> PretrainingConfig:
+    """Return the config with the settings of the run that it evaluates."""
+    run_settings = read_config(config.model_dir) or {}
+    excluded = {"model_dir"}
+    for text in ("pretrain_text", "eval_text"):
+        # Whether text or records are read is the user's choice.
+        pair = {text, text.replace("text", "tfrecords")}
+        if any(config.is_explicit(name) for name in pair):
+            excluded |= pair
+    return config.with_run_settings(run_settings, excluded)
+
+
+def find_latest_checkpoint(config: PretrainingConfig) -> str:
+    """Return the path of the checkpoint to evaluate.
+
+    Raises:
+      UserError: there is none, or it is of another model.
+    """
+    try:
+        path = tf1.find_checkpoint(config.model_dir)
+    except UserError as error:
+        raise UserError(
+            f"do_eval: no checkpoint in model_dir {config.model_dir}. Train the"
+            " model first (do_train), or correct model_name, data_dir or"
+            f" model_dir. ({error})"
+        ) from error
+    run_settings = read_config(config.model_dir) or {}
+    check_same_model(run_settings, config.as_dict(), path)
+    return path
+
+
+class Evaluation:
+    """The evaluation of a model, which may be repeated.
+
+    Draws are the same each time.
+    """
+
+    def __init__(
+        self,
+        config: PretrainingConfig,
+        model: PretrainingModel,
+        strategy: tf.distribute.Strategy,
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """Prepare the evaluation; reads the exam and nothing else.
+
+        Args:
+          config: of the run.
+          model: the model to evaluate.
+          strategy: of the run.
+          should_stop: whether an evaluation stops after a batch; see
+            `EvalLoop`.
+
+        Raises:
+          UserError: the exam does not fit the model.
+        """
+        self._config, self._model = config, model
+        self._exam: Exam | None = None
+        if config.exam and config.detects_replacements:
+            self._exam = Exam.read(config.exam)
+            positions = model.encoder_config.max_position_embeddings
+            self._exam.check(config.exam, model.vocab, positions)
+        # By stage: there is no discriminator to evaluate in the first.
+        self._loops = {
+            stage: EvalLoop(
+                compute=functools.partial(model.compute, stage=stage),
+                seed=config.seed,
+                strategy=strategy,
+                outputs=metrics.metric_inputs,
+                prepare=model.prepare_rows,
+                should_stop=should_stop,
+                jit_compile=config.jit_compile,
+                cores=count_cores(config, strategy),
+            )
+            for stage in (None, schedules.GENERATOR, schedules.DISCRIMINATOR)
+        }
+
+    def run(
+        self, stage: int | None, on_batch: Callable[[float], None]
+    ) -> dict[str, float]:
+        """Return the metrics of the model with its current weights.
+
+        Args:
+          stage: of the training schedule.
+          on_batch: called after each batch with its loss in nats.
+        """
+        config = self._config
+        collected = metrics.PretrainingMetrics(
+            mask_token_id=self._model.vocab["[MASK]"],
+            disc_weight=config.disc_weight,
+            token_counts=self._token_counts,
+        )
+
+        def add_batch(arrays: dict[str, np.ndarray], loss: float) -> None:
+            collected.update(arrays, loss)
+            on_batch(loss)
+
+        batches = build_dataset(config, config.eval_batch_size, training=False)
+        counts = self._loops[stage].run(
+            batches, add_batch, config.num_eval_steps
+        )
+        result = {**collected.result(), **counts}
+        if self._exam and stage != schedules.GENERATOR:
+            result |= exams.sit_exam(
+                self._discriminator_logits, self._exam, config.eval_batch_size
+            )
+        return result
+
+    @functools.cached_property
+    def _token_counts(self) -> np.ndarray | None:
+        """Counts of training tokens; None if there are held-out data alone."""
+        config = self._config
+        try:
+            batches = build_dataset(config, config.train_batch_size, True)
+        except UserError:
+            return None
+        vocab_size = self._model.encoder_config.vocab_size
+        return unigram.count_tokens(batches, vocab_size)
+
+    @functools.cached_property
+    def _discriminator_logits(self) -> exams.DiscriminatorLogits:
+        return exams.discriminator_logits(self._model)
