@@ -197,7 +197,9 @@ def test_a_missing_exam_is_named_with_its_flag(tmp_path):
 
 def test_more_rows_than_are_held_out_are_refused(draw):
     refused(
-        "11 asked for, .* have 10; pass --examples=10", draw, "--examples=11"
+        "examples is 11, but .* only 10 held-out .* Pass --examples=10",
+        draw,
+        "--examples=11",
     )
 
 

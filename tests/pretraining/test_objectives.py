@@ -240,7 +240,7 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / TOKEN_COUNTS
     path.write_text('{"counts": [1, 2]}')
     assert read_counts(str(path), 2).tolist() == [1, 2]
-    refused("the `counts` of 3 tokens; restore", read_counts, str(path), 3)
+    refused("the `counts` of 3 tokens. Restore", read_counts, str(path), 3)
     write_digests(str(tmp_path))
     path.write_text('{"counts": [1, 3]}')
     refused("checksum differs", read_counts, str(path), 2)
