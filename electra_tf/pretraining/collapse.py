@@ -92,7 +92,7 @@ class LossWatch:
         )
         self._first_step = config.num_warmup_steps
         self._first_step += config.two_stage_steps or 0
-        self._step = 0  # of the last row
+        self._step = 0.0  # of the last row
         self._sums = np.zeros(3)  # of steps, losses and guessing's losses
         for row in earlier:
             self.update(row)
@@ -110,16 +110,17 @@ class LossWatch:
         if not self._is_active or steps <= 0 or loss is None or share is None:
             return None
         self._sums += steps * np.array([1.0, loss, binary_entropy(share)])
-        steps, loss, guessing = self._sums
-        if steps < self._config.collapse_window:
+        steps_in_window, loss_sum, guessing_sum = self._sums
+        if steps_in_window < self._config.collapse_window:
             return None
         self._sums = np.zeros(3)
-        if loss < _NO_BETTER * guessing:
+        if loss_sum < _NO_BETTER * guessing_sum:
             return None
         return (
-            f"over the last {steps:,.0f} steps the discriminator's loss was"
-            f" {loss / steps:.4f}, no better than guessing by the share"
-            f" of replaced tokens alone ({guessing / steps:.4f})."
+            f"over the last {steps_in_window:,.0f} steps the discriminator's"
+            f" loss was {loss_sum / steps_in_window:.4f}, no better than"
+            " guessing by the share of replaced tokens alone"
+            f" ({guessing_sum / steps_in_window:.4f})."
             f"{self._generator_hint()} If this warning is repeated, lower"
             " learning_rate, raise num_warmup_steps, or train on shorter texts"
             " (collapse_window 0 turns it off)."

@@ -132,7 +132,7 @@ class Exam:
           vocab: the model's, ids by token.
           positions: the rows of the model's position table.
         """
-        model_tokens = sorted(vocab, key=vocab.get)
+        model_tokens = sorted(vocab, key=lambda token: vocab[token])
         if len(self.tokens) != len(model_tokens):
             raise UserError(
                 f"exam: {path} has a vocabulary of {len(self.tokens)} tokens,"
@@ -189,11 +189,10 @@ def draw_exam(
     counts = unigram.count_training_tokens(
         config, model.vocab, model.encoder_config.vocab_size
     )
-    rule = masking.MaskingRule(
-        config.mask_prob,
-        config.max_predictions_per_seq,
-        config.mask_replace_prob,
+    rule = dataclasses.replace(
+        masking.MaskingRule.of(config),
         without_replacement=True,
+        whole_words=False,
     )
     parts: list[dict[str, np.ndarray]] = []
     missing = examples
@@ -214,7 +213,7 @@ def draw_exam(
     names = parts[0].keys()
     return Exam(
         arrays={n: np.concatenate([part[n] for part in parts]) for n in names},
-        tokens=tuple(sorted(model.vocab, key=model.vocab.get)),
+        tokens=tuple(sorted(model.vocab, key=lambda token: model.vocab[token])),
         facts={
             "seed": seed,
             # The whole path would make equal exams of two machines differ.
@@ -248,7 +247,9 @@ def _draw(
         "generator": logits,
         "unigram": tf.broadcast_to(unigram_logits, [*rows, len(drawable)]),
     }
-    arrays = {name: np.int32(value) for name, value in features.items()}
+    arrays = {
+        name: np.asarray(value, np.int32) for name, value in features.items()
+    }
     for source in SOURCES:
         site = stream.seed(f"exam_{source}")
         sampled = sampling.sample_from_softmax(
@@ -258,8 +259,10 @@ def _draw(
         corrupted = masking.corrupt_inputs(
             features["input_ids"], sampled, positions, sampled_is_fake=False
         )
-        arrays[f"{source}_ids"] = np.int32(corrupted.input_ids)
-        arrays[f"{source}_labels"] = np.int32(corrupted.is_fake_tokens)
+        arrays[f"{source}_ids"] = np.asarray(corrupted.input_ids, np.int32)
+        arrays[f"{source}_labels"] = np.asarray(
+            corrupted.is_fake_tokens, np.int32
+        )
     return arrays
 
 

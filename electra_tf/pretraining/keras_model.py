@@ -10,7 +10,7 @@ variables are those of a checkpoint.
 import inspect
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +30,7 @@ from electra_tf.pretraining.logged_values import (
 )
 from electra_tf.pretraining.networks import INPUTS, Features, Networks
 from electra_tf.pretraining.saving import write_pretrained
-from electra_tf.pretraining.schedules import REWARDS
+from electra_tf.pretraining.schedules import REWARDS, TwoStageLoop
 from electra_tf.training.loop import TOKENS, TrainLoop, draws_seed
 from electra_tf.training.replicas import (
     creation_scope,
@@ -54,7 +54,7 @@ Data: TypeAlias = object
 class KerasModel(Networks):
     """Base class of a pre-training model: what Keras trains it with."""
 
-    _loop: TrainLoop | None = None  # after `compile`
+    _loop: TrainLoop | TwoStageLoop | None = None  # after `compile`
     # Keras tracks the values of a dict.
     _means: Mapping[str, tf_keras.metrics.Mean] = types.MappingProxyType({})
 
@@ -169,6 +169,7 @@ class KerasModel(Networks):
           The means of the epoch so far, and the update's rate, gradient norm
           and share of replacements by token counts.
         """
+        assert isinstance(self._loop, TrainLoop)  # `compile` allows no other
         values = self._loop.update(features_of(data))
         names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)
         last = {name: values[name] for name in names if name in values}
@@ -288,15 +289,14 @@ def check_features(features: object) -> None:
 
 def _check_feature(name: str, value: object, expected: str) -> None:
     """Raise a UserError unless a feature has integers [B, L]."""
-    if not hasattr(value, "dtype"):
-        value = np.asarray(value)
-    dtype = tf.as_dtype(value.dtype)
+    array: Any = value if hasattr(value, "dtype") else np.asarray(value)
+    dtype = tf.as_dtype(array.dtype)
     if not (dtype.is_integer or dtype.is_bool):
         raise UserError(
             f"{_MODEL}: features: {name} is {dtype.name}; {expected}. Cast it"
             " to int32."
         )
-    shape = tf.TensorShape(value.shape)
+    shape = tf.TensorShape(array.shape)
     if shape.rank not in (None, 2):
         raise UserError(
             f"{_MODEL}: features: {name} has shape {shape}; {expected}. Batch"

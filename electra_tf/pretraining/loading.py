@@ -134,7 +134,7 @@ class LoadedModel:
         """
         if self.model.generator is None:
             return f"{self.label} has no generator"
-        layers = [self.model.generator]
+        layers: list[tf_keras.layers.Layer] = [self.model.generator]
         if with_head:
             layers.append(self.model.masked_lm_head)
         return self._lack("generator", layers)
@@ -151,7 +151,7 @@ class LoadedModel:
         """
         if self.model.discriminator is None:
             return f"{self.label} has no discriminator"
-        layers = [self.model.discriminator]
+        layers: list[tf_keras.layers.Layer] = [self.model.discriminator]
         if with_head and self.model.discriminator_head is None:
             return (
                 f"{self.label} has no discriminator's head: its second network"
@@ -167,7 +167,10 @@ class LoadedModel:
 
     def lacks_token_head(self) -> str | None:
         """Return why the second network's masked LM is not complete, if so."""
-        layers = [self.model.discriminator, self.model.token_head]
+        layers: list[tf_keras.layers.Layer] = [
+            self.model.discriminator,
+            self.model.token_head,
+        ]
         return self._lack("second masked LM", layers)
 
     def _lack(

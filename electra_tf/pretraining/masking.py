@@ -3,12 +3,14 @@
 """Masking: the positions to predict, the masked and the corrupted inputs."""
 
 import dataclasses
+import typing
 from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
+from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining.sampling import draw_by_weight
 
@@ -49,6 +51,18 @@ class MaskingRule:
     replace_prob: float = 0.85  # share of the chosen that are shown as [MASK]
     without_replacement: bool = False  # whether positions are distinct
     whole_words: bool = False  # whether all pieces of a word are chosen
+
+    @classmethod
+    def of(cls, config: PretrainingConfig) -> "MaskingRule":
+        """Return the rule that the hparams describe."""
+        return cls(
+            config.mask_prob,
+            # None is not left: `PretrainingConfig.create` derives a number.
+            typing.cast(int, config.max_predictions_per_seq),
+            config.mask_replace_prob,
+            config.mask_without_replacement,
+            config.whole_word_mask,
+        )
 
 
 def scatter_update(

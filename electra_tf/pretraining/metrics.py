@@ -150,7 +150,7 @@ class PretrainingMetrics:
           arrays: what `metric_inputs` returned, as arrays.
           total_loss: in nats.
         """
-        self._add("loss", np.float64(total_loss))
+        self._add("loss", total_loss)
         weights = arrays["masked_lm_weights"]
         targets = arrays["masked_lm_ids"]
         right = arrays["mlm_preds"] == targets
@@ -225,7 +225,10 @@ class PretrainingMetrics:
         return {name: float(result[name]) for name in sorted(result)}
 
     def _add(
-        self, name: str, values: np.ndarray, weights: np.ndarray | None = None
+        self,
+        name: str,
+        values: np.ndarray | float,
+        weights: np.ndarray | None = None,
     ) -> None:
         values = np.asarray(values, np.float64)
         if weights is None:

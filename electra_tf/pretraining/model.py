@@ -51,7 +51,7 @@ class PretrainingModel(KerasModel):
         self.objective = Objective(config)
         self.schedule = schedules.schedule_of(config)
 
-    def compute(
+    def compute(  # type: ignore[override] # the base class names no arguments
         self,
         features: Features,
         masked_inputs: Features | None = None,

@@ -7,7 +7,7 @@ predict tokens; its layers are called `discriminator` in both cases.
 """
 
 import functools
-from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -30,7 +30,10 @@ from electra_tf.text.vocabulary import check_vocab, require_wordpiece
 from electra_tf.training.replicas import BatchRows
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
-Features = Mapping[str, tf.Tensor]
+Features = dict[str, tf.Tensor]
+# A layer that the config does not need. The types below leave it out: code
+# that uses a layer is reached only with a config that has it.
+_ABSENT: Any = None
 
 
 class Networks(tf_keras.Model):
@@ -58,13 +61,7 @@ class Networks(tf_keras.Model):
             require_wordpiece(config.vocab_file, "hparam whole_word_mask")
         self.vocab = check_vocab(config.vocab_file, vocab_size)
         self.special = masking.SpecialTokens.of(self.vocab, vocab_size)
-        self.masking_rule = masking.MaskingRule(
-            config.mask_prob,
-            config.max_predictions_per_seq,
-            config.mask_replace_prob,
-            config.mask_without_replacement,
-            config.whole_word_mask,
-        )
+        self.masking_rule = masking.MaskingRule.of(config)
         check_equal_sizes(config)
         self._build_embeddings()
         self._build_generator()
@@ -77,7 +74,7 @@ class Networks(tf_keras.Model):
 
     def _build_embeddings(self) -> None:
         config, encoder = self.config, self.encoder_config
-        self.embeddings: Embeddings | None = None
+        self.embeddings: Embeddings = _ABSENT
         if config.has_two_networks or self.kind is GeneratorKind.FULL:
             make = DisentangledEmbeddings if config.has_delta else Embeddings
             self.embeddings = make(
@@ -91,8 +88,8 @@ class Networks(tf_keras.Model):
 
     def _build_generator(self) -> None:
         config, encoder = self.config, self.encoder_config
-        self.generator: Encoder | TwoTowerClozeTransformer | None = None
-        self.masked_lm_head: MaskedLMHead | None = None
+        self.generator: Encoder | TwoTowerClozeTransformer = _ABSENT
+        self.masked_lm_head: MaskedLMHead = _ABSENT
         if self.kind.is_fixed:
             return
         if self.kind is GeneratorKind.FULL:
@@ -164,9 +161,9 @@ class Networks(tf_keras.Model):
 
     def _build_second_network(self) -> None:
         config, encoder = self.config, self.encoder_config
-        self.discriminator: Encoder | None = None
-        self.discriminator_head: DiscriminatorHead | None = None
-        self.token_head: MaskedLMHead | None = None
+        self.discriminator: Encoder = _ABSENT
+        self.discriminator_head: DiscriminatorHead = _ABSENT
+        self.token_head: MaskedLMHead = _ABSENT
         if config.has_two_networks and self.kind is GeneratorKind.FULL:
             self.discriminator = self.generator
         elif config.has_two_networks:
@@ -187,7 +184,7 @@ class Networks(tf_keras.Model):
             )
 
     def _build_reward_baseline(self) -> None:
-        self.reward_baseline: Dense | None = None
+        self.reward_baseline: Dense = _ABSENT
         if self.config.training_schedule == "adversarial":
             self.reward_baseline = Dense(
                 "reward_baseline",

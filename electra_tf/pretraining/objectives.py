@@ -95,7 +95,7 @@ def _chosen_slots(features: Tensors, masked: Tensors) -> tf.Tensor:
 
 
 def _predict_chosen_tokens(
-    networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor | None
+    networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor
 ) -> SecondNetworkOutputs:
     """Predict the original tokens at the chosen positions, [B, N]."""
     positions = encoded.generated["masked_lm_positions"]
@@ -112,7 +112,7 @@ def _predict_chosen_tokens(
 
 
 def _predict_all_tokens(
-    networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor | None
+    networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor
 ) -> SecondNetworkOutputs:
     """Predict every original token, [B, L], with a copy mechanism."""
     shown = encoded.input_ids
@@ -131,9 +131,7 @@ def _predict_all_tokens(
 
 
 _Weigh = Callable[[Tensors, Tensors], tf.Tensor]
-_Predict = Callable[
-    [Networks, _Encoded, tf.Tensor | None], SecondNetworkOutputs
-]
+_Predict = Callable[[Networks, _Encoded, tf.Tensor], SecondNetworkOutputs]
 # By the positions of the discriminator's loss: its weights.
 _DETECTION_WEIGHTS: dict[Positions, _Weigh] = {
     Positions.ALL: _real_tokens,
@@ -213,7 +211,7 @@ class Objective:
             networks, features, generated, sampled_token_ids, dropout
         )
         weights = self.loss_weights(features, generated)
-        logits = None
+        logits: tf.Tensor = None
         if self._has_discriminator_head:
             logits = self._discriminator_logits(networks, encoded)
             outputs["disc_logits"] = logits

@@ -164,8 +164,6 @@ def _worker_inputs(config: PretrainingConfig) -> dict[str, str | None]:
 class PretrainingRun(Run):
     """A run of pre-training."""
 
-    config: PretrainingConfig
-    model: PretrainingModel
     files = RunFiles(
         kind="training",
         names=("results", EXPORT, unigram.TOKEN_COUNTS),
@@ -174,6 +172,7 @@ class PretrainingRun(Run):
     shown = SHOWN_VALUES
     config: PretrainingConfig
     model: PretrainingModel
+    optimizer: Optimizer
 
     def __init__(
         self,
@@ -240,6 +239,7 @@ class PretrainingRun(Run):
             previous.setdefault("pretrain_text", "")
         current = self.config.as_dict()
         check_same_model(previous, current, path)
+        assert self.data_fingerprint is not None  # by `prepare_training`
         changes = self.data_fingerprint.changes(
             path, data_fingerprint(previous)
         )

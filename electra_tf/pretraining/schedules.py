@@ -26,6 +26,7 @@ from electra_tf.pretraining.networks import Networks
 from electra_tf.training.loop import Chunk, TrainLoop
 
 Tensors = Mapping[str, tf.Tensor]
+Layers = tuple[ScopedLayer | None, ...]
 # The stages of `two_stage`, by the network that is trained.
 GENERATOR, DISCRIMINATOR = 1, 2
 # Values besides losses that adversarial training logs.
@@ -110,6 +111,10 @@ class Schedule:
 class TwoStageSchedule(Schedule):
     """The schedule of two stages, in each of which one network is trained."""
 
+    def __init__(self, config: PretrainingConfig) -> None:
+        super().__init__(config)
+        self._first_steps = steps_per_stage(config)[GENERATOR]
+
     def stage_at(self, step: int) -> int | None:
         """Return the stage of a model after a number of updates.
 
@@ -117,7 +122,7 @@ class TwoStageSchedule(Schedule):
         weights are copied when the first update of the second stage begins,
         so that a checkpoint holds no more than its step.
         """
-        if step <= self._config.two_stage_steps:
+        if step <= self._first_steps:
             return GENERATOR
         return DISCRIMINATOR
 
@@ -172,7 +177,7 @@ def stage_variables(networks: Networks, stage: int) -> list[tf.Variable]:
 
     The two networks share no variable.
     """
-    layers = (networks.generator, networks.masked_lm_head)
+    layers: Layers = (networks.generator, networks.masked_lm_head)
     if stage == DISCRIMINATOR:
         layers = _discriminator_layers(networks)
     trained = _references(layers)
@@ -195,7 +200,7 @@ def generator_variables(networks: Networks) -> list[tf.Variable]:
     return [v for v in networks.trainable_variables if v.ref() in exclusive]
 
 
-def _discriminator_layers(networks: Networks) -> tuple[ScopedLayer | None, ...]:
+def _discriminator_layers(networks: Networks) -> Layers:
     return (
         networks.discriminator,
         networks.discriminator_head,

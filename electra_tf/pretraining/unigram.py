@@ -31,7 +31,7 @@ TOKEN_COUNTS = "token_counts.json"
 
 
 def count_tokens(
-    batches: Iterable[Mapping[str, tf.Tensor]],
+    batches: Iterable[dict[str, tf.Tensor]],
     vocab_size: int,
     max_examples: int | None = 20_000,
 ) -> np.ndarray:

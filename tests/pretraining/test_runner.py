@@ -174,7 +174,7 @@ def test_a_size_not_the_vocabulary_s_is_refused(data_dir, tiny_vocab, tmp_path):
 def test_checkpoints_that_are_not_read_are_named(start, finished, tmp_path):
     (tmp_path / "model" / "checkpoint").unlink()
     _, output = start(num_train_steps=1)
-    assert "model.ckpt-4.index" in output and "fresh weights" in output
+    assert "model.ckpt-4.index" in output and "initial weights" in output
 
 
 def test_one_class_in_several_rows_is_reported(start, tmp_path, monkeypatch):
@@ -183,7 +183,7 @@ def test_one_class_in_several_rows_is_reported(start, tmp_path, monkeypatch):
     rows = read_rows(str(tmp_path / "model" / "eval_log.jsonl"))
     counted = [(row["step"], row["one_class_evaluations"]) for row in rows]
     assert counted == [(1, 1), (2, 2), (3, 3), (4, 4)]
-    warning = "WARNING: the discriminator has called every token the same"
+    warning = "WARNING: the discriminator predicted the majority class"
     assert output.count(warning) == 2
     assert output.index("step 2:") < output.index(warning)
     assert (tmp_path / "model" / "results" / "r.json").exists()
