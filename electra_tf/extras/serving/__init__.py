@@ -1,6 +1,14 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An exported model behind HTTP, on this machine, with a page for people."""
+"""An HTTP server of an exported model, with a page for people.
+
+served_model: the functions of an export.
+protocol: the JSON of requests and answers.
+batching: requests that are computed together.
+hosts: the host names that are answered.
+monitoring: metrics.
+application: the routes, and the server.
+"""
 
 from electra_tf import use_onednn
 

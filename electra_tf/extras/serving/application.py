@@ -5,9 +5,9 @@
 Source: TensorFlow Serving's RESTful API. All errors are `{"error": "..."}`.
 
 Differs: requests for another host (see `hosts`) and bodies that are not
-`application/json` are refused, so that no page of another origin can ask: a
-browser sends such a body across origins only after a question that this server
-does not answer with leave.
+`application/json` are refused, so that no page of another origin can send
+requests: a browser sends such a body across origins only if a preflight request
+is allowed, which this server never does.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from electra_tf.extras.serving.hosts import HostCheck
 from electra_tf.extras.serving.monitoring import Monitor
 from electra_tf.extras.serving.protocol import (
     RequestError,
-    answer,
+    format_answer,
     parse_request,
 )
 from electra_tf.extras.serving.served_model import ServedModel
@@ -37,15 +37,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
 _BODY_TYPE = "application/json"
-# A client that takes longer to send its body is let go, and one whose headers
-# are not whole so long after it connected, or after its last answer.
+# Time in which a client must send its body; and its headers, from when it
+# connected or got its last answer.
 BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
     "/page.js": ("page.js", "text/javascript"),
     "/page.css": ("page.css", "text/css"),
 }
-# The page loads nothing from elsewhere, and nobody may frame it.
+# The page loads nothing from other hosts, and no other page may embed it.
 _PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self';"
@@ -55,14 +55,13 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
-# What is being computed when the server stops may take this long.
-SHUTDOWN_SECONDS = 30.0
-# Long enough for connections that were just taken to begin reading.
+SHUTDOWN_SECONDS = 30.0  # for requests that are computed as it stops
+# Long enough for connections that were just accepted to begin reading.
 _SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# What a loop raises on Windows and outside the main thread: no signals then.
-_NO_SIGNALS = (NotImplementedError, RuntimeError, ValueError)
-# The body's encoding (gzip, chunks) is broken.
+# Errors of setting signal handlers outside the main thread, as tests do.
+_NO_SIGNALS = (RuntimeError, ValueError)
+# Errors of a body whose encoding (gzip, chunks) is broken.
 _BAD_PAYLOAD = (
     http_exceptions.BadHttpMessage,
     ClientPayloadError,
@@ -72,11 +71,11 @@ _logger = logging.getLogger(__name__)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """What is no HTTP is the client's mistake: the log needs no traceback."""
+    """Shorten the record of a malformed request, a mistake of the client."""
     error = record.exc_info and record.exc_info[1]
     if isinstance(error, http_exceptions.HttpProcessingError):
-        found = " ".join(error.message.split())
-        record.msg, record.args = f"{record.getMessage()}: {found[:200]}", ()
+        message = " ".join(error.message.split())
+        record.msg, record.args = f"{record.getMessage()}: {message[:200]}", ()
         record.exc_info = None
     return True
 
@@ -86,7 +85,7 @@ _protocol_logger.addFilter(_in_one_line)
 
 
 class ModelServer:
-    """What the routes do, for one model."""
+    """The routes of a server of one model."""
 
     def __init__(
         self,
@@ -98,14 +97,14 @@ class ModelServer:
         """Set up the routes.
 
         Args:
-          model: what answers.
-          limits: of requests and batches.
-          max_body_bytes: of a body once it is unpacked.
+          model: the model.
+          limits: limits of requests and batches.
+          max_body_bytes: limit of a body once it is unpacked.
           allowed_hosts: see `HostCheck`.
         """
         self.model = model
         self.hosts = HostCheck(allowed_hosts)
-        self.is_stopping = False  # then nothing new is taken
+        self.is_stopping = False  # then new requests are refused
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()
         self._monitor = Monitor()
@@ -116,12 +115,13 @@ class ModelServer:
         self.application.on_startup.append(self._start)
         self.application.on_cleanup.append(self._stop)
         router = self.application.router
-        place = "/v1/models/{name}"
-        for start in (place, place + "/versions/{version:[0-9]+}"):
-            # All methods, and before the status: its {name} would match, too.
-            router.add_route("*", start + ":predict", self.predict)
-            router.add_get(start, self.status)
-            router.add_get(start + "/metadata", self.metadata)
+        model_path = "/v1/models/{name}"
+        # All methods, so that others get status 405; before the status, whose
+        # {name} would match as well.
+        for path in (model_path, model_path + "/versions/{version:[0-9]+}"):
+            router.add_route("*", path + ":predict", self.predict)
+        router.add_get(model_path, self.status)
+        router.add_get(model_path + "/metadata", self.metadata)
         router.add_get("/healthz", self.health)
         router.add_get("/metrics", self.metrics)
         router.add_get("/page.json", self.about)
@@ -129,17 +129,17 @@ class ModelServer:
             router.add_get(path, self.page)
 
     async def predict(self, request: web.Request) -> web.Response:
-        """`POST /v1/models/<name>[/versions/<n>]:predict`."""
+        """Answer `POST /v1/models/<name>[/versions/<n>]:predict`."""
         if request.method != "POST":
             raise web.HTTPMethodNotAllowed(request.method, ["POST"])
         self._check_name(request)
         _check_type(request)
-        asked = parse_request(await self._body(request), self.model)
-        outputs = await self._batcher.ask(asked)
-        return _json(answer(outputs, asked.row_format))
+        parsed = parse_request(await self._body(request), self.model)
+        outputs = await self._batcher.ask(parsed)
+        return _json(format_answer(outputs, parsed.row_format))
 
     async def status(self, request: web.Request) -> web.Response:
-        """`GET /v1/models/<name>[/versions/<n>]`."""
+        """Answer `GET /v1/models/<name>`: whether predictions are answered."""
         self._check_name(request)
         status = {
             "version": str(self.model.version),
@@ -149,7 +149,7 @@ class ModelServer:
         return _json({"model_version_status": [status]})
 
     async def metadata(self, request: web.Request) -> web.Response:
-        """`GET /v1/models/<name>[/versions/<n>]/metadata`."""
+        """Answer `GET /v1/models/<name>/metadata`: the signatures."""
         self._check_name(request)
         name, version = self.model.name, str(self.model.version)
         spec = {"name": name, "signature_name": "", "version": version}
@@ -157,25 +157,25 @@ class ModelServer:
         return _json({"model_spec": spec, "metadata": metadata})
 
     async def health(self, request: web.Request) -> web.Response:
-        """`GET /healthz`: 200 while predictions are being answered."""
-        well = self._batcher.is_working and not self.is_stopping
+        """Answer `GET /healthz`: 200 while predictions are answered."""
+        is_healthy = self._batcher.is_working and not self.is_stopping
         health = {
-            "status": "ok" if well else "stopping",
+            "status": "ok" if is_healthy else "stopping",
             "model": self.model.name,
             "version": self.model.version,
             **dataclasses.asdict(self._batcher.counts),
         }
-        return _json(health, 200 if well else 503)
+        return _json(health, 200 if is_healthy else 503)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """`GET /metrics`: what Prometheus collects."""
+        """Answer `GET /metrics`: metrics for Prometheus."""
         return web.Response(
             body=self._monitor.text(),
             headers={"Content-Type": self._monitor.content_type},
         )
 
     async def about(self, request: web.Request) -> web.Response:
-        """`GET /page.json`: what the page needs to know of the model."""
+        """Answer `GET /page.json`: the model's facts for the page."""
         model = self.model
         text = model.signatures.get("serve_text")
         config = {
@@ -196,7 +196,7 @@ class ModelServer:
         )
 
     async def page(self, request: web.Request) -> web.Response:
-        """`GET /`: the page, and its two files."""
+        """Answer `GET /` and the two files of the page."""
         name, kind = _PAGE_FILES[request.path]
         folder = importlib.resources.files("electra_tf.extras.serving") / "page"
         return web.Response(
@@ -217,11 +217,11 @@ class ModelServer:
     async def _measure(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """Count a request and its time; errors are answers by now."""
+        """Count a request and its time; inner middleware handles errors."""
         started = time.monotonic()
         response = await handler(request)
         route = request.match_info.handler.__name__
-        if request.match_info.http_exception:  # another path or method
+        if request.match_info.http_exception:  # unknown path or method
             route = "other"
         seconds = time.monotonic() - started
         self._monitor.add_request(route, response.status, seconds)
@@ -231,8 +231,9 @@ class ModelServer:
     async def _check_host(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
+        """Refuse a request for another host."""
         headers = request.headers.getall("Host", [])
-        # HTTP/1.0 has no such header; browsers do not speak it.
+        # HTTP/1.0 has no such header, and no browser uses it.
         if headers or request.version >= HttpVersion11:
             transport = request.transport
             local = transport and transport.get_extra_info("sockname")
@@ -240,23 +241,26 @@ class ModelServer:
         return await handler(request)
 
     def _check_name(self, request: web.Request) -> None:
+        """Refuse a request for another model or version."""
         name = request.match_info["name"]
         version = request.match_info.get("version")
-        known = str(self.model.version)
-        if name != self.model.name or version not in (None, known):
-            wanted = f"{name}, version {version}" if version else name
+        served_version = str(self.model.version)
+        if name != self.model.name or version not in (None, served_version):
+            if version:
+                name += f", version {version}"
             raise RequestError(
-                f"There is no model {wanted}; there is {self.model.name},"
-                f" version {known}.",
+                f"There is no model {name}; the server has {self.model.name},"
+                f" version {served_version}.",
                 404,
             )
 
     async def _body(self, request: web.Request) -> bytes:
+        """Return the body of a request, within the limits of size and time."""
         length = request.content_length
         if length is not None and length > self._max_body_bytes:
             raise RequestError(
                 f"The body has {length} bytes; at most"
-                f" {self._max_body_bytes} are taken.",
+                f" {self._max_body_bytes} are accepted.",
                 413,
             )
         try:
@@ -268,11 +272,11 @@ class ModelServer:
 def _check_type(request: web.Request) -> None:
     """Refuse a body that is not declared as JSON in UTF-8."""
     kind = request.content_type.lower()
-    found = request.headers.get("Content-Type", "none")[:100]
+    shown = request.headers.get("Content-Type", "none")[:100]
     charset = (request.charset or "utf-8").lower()
     if kind != _BODY_TYPE or charset not in ("utf-8", "utf8", "us-ascii"):
         raise RequestError(
-            f"The body's Content-Type is {found!r}; expected {_BODY_TYPE}. Send"
+            f"The body's Content-Type is {shown!r}; expected {_BODY_TYPE}. Send"
             f" the header Content-Type: {_BODY_TYPE} (curl: -H"
             f" 'Content-Type: {_BODY_TYPE}').",
             415,
@@ -283,7 +287,7 @@ def _check_type(request: web.Request) -> None:
 async def _errors_as_json(
     request: web.Request, handler: Handler
 ) -> web.StreamResponse:
-    """Turns whatever goes wrong into `{"error": ...}`."""
+    """Answer any error with `{"error": ...}`."""
     try:
         return await handler(request)
     except RequestError as error:
@@ -303,13 +307,15 @@ async def _errors_as_json(
         return _json({"error": f"The body cannot be read: {error}"}, 400)
     except Exception:
         _logger.exception("%s %s failed", request.method, request.path)
-        return _json({"error": "Internal error; the log has it."}, 500)
+        return _json({"error": "Internal error; see the server's log."}, 500)
 
 
 def _json(
     value: object, status: int = 200, headers: dict[str, str] | None = None
 ) -> web.Response:
-    # A client may ask about a name that no encoding has bytes for.
+    """Return a response with a value as JSON."""
+    # A name in a request may contain halves of surrogate pairs, which no
+    # encoding can represent.
     body = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return web.Response(
         body=body.encode("utf-8", "replace"),
@@ -326,7 +332,18 @@ async def serve(
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serves until SIGINT, SIGTERM or `stop`; what is in is answered then."""
+    """Serve until SIGINT, SIGTERM or `stop`; received requests are answered.
+
+    Args:
+      server: the routes.
+      host: address to listen on.
+      port: port to listen on; 0: any free port.
+      ready: called with the server's address once it listens.
+      stop: stops the server when it is set.
+
+    Raises:
+      UserError: the address cannot be listened on.
+    """
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
@@ -347,16 +364,16 @@ async def serve(
             await site.start()
         except (OSError, OverflowError) as error:
             raise UserError(
-                f"cannot listen at {host}, port {port}: {error}; choose"
+                f"cannot listen on {host}, port {port}: {error}; choose"
                 " another --port, or 0 for any free one"
             ) from error
-        server.hosts.listen(host, (found[0] for found in runner.addresses))
+        server.hosts.listen(host, (address[0] for address in runner.addresses))
         host, port = runner.addresses[0][:2]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()
         server.is_stopping = True
-        # aiohttp reads no request of a connection that begins once it cleans
-        # up, and would wait SHUTDOWN_SECONDS for that connection's end.
+        # Once aiohttp cleans up, it does not read requests of new connections,
+        # and would wait SHUTDOWN_SECONDS for such a connection's end.
         await site.stop()
         await asyncio.sleep(_SETTLING_SECONDS)
     finally:

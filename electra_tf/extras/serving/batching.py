@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that come at about the same time are computed together.
+"""Batches of requests that arrive at about the same time.
 
-One thread computes. While it does, requests gather; what fits together, up to
-a number of rows, is the next batch. When nothing is being computed a request
-waits a moment for company. (TensorFlow's own batching function is slower here;
-docs/design.md has the figures.)
+One thread computes. Requests that arrive meanwhile wait, and those that fit
+together, up to a number of rows, are the next batch. If nothing is computed, a
+request waits a moment for others. (TensorFlow's own batching function is
+slower; docs/design.md has the figures.)
 """
 
 import asyncio
@@ -25,18 +25,17 @@ Outputs = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How requests are put together."""
+    """Limits of batches and requests."""
 
-    # Rows computed at once, unless a single request has more.
-    max_batch: int = 32
+    max_batch: int = 32  # rows computed together; one request may have more
     max_wait: float = 0.002  # seconds that a request waits for others
     max_rows: int = 1024  # rows of one request
-    max_waiting: int = 4096  # rows that may wait; more are turned away
+    max_waiting: int = 4096  # rows that may wait; more are refused
 
 
 @dataclasses.dataclass
 class Counts:
-    """What the model answered or refused."""
+    """Counts of what the model computed, errors included."""
 
     requests: int = 0
     rows: int = 0
@@ -45,8 +44,10 @@ class Counts:
 
 @dataclasses.dataclass(eq=False)
 class _Waiting:
+    """A request that waits for its answer."""
+
     request: PredictRequest
-    since: float
+    since: float  # seconds, by the loop's clock
     answer: asyncio.Future
 
 
@@ -58,22 +59,27 @@ class Batcher:
         limits: Limits,
         observe: Callable[[int, int], None] = lambda requests, rows: None,
     ) -> None:
-        """`observe` is called with the requests and rows of each batch."""
+        """Prepare the thread.
+
+        Args:
+          limits: limits of batches and requests.
+          observe: called with the counts of requests and rows of each batch.
+        """
         self.counts = Counts()
         self._limits, self._observe = limits, observe
         self._waiting: list[_Waiting] = []  # the oldest first
-        self._news = asyncio.Event()
+        self._arrival = asyncio.Event()
         self._thread = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix="compute"
         )
         self._task: asyncio.Task | None = None
 
     def start(self) -> None:
-        """Begins to compute; called in the loop that will ask."""
+        """Start computing; call it in the loop that sends the requests."""
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Ends it; what is still waiting gets an error."""
+        """Stop computing; waiting requests get an error."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -88,45 +94,47 @@ class Batcher:
         return self._task is not None and not self._task.done()
 
     async def ask(self, request: PredictRequest) -> Outputs:
-        """Computes a request, together with others where they fit.
+        """Return the outputs of a request, computed together with others.
 
         Raises:
-          RequestError: too many rows, too busy, or the model refuses it.
+          RequestError: the request has too many rows, too many others wait, or
+            the model refuses it.
         """
         limits = self._limits
-        waiting = sum(one.request.rows for one in self._waiting)
+        waiting_rows = sum(entry.request.rows for entry in self._waiting)
         if request.rows > limits.max_rows:
             raise RequestError(
                 f"The request has {request.rows} rows; at most"
-                f" {limits.max_rows} are taken at once.",
+                f" {limits.max_rows} are accepted at once.",
                 413,
             )
-        # One alone is taken, however large.
-        if waiting and waiting + request.rows > limits.max_waiting:
+        # A single request may be larger than the limit of what may wait.
+        if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
             raise RequestError("Too many requests are waiting.", 503)
         if not self.is_working:
             raise _stopping()
         loop = asyncio.get_running_loop()
-        one = _Waiting(request, loop.time(), loop.create_future())
-        self._waiting.append(one)
-        self._news.set()
-        return await one.answer
+        entry = _Waiting(request, loop.time(), loop.create_future())
+        self._waiting.append(entry)
+        self._arrival.set()
+        return await entry.answer
 
     async def _work(self) -> None:
+        """Compute batches until cancelled."""
         loop, limits = asyncio.get_running_loop(), self._limits
         while True:
-            # Without those who asked and have gone.
+            # Answers are done early if their client has left.
             self._waiting = [w for w in self._waiting if not w.answer.done()]
             if not self._waiting:
-                await self._wait_for_news(None)
+                await self._wait_for_arrival(None)
                 continue
             batch, is_full = self._next_batch()
-            left = batch[0].since + limits.max_wait - loop.time()
-            if left > 0 and not is_full:
-                await self._wait_for_news(left)
+            remaining = batch[0].since + limits.max_wait - loop.time()
+            if remaining > 0 and not is_full:
+                await self._wait_for_arrival(remaining)
                 continue
             self._waiting = [w for w in self._waiting if w not in batch]
-            requests = [one.request for one in batch]
+            requests = [entry.request for entry in batch]
             results = await loop.run_in_executor(
                 self._thread, compute, requests
             )
@@ -135,32 +143,33 @@ class Batcher:
             self.counts.requests += len(requests)
             self.counts.rows += rows
             self._observe(len(requests), rows)
-            for one, result in zip(batch, results, strict=True):
-                if one.answer.done():
+            for entry, result in zip(batch, results, strict=True):
+                if entry.answer.done():
                     continue
                 if isinstance(result, Exception):
-                    one.answer.set_exception(result)
+                    entry.answer.set_exception(result)
                 else:
-                    one.answer.set_result(result)
+                    entry.answer.set_result(result)
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
-        """The oldest request and those that fit to it; whether no more can."""
+        """Return the oldest request with those that fit; whether it is full."""
         first, *others = self._waiting
         key, rows = first.request.key, first.request.rows
         if key is None:
             return [first], True
-        batch, most = [first], self._limits.max_batch
-        alike = [one for one in others if one.request.key == key]
-        for one in alike:
-            if rows + one.request.rows <= most:
-                batch.append(one)
-                rows += one.request.rows
-        return batch, rows >= most or len(batch) <= len(alike)
+        batch, max_rows = [first], self._limits.max_batch
+        compatible = [entry for entry in others if entry.request.key == key]
+        for entry in compatible:
+            if rows + entry.request.rows <= max_rows:
+                batch.append(entry)
+                rows += entry.request.rows
+        return batch, rows >= max_rows or len(batch) <= len(compatible)
 
-    async def _wait_for_news(self, seconds: float | None) -> None:
-        self._news.clear()
+    async def _wait_for_arrival(self, seconds: float | None) -> None:
+        """Wait for a request, at most some seconds; None: without a limit."""
+        self._arrival.clear()
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._news.wait(), seconds)
+            await asyncio.wait_for(self._arrival.wait(), seconds)
 
 
 def _stopping() -> RequestError:
@@ -168,20 +177,23 @@ def _stopping() -> RequestError:
 
 
 def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
-    """Outputs, or what went wrong, for each request of one key."""
+    """Return the outputs or the error of each request of one key."""
     if len(requests) == 1:
         return [_compute_one(requests[0])]
-    names, signature = requests[0].arrays, requests[0].signature
-    arrays = {n: np.concatenate([r.arrays[n] for r in requests]) for n in names}
+    signature, arrays = requests[0].signature, {}
+    for name in requests[0].arrays:
+        rows = [request.arrays[name] for request in requests]
+        arrays[name] = np.concatenate(rows)
     ends = np.cumsum([request.rows for request in requests])
     try:
         outputs = signature(arrays)
         if all(a.ndim and len(a) == ends[-1] for a in outputs.values()):
             parts = [np.split(a, ends[:-1]) for a in outputs.values()]
-            rows = zip(*parts, strict=True)
-            return [dict(zip(outputs, row, strict=True)) for row in rows]
+            by_request = zip(*parts, strict=True)
+            return [dict(zip(outputs, p, strict=True)) for p in by_request]
     except Exception:
-        pass  # One of them is to blame; the others must not suffer.
+        # One request is at fault, and the others are to be answered.
+        pass
     return [*map(_compute_one, requests)]
 
 
@@ -193,16 +205,18 @@ def _compute_one(request: PredictRequest) -> Outputs | Exception:
         tf.errors.OutOfRangeError,
         tf.errors.FailedPreconditionError,
     ) as error:
-        return RequestError(f"The model refuses it: {_first_line(error)}")
+        return RequestError(f"The model refuses it: {_short_message(error)}")
     except Exception as error:
         return error
 
 
-def _first_line(error: tf.errors.OpError) -> str:
-    """What the graph says, without where in the graph."""
-    # assertion failed: [what our code says] [Condition x <= y ...
-    said = re.findall(r"assertion failed: \[(.*?)\]", error.message)
-    if not said:
-        lines = [n.split("[[")[0].strip() for n in error.message.splitlines()]
-        said = [line for line in lines if line and not line.endswith("error:")]
-    return (said or ["invalid input"])[-1][:300]
+def _short_message(error: tf.errors.OpError) -> str:
+    """Return the operation's error message without its graph location."""
+    # assertion failed: [the message of an assertion] [Condition x <= y ...
+    messages = re.findall(r"assertion failed: \[(.*?)\]", error.message)
+    if not messages:
+        for line in error.message.splitlines():
+            text = line.split("[[")[0].strip()
+            if text and not text.endswith("error:"):
+                messages.append(text)
+    return (messages or ["invalid input"])[-1][:300]

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which names a server answers to.
+"""The host names that a server answers to.
 
-A web page of any origin may resolve its own name to this machine (DNS
-rebinding) and would then count as the same origin as the server. Its requests
-still carry its name in the header Host, by which they are refused.
+A web page of any origin may resolve its name to this machine (DNS rebinding),
+and browsers would then treat the server as of that origin. Its requests still
+carry that name in the header Host, and are refused by it.
 """
 
 import ipaddress
@@ -16,17 +16,17 @@ from electra_tf.extras.serving.protocol import RequestError
 
 _MISDIRECTED = 421  # RFC 9110, 15.5.20: no answer for this host from here
 _LOOPBACK = "localhost"
-_SHOWN = 100  # characters of a foreign name in a message
+_SHOWN = 100  # characters of an unknown name in a message
 # A name or IPv4 address, or an IPv6 address in brackets; and a port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.%\w-]+)\]|([^\s:/@\[\]]+))(?::(\d*))?")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.ASCII)
 
 
 class HostCheck:
-    """Compares the header Host of requests with the names of a server."""
+    """Check of the header Host of requests against a server's names."""
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
-        """Take further names.
+        """Add names to those of the server's addresses.
 
         Args:
           allowed: names or addresses without ports, any case; IPv6 addresses
@@ -40,7 +40,7 @@ class HostCheck:
         self._is_wildcard = False
 
     def listen(self, host: str, addresses: Iterable[str]) -> None:
-        """Add what a server listens on: a host as given, and its addresses."""
+        """Add the addresses that a server listens on, and its host's name."""
         names = {_normalized(name) for name in (host, *addresses)}
         self._listening |= names
         self._is_wildcard |= any(map(_is_unspecified, names))
@@ -62,7 +62,7 @@ class HostCheck:
         if len(headers) != 1 or match is None:
             raise RequestError(
                 f"Found {len(headers)} headers Host{_quoted(headers)}; expected"
-                " one, a name or an address with an optional port."
+                " one: a name or an address with an optional port."
             )
         name = _normalized(match[1] or match[2])
         if name in self._listening or name in self._allowed:
@@ -82,7 +82,7 @@ class HostCheck:
 
 
 def _checked(name: str) -> str:
-    """Return a name of --allowed_hosts as it is compared."""
+    """Return a valid name of --allowed_hosts in its normal form."""
     normalized = _normalized(name.strip().removeprefix("[").removesuffix("]"))
     if _address(normalized) is None and not _NAME.fullmatch(normalized):
         raise UserError(

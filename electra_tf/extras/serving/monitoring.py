@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counts and durations of a server, in Prometheus's text format."""
+"""A server's metrics: counts and durations, in Prometheus's text format."""
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import (
@@ -22,34 +22,34 @@ class Monitor:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        own = {"registry": self._registry, "namespace": "electra_tf"}
+        shared = {"registry": self._registry, "namespace": "electra_tf"}
         self._requests = Counter(
-            "requests", "Answered requests.", ["route", "status"], **own
+            "requests", "Answered requests.", ["route", "status"], **shared
         )
         self._errors = Counter(
             "errors",
             "Requests answered with status 400 or above.",
             ["route", "status"],
-            **own,
+            **shared,
         )
         self._seconds = Histogram(
             "request_seconds",
             "Seconds from a request's headers to its answer.",
             ["route"],
             buckets=_SECONDS,
-            **own,
+            **shared,
         )
         self._batch_rows = Histogram(
             "batch_rows",
             "Rows that were computed at once.",
             buckets=_SIZES,
-            **own,
+            **shared,
         )
         self._batch_requests = Histogram(
             "batch_requests",
             "Requests that were computed at once.",
             buckets=_SIZES,
-            **own,
+            **shared,
         )
 
     def add_request(self, route: str, status: int, seconds: float) -> None:

@@ -1,19 +1,20 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of requests -> arrays, or what is wrong; arrays -> JSON.
+"""The JSON of requests and answers, and its errors.
 
 Source: TensorFlow Serving's RESTful API, "Predict API": `instances` (rows) or
 `inputs` (columns), `signature_name`, strings as text or `{"b64": ...}`.
-Differs: what is no JSON (NaN, duplicate keys, unknown top-level keys) is
-refused; TensorFlow Serving takes some of it. In answers, numbers that JSON
+Differs: invalid JSON (NaN, duplicate keys) and unknown top-level keys are
+refused; TensorFlow Serving accepts some of them. In answers, numbers that JSON
 does not have (NaN, infinities) are null.
 """
 
 import base64
 import dataclasses
+import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ _KEYS = {"signature_name", "instances", "inputs"}
 
 
 class RequestError(Exception):
-    """A request that gets an error for an answer."""
+    """An error that answers a request, with its HTTP status."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -34,22 +35,31 @@ class RequestError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PredictRequest:
-    """A request that was understood."""
+    """A parsed request."""
 
-    signature: Signature  # what to call
-    # Its inputs; those with defaults may be missing.
+    signature: Signature  # the function to call
+    # The function's inputs; those with defaults may be missing.
     arrays: dict[str, np.ndarray]
-    rows: int  # length of their first axis; 1 where there is no common one
-    # Equal for requests that can be computed together; None for none.
+    rows: int  # length of the arrays' first axis; 1 if they share none
+    # Equal for requests that can be computed together; None: it is computed
+    # alone.
     key: tuple | None
-    # Whether to answer with `predictions`, else with `outputs`.
-    row_format: bool
+    row_format: bool  # whether the answer has `predictions`; else `outputs`
 
 
 def make_request(
     signature: Signature, arrays: dict[str, np.ndarray], row_format: bool = True
 ) -> PredictRequest:
-    """Completes a request; inputs must have the same number of rows."""
+    """Return a request with its count of rows.
+
+    Args:
+      signature: the function to call.
+      arrays: its inputs.
+      row_format: see `PredictRequest`.
+
+    Raises:
+      RequestError: the inputs have different numbers of rows.
+    """
     shapes = {name: signature.inputs[name].shape for name in arrays}
     lengths = {
         name: len(array)
@@ -57,20 +67,20 @@ def make_request(
         if array.ndim and (shapes[name].rank is None or shapes[name][0] is None)
     }
     if len(set(lengths.values())) > 1:
-        words = ", ".join(f"{name} {n}" for name, n in lengths.items())
+        counts = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise RequestError(
-            f"The inputs have different numbers of rows: {words}."
+            f"The inputs have different numbers of rows: {counts}."
         )
     if len(lengths) < len(arrays) or not lengths:
         return PredictRequest(signature, arrays, 1, None, row_format)
-    widths = ((name, arrays[name].shape[1:]) for name in sorted(arrays))
-    key = (signature.name, *widths)
+    row_shapes = ((name, arrays[name].shape[1:]) for name in sorted(arrays))
+    key = (signature.name, *row_shapes)
     rows = next(iter(lengths.values()))
     return PredictRequest(signature, arrays, rows, key, row_format)
 
 
 def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
-    """Understands the body of a request, or raises a RequestError."""
+    """Return the request in a body; raise a RequestError for a bad one."""
     request = _parse_json(body)
     if not isinstance(request, dict):
         raise RequestError("The body must be a JSON object.")
@@ -91,44 +101,51 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
     except RequestError as error:
         is_named = bool(request.get("signature_name"))
         if "serve_text" in model.signatures and not is_named:
-            error.message += ' For texts give "signature_name": "serve_text".'
+            error.message += ' For texts send "signature_name": "serve_text".'
         raise
 
 
 def _read_inputs(
     request: Mapping[str, Any], signature: Signature
 ) -> PredictRequest:
+    """Return a request with the arrays of its inputs."""
     if ("instances" in request) == ("inputs" in request):
-        raise RequestError("Give either instances (rows) or inputs (columns).")
+        raise RequestError("Send either instances (rows) or inputs (columns).")
     row_format = "instances" in request
-    given = request["instances" if row_format else "inputs"]
-    columns = _columns(given, signature, row_format)
-    takes = f"signature {signature.name} takes {', '.join(signature.inputs)}."
+    values = request["instances" if row_format else "inputs"]
+    columns = _columns(values, signature, row_format)
+    inputs = ", ".join(signature.inputs)
+    expectation = f"signature {signature.name} takes {inputs}."
     if unknown := sorted(columns.keys() - signature.inputs.keys()):
-        raise RequestError(f"Unknown input {_short(unknown[0])}; {takes}")
+        raise RequestError(f"Unknown input {_short(unknown[0])}; {expectation}")
     arrays = {
         name: _array(name, value, signature.inputs[name])
         for name, value in columns.items()
     }
     for name in signature.inputs:
         if name not in arrays and name not in signature.defaults:
-            raise RequestError(f"Input {name} is missing; {takes}")
+            raise RequestError(f"Input {name} is missing; {expectation}")
     return make_request(signature, arrays, row_format)
 
 
 def _parse_json(body: bytes) -> Any:
-    def refuse(word: str) -> None:
-        raise RequestError(f"{word} is not JSON.")
+    """Return the value of a body; raise a RequestError if it is not JSON."""
 
-    def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise RequestError("A key is given more than once.")
-        return found
+    def refuse_constant(name: str) -> None:
+        raise RequestError(f"{name} is not JSON.")
+
+    def make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            raise RequestError("An object has a key more than once.")
+        return value
 
     try:
-        text = body.decode("utf-8")
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+        return json.loads(
+            body.decode("utf-8"),
+            parse_constant=refuse_constant,
+            object_pairs_hook=make_object,
+        )
     except UnicodeDecodeError as error:
         raise RequestError(
             f"The body is not UTF-8: byte {error.start}: {error.reason}."
@@ -136,34 +153,46 @@ def _parse_json(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise RequestError(f"The body is not JSON: {error}.") from None
     except (RecursionError, ValueError) as error:
-        # Too deep, or a number of too many digits.
+        # It is nested too deeply, or a number has too many digits.
         raise RequestError(f"The body cannot be read: {error}.") from None
 
 
-def _columns(given: Any, signature: Signature, by_rows: bool) -> dict[str, Any]:
-    """Values by input; a single input goes without its name."""
-    if by_rows and (not isinstance(given, list) or not given):
+def _columns(
+    values: Any, signature: Signature, by_rows: bool
+) -> dict[str, Any]:
+    """Return the values of each input.
+
+    Args:
+      values: rows or columns; a single input may go without its name.
+      signature: the function.
+      by_rows: whether the values are rows.
+    """
+    if by_rows and (not isinstance(values, list) or not values):
         raise RequestError("instances must be a list of at least one row.")
-    parts = given if by_rows else [given]
+    parts = values if by_rows else [values]
     are_named = [isinstance(x, dict) and not _is_base64(x) for x in parts]
     if not any(are_named):
         if len(signature.inputs) == 1:
-            return {next(iter(signature.inputs)): given}
-        what = "Each row of instances" if by_rows else "inputs"
+            return {next(iter(signature.inputs)): values}
+        subject = "Each row of instances" if by_rows else "inputs"
         names = ", ".join(signature.inputs)
-        raise RequestError(f"{what} must be an object with {names}.")
+        raise RequestError(f"{subject} must be an object with {names}.")
     if not by_rows:
-        return given
+        return values
     if not all(are_named):
         raise RequestError("The rows of instances are of different kinds.")
-    for i, row in enumerate(given):
-        if row.keys() != given[0].keys():
-            raise RequestError(f"instances[{i}] has other keys than the first.")
-    return {key: [row[key] for row in given] for key in given[0]}
+    names = values[0].keys()
+    for i, row in enumerate(values):
+        if row.keys() != names:
+            raise RequestError(f"instances[{i}] and the first differ in keys.")
+    columns = {}
+    for name in names:
+        columns[name] = [row[name] for row in values]
+    return columns
 
 
 def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
-    """An array of nested lists, which must be equally long at each level."""
+    """Return the array of nested lists, equally long at each level."""
     shape: list[int] = []
     level = [value]
     while any(isinstance(x, list) for x in level):
@@ -174,22 +203,24 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
                 " tensor; pad them."
             )
         shape.append(lengths.pop())
-        level = [part for parts in level for part in parts]
+        level = list(itertools.chain.from_iterable(level))
     if not spec.shape.is_compatible_with(shape):
-        wanted = str(spec.shape.as_list()).replace("None", "any")
-        raise RequestError(f"{name} has the shape {shape}; expected {wanted}.")
+        expected = str(spec.shape.as_list()).replace("None", "any")
+        raise RequestError(
+            f"{name} has the shape {shape}; expected {expected}."
+        )
     array = np.empty(len(level), spec.dtype.as_numpy_dtype)
     array[:] = [_element(name, part, spec.dtype) for part in level]
     return array.reshape(shape)
 
 
 def _element(name: str, value: Any, dtype: tf.DType) -> Any:
-    """A value of a type, or a RequestError that says what was expected."""
+    """Return a value of a type; raise a RequestError for another value."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if dtype == tf.string:
         if isinstance(value, str):
-            # JSON can write half of a surrogate pair; there are no bytes for
-            # it, so it is removed as other bytes are that are no text.
+            # JSON can hold half of a surrogate pair, which UTF-8 cannot; it
+            # is removed, as invalid bytes are elsewhere.
             return value.encode("utf-8", "ignore")
         expected = 'a text or {"b64": ...}'
         if _is_base64(value):
@@ -206,7 +237,7 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
     elif not is_number:
         expected = "a number"
     elif not dtype.is_integer:
-        # Python compares integers beyond every float, too.
+        # Python also compares integers beyond the largest float.
         if float(dtype.min) <= value <= float(dtype.max):
             return value
         expected = "a finite number"
@@ -220,22 +251,32 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
 
 
 def _is_base64(value: Any) -> bool:
+    """Return whether a value is an object with the key b64 alone."""
     return isinstance(value, dict) and set(value) == {"b64"}
 
 
 def _short(value: Any) -> str:
+    """Return the beginning of a value's JSON, for messages."""
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def answer(
+def format_answer(
     outputs: Mapping[str, np.ndarray], row_format: bool
 ) -> dict[str, Any]:
-    """The JSON of an answer; a single output goes without its name."""
+    """Return an answer for JSON; a single output goes without its name.
+
+    Args:
+      outputs: the outputs by name.
+      row_format: see `PredictRequest`.
+
+    Raises:
+      RequestError: rows were sent, and the outputs have no rows in common.
+    """
     lengths = {len(a) if a.ndim else -1 for a in outputs.values()}
     if row_format and (len(lengths) != 1 or -1 in lengths):
         raise RequestError(
-            "This signature's outputs have no rows in common; ask with inputs"
+            "This signature's outputs have no rows in common; send inputs"
             " (columns) instead of instances."
         )
     plain = {name: _plain(name, array) for name, array in outputs.items()}
@@ -244,12 +285,13 @@ def answer(
         return {key: next(iter(plain.values()))}
     if not row_format:
         return {key: plain}
-    rows = zip(*plain.values(), strict=True)
-    return {key: [dict(zip(plain, row, strict=True)) for row in rows]}
+    columns = zip(*plain.values(), strict=True)
+    rows = [dict(zip(plain, row, strict=True)) for row in columns]
+    return {key: rows}
 
 
 def _plain(name: str, array: np.ndarray) -> Any:
-    """An array as lists that JSON can hold; strings of *_bytes in base64."""
+    """Return an array as lists for JSON; strings of *_bytes in base64."""
     value = array.tolist()
     if array.dtype == object and name.endswith("_bytes"):
         return _map(lambda x: {"b64": base64.b64encode(x).decode()}, value)
@@ -259,12 +301,13 @@ def _plain(name: str, array: np.ndarray) -> Any:
         if not np.isfinite(array).all():
             return _map(lambda x: x if math.isfinite(x) else None, value)
         if array.dtype.itemsize < 8:
-            # The shortest text that reads back as the same float32.
+            # By the shortest text that reads back as the same float32.
             return _map(float, array.astype("U").astype("f8").tolist())
     return value
 
 
-def _map(function: Any, value: Any) -> Any:
+def _map(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return nested lists with a function applied to their elements."""
     if isinstance(value, list):
         return [_map(function, part) for part in value]
     return function(value)

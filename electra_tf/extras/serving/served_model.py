@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a folder of SavedModels to functions that can be called by name."""
+"""Exported models: the functions of a SavedModel, by name."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-# Registers the ops of the in-graph tokenizer.
+# Imported because it registers the operations of the in-graph tokenizer.
 import tensorflow_text  # noqa: F401
 from google.protobuf import json_format
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
@@ -21,61 +21,86 @@ from electra_tf.files.digests import check_digest
 
 _logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
-# Added by the loader for itself.
+# Functions that the loader adds for itself.
 _HIDDEN = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 class Signature:
     """One function of a model.
 
-    `inputs` and `outputs` are by name; free lengths or ranks are None.
-    `defaults` are values of inputs that may be left out.
+    Attributes:
+      name: the function's name.
+      inputs: name -> spec; free lengths or ranks are None.
+      outputs: name -> spec.
+      defaults: values of inputs that may be left out.
     """
 
     def __init__(
         self, name: str, proto: meta_graph_pb2.SignatureDef, function: Any
     ) -> None:
         self.name, self._function = name, function
-        both = (sorted(proto.inputs.items()), sorted(proto.outputs.items()))
-        self.inputs, self.outputs = (
-            {key: tf.TensorSpec(x.tensor_shape, x.dtype) for key, x in found}
-            for found in both
-        )
+        self.inputs = _specs(proto.inputs)
+        self.outputs = _specs(proto.outputs)
         self.defaults = {
             key: tf.make_ndarray(value) for key, value in proto.defaults.items()
         }
 
     def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Computes; tf.errors.OpError where the model refuses them."""
-        given = {**self.defaults, **arrays}
+        """Return the outputs of the function.
+
+        Args:
+          arrays: the inputs by name.
+
+        Raises:
+          tf.errors.OpError: the model refuses the inputs.
+        """
+        values = {**self.defaults, **arrays}
         tensors = {
-            name: tf.constant(given[name], spec.dtype)
+            name: tf.constant(values[name], spec.dtype)
             for name, spec in self.inputs.items()
         }
-        # A scalar string is no array yet.
-        return {
-            name: np.asarray(
-                t.numpy(), object if t.dtype == tf.string else None
-            )
-            for name, t in self._function(**tensors).items()
-        }
+        outputs = {}
+        for name, tensor in self._function(**tensors).items():
+            # `numpy` of a scalar string is bytes, not an array.
+            dtype = object if tensor.dtype == tf.string else None
+            outputs[name] = np.asarray(tensor.numpy(), dtype)
+        return outputs
+
+
+def _specs(protos: Mapping[str, Any]) -> dict[str, tf.TensorSpec]:
+    """Return the specs of inputs or outputs, sorted by name."""
+    return {
+        name: tf.TensorSpec(info.tensor_shape, info.dtype)
+        for name, info in sorted(protos.items())
+    }
 
 
 class ServedModel:
-    """One version of a model; its `signatures` are by name.
+    """One version of a model.
 
-    `kind` is what it does ("classification" ...), "" where it does not say; so
-    are `labels` and the plain values of `config`. `metadata` are the signatures
-    as TensorFlow Serving's REST protocol shows them.
+    Attributes:
+      name: the name in URLs.
+      version: the version in URLs.
+      signatures: name -> function.
+      metadata: the signatures in the form of TensorFlow Serving's protocol.
+      kind: the model's kind of task, such as "classification"; "" if the model
+        has no function `describe`.
+      labels: the labels by `describe`.
+      config: plain values by `describe`.
     """
 
     def __init__(self, folder: str, name: str, version: int) -> None:
+        """Load the SavedModel in a folder.
+
+        Raises:
+          UserError: the files are damaged, or have no function to call.
+        """
         self.name, self.version = name, version
         check_digest(os.path.join(folder, SAVED_MODEL_FILE))
         protos = _signature_protos(folder)
         try:
             self._loaded = tf.saved_model.load(folder)
-        except Exception as error:  # A damaged graph shows as almost any.
+        except Exception as error:  # a damaged graph may raise any
             raise UserError(
                 f"{folder}: TensorFlow cannot load it: {error!r}"
             ) from error
@@ -86,7 +111,9 @@ class ServedModel:
             if key in functions
         }
         if not self.signatures:
-            raise UserError(f"{folder}: has no signature that could be called")
+            raise UserError(
+                f"{folder}: has no signature to call; export the model again"
+            )
         self.metadata = {
             key: json_format.MessageToDict(
                 protos[key], preserving_proto_field_name=True
@@ -95,15 +122,14 @@ class ServedModel:
         }
         self.kind, self.labels, self.config = "", [], {}
         if describe := self.signatures.get("describe"):
-            said = {
-                key: [text.decode() for text in np.ravel(value)]
-                for key, value in describe({}).items()
-            }
-            self.kind, self.labels = said["kind"][0], said["labels"]
-            self.config = json.loads(said["config"][0])
+            facts = {}
+            for key, value in describe({}).items():
+                facts[key] = [text.decode() for text in np.ravel(value)]
+            self.kind, self.labels = facts["kind"][0], facts["labels"]
+            self.config = json.loads(facts["config"][0])
 
     def warm_up(self) -> None:
-        """Calls every function with a small row: a first call is slow."""
+        """Call every function once, because its first call is slow."""
         for name, signature in self.signatures.items():
             arrays = {}
             for key, spec in signature.inputs.items():
@@ -121,28 +147,37 @@ class ServedModel:
 def open_model(
     folder: str, name: str | None = None, version: int | None = None
 ) -> ServedModel:
-    """Loads a version: of the folder's name and the highest, by default."""
-    place = os.path.abspath(folder)
-    if not os.path.isdir(place):
+    """Load a version of an exported model.
+
+    Args:
+      folder: the output of `export_model`, or a version in it.
+      name: the name in URLs; None: the folder's.
+      version: None: the highest in the folder.
+
+    Raises:
+      UserError: there is no such folder or version, or it cannot be loaded.
+    """
+    path = os.path.abspath(folder)
+    if not os.path.isdir(path):
         raise UserError(f"{folder}: no such folder")
-    if _is_saved_model(place):
-        own = os.path.basename(place)
-        number = int(own) if own.isdecimal() else 1
+    if _is_saved_model(path):
+        base = os.path.basename(path)
+        number = int(base) if base.isdecimal() else 1
         if version not in (None, number):
             raise UserError(
                 f"--version={version}: {folder} is version {number} itself"
             )
-        if own.isdecimal():
-            name = name or os.path.basename(os.path.dirname(place))
-        return ServedModel(place, name or own, number)
+        if base.isdecimal():
+            name = name or os.path.basename(os.path.dirname(path))
+        return ServedModel(path, name or base, number)
     numbers = sorted(
-        int(found)
-        for found in os.listdir(place)
-        if found.isdecimal() and _is_saved_model(os.path.join(place, found))
+        int(entry)
+        for entry in os.listdir(path)
+        if entry.isdecimal() and _is_saved_model(os.path.join(path, entry))
     )
     if not numbers:
         raise UserError(
-            f"{folder}: holds no <version>/{SAVED_MODEL_FILE}; give the folder"
+            f"{folder}: holds no <version>/{SAVED_MODEL_FILE}; pass the folder"
             " that export_model wrote"
         )
     version = numbers[-1] if version is None else version
@@ -151,8 +186,8 @@ def open_model(
             f"{folder}: has no version {version}; there are:"
             f" {', '.join(map(str, numbers))}"
         )
-    path = os.path.join(place, str(version))
-    return ServedModel(path, name or os.path.basename(place), version)
+    version_folder = os.path.join(path, str(version))
+    return ServedModel(version_folder, name or os.path.basename(path), version)
 
 
 def _is_saved_model(folder: str) -> bool:
@@ -160,16 +195,16 @@ def _is_saved_model(folder: str) -> bool:
 
 
 def _signature_protos(folder: str) -> dict[str, Any]:
-    """The signatures as stored: with defaults, and names in the graph."""
+    """Return the stored signatures, with defaults and names in the graph."""
     path = os.path.join(folder, SAVED_MODEL_FILE)
     proto = saved_model_pb2.SavedModel()
     try:
         with open(path, "rb") as file:
             proto.ParseFromString(file.read())
-    except Exception as error:  # protobuf's own class is not public
+    except Exception as error:  # the class that protobuf raises is not public
         raise UserError(f"{path}: not a SavedModel: {error}") from error
     for graph in proto.meta_graphs:
         if "serve" in graph.meta_info_def.tags:
-            found = dict(graph.signature_def)
-            return {k: v for k, v in found.items() if k not in _HIDDEN}
+            signatures = dict(graph.signature_def)
+            return {k: v for k, v in signatures.items() if k not in _HIDDEN}
     raise UserError(f"{path}: has no graph tagged 'serve'")

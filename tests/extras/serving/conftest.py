@@ -84,7 +84,7 @@ def toy_folder(tmp_path_factory):
 
 
 def ask(port, method, path, body=None, headers=None):
-    """Returns status and answer, decoded where it is JSON."""
+    """Returns status and answer, decoded if it is JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port, 60)
     try:
         if isinstance(body, dict | list):
@@ -94,8 +94,8 @@ def ask(port, method, path, body=None, headers=None):
         response = connection.getresponse()
         raw = response.read()
         kind = response.headers.get_content_type()
-        said = json.loads(raw) if kind == "application/json" else raw
-        return response.status, said
+        body = json.loads(raw) if kind == "application/json" else raw
+        return response.status, body
     finally:
         connection.close()
 
@@ -159,5 +159,5 @@ def start():
         return running[-1]
 
     yield make
-    for one in running:
-        one.stop()
+    for server in running:
+        server.stop()

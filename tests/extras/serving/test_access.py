@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""For whom a server answers, what bodies it reads, and what it counts."""
+"""The hosts a server answers, the bodies it reads, and its metrics."""
 
 import http.client
 import json
@@ -15,13 +15,14 @@ from electra_tf.commands import serve
 from electra_tf.extras.serving.hosts import HostCheck
 from electra_tf.extras.serving.protocol import RequestError
 from tests.conftest import ROOT, refused
+from tests.extras.serving.conftest import Running
 
 ECHO = {"signature_name": "echo", "instances": ["a"]}
 PREDICT = "/v1/models/toy:predict"
 
 
 def _check(host, addresses, headers, local=None, allowed=()):
-    """The status that a request gets; 200 where it is answered."""
+    """The status that a request gets; 200 if it is answered."""
     check = HostCheck(allowed)
     check.listen(host, addresses)
     try:
@@ -103,7 +104,7 @@ def test_allowed_hosts_are_names_and_addresses(allowed, header, status):
 @pytest.mark.parametrize(
     "name", ["http://example.org", "example.org:80", "a b", "*", "-x", " "]
 )
-def test_what_is_no_name_is_refused_before_the_model_is_loaded(name):
+def test_a_bad_host_name_is_refused_before_the_model_is_loaded(name):
     args = serve.parse_flags(["serve", "absent", f"--allowed_hosts={name}"])
     refused("--allowed_hosts: .* is neither a host name", serve.main, args)
 
@@ -114,17 +115,17 @@ def test_two_headers_are_refused():
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/metrics", "/page.json"])
 def test_every_path_is_refused_to_other_hosts(toy, path):
-    status, said = toy.ask("GET", path, None, {"Host": "evil.example:80"})
+    status, answer = toy.ask("GET", path, None, {"Host": "evil.example:80"})
     assert status == 421
-    assert "--allowed_hosts=evil.example" in said["error"]
-    assert "127.0.0.1, localhost" in said["error"]
+    assert "--allowed_hosts=evil.example" in answer["error"]
+    assert "127.0.0.1, localhost" in answer["error"]
 
 
-def test_a_name_that_is_allowed_is_answered(start, toy_model):
+@pytest.mark.parametrize("host", ["models.example.org", "localhost"])
+def test_an_allowed_host_is_answered(start, toy_model, host):
     server = start(toy_model, allowed_hosts=["models.example.org"])
-    for host in ("models.example.org", "localhost"):
-        found = server.ask("POST", PREDICT, ECHO, {"Host": host})
-        assert found == (200, {"predictions": ["a"]})
+    answer = server.ask("POST", PREDICT, ECHO, {"Host": host})
+    assert answer == (200, {"predictions": ["a"]})
 
 
 @pytest.mark.parametrize(
@@ -153,10 +154,12 @@ def test_only_http_1_0_may_name_no_host(toy, head, status):
     ],
 )
 def test_only_json_is_read(toy, kind, status):
-    found, said = toy.ask("POST", PREDICT, ECHO, {"Content-Type": kind})
-    assert found == status
-    if status != 200:
-        assert "-H 'Content-Type: application/json'" in said["error"]
+    answer_status, answer = toy.ask(
+        "POST", PREDICT, ECHO, {"Content-Type": kind}
+    )
+    assert answer_status == status
+    remedy = "-H 'Content-Type: application/json'"
+    assert (remedy in answer.get("error", "")) == (status != 200)
 
 
 def test_a_body_without_a_type_is_refused(toy):
@@ -172,7 +175,7 @@ def test_a_body_without_a_type_is_refused(toy):
 @pytest.mark.parametrize(
     "path", [PREDICT, "/v1/models/toy/versions/10:predict"]
 )
-def test_predictions_are_asked_for_by_post_alone(toy, method, path):
+def test_predictions_are_requested_by_post_alone(toy, method, path):
     connection = http.client.HTTPConnection("127.0.0.1", toy.port, 60)
     connection.request(method, path)
     response = connection.getresponse()
@@ -181,56 +184,62 @@ def test_predictions_are_asked_for_by_post_alone(toy, method, path):
     connection.close()
 
 
-@pytest.fixture
-def samples():
-    """Reads a server's metrics: (name, labels) -> value."""
-
-    def read(server):
-        status, text = server.ask("GET", "/metrics")
-        assert status == 200
-        families = text_string_to_metric_families(text.decode())
-        return {
-            (sample.name, *sorted(sample.labels.values())): sample.value
-            for family in families
-            for sample in family.samples
-        }
-
-    return read
+def _read_samples(server):
+    """Returns a server's metrics: (name, labels) -> value."""
+    status, text = server.ask("GET", "/metrics")
+    assert status == 200
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
 
 
-def test_metrics_count_requests_errors_times_and_batches(
-    start, toy_model, samples
-):
-    server = start(toy_model)
-    for _ in range(2):
-        assert server.predict(ECHO)[0] == 200
+@pytest.fixture(scope="module")
+def counted(toy_model):
+    """The metrics of a server after some requests."""
+    server = Running(toy_model)
+    assert server.predict(ECHO)[0] == 200
+    assert server.predict(ECHO)[0] == 200
     assert server.predict({**ECHO, "instances": ["a", "b", "c"]})[0] == 200
     assert server.predict(b"{")[0] == 400
     assert server.ask("GET", PREDICT)[0] == 405
     assert server.ask("GET", "/nowhere")[0] == 404
-    found = samples(server)
-    requests = "electra_tf_requests_total"
-    assert found[requests, "200", "predict"] == 3
-    assert found[requests, "400", "predict"] == 1
-    assert found[requests, "404", "other"] == 1
-    errors = "electra_tf_errors_total"
-    assert found[errors, "405", "predict"] == 1
-    assert (errors, "200", "predict") not in found
-    assert found["electra_tf_request_seconds_count", "predict"] == 5
-    assert found["electra_tf_request_seconds_sum", "predict"] > 0
-    assert found[("electra_tf_batch_rows_count",)] == 3
-    assert found[("electra_tf_batch_rows_sum",)] == 5
-    assert found[("electra_tf_batch_requests_sum",)] == 3
-    assert found["electra_tf_batch_rows_bucket", "1.0"] == 2
+    samples = _read_samples(server)
+    server.stop()
+    return samples
 
 
-def test_clients_add_no_series(start, toy_model, samples):
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (("electra_tf_requests_total", "200", "predict"), 3),
+        (("electra_tf_requests_total", "400", "predict"), 1),
+        (("electra_tf_requests_total", "404", "other"), 1),
+        (("electra_tf_errors_total", "405", "predict"), 1),
+        (("electra_tf_request_seconds_count", "predict"), 5),
+        (("electra_tf_batch_rows_count",), 3),
+        (("electra_tf_batch_rows_sum",), 5),
+        (("electra_tf_batch_requests_sum",), 3),
+        (("electra_tf_batch_rows_bucket", "1.0"), 2),
+    ],
+)
+def test_metrics_count_requests_errors_and_batches(counted, key, value):
+    assert counted[key] == value
+
+
+def test_metrics_hold_times_and_no_error_of_status_200(counted):
+    assert counted["electra_tf_request_seconds_sum", "predict"] > 0
+    assert ("electra_tf_errors_total", "200", "predict") not in counted
+
+
+def test_clients_add_no_series(start, toy_model):
     server = start(toy_model)
-    before = len(samples(server))
+    before = len(_read_samples(server))
     for number in range(3):
         server.ask("GET", f"/nowhere/{number}")
         server.ask(f"BREW{number}", "/healthz")
-    assert len(samples(server)) - before < 60
+    assert len(_read_samples(server)) - before < 60
 
 
 def test_metrics_are_declared_as_prometheus_text(toy):
@@ -246,11 +255,20 @@ def _curl_lines(name):
     return re.findall(r"(?m)^\$ (curl .*)$", text)
 
 
+BODIES = [
+    shlex.split(line)
+    for name in ("export.md", "predict.md")
+    for line in _curl_lines(name)
+    if " -d " in line
+]
+
+
+@pytest.mark.parametrize("command", BODIES, ids=lambda command: command[-1])
+def test_a_curl_line_of_the_documents_declares_its_body(command):
+    assert "Content-Type: application/json" in command
+    json.loads(command[command.index("-d") + 1])
+
+
 @pytest.mark.parametrize("name", ["export.md", "predict.md"])
-def test_curl_lines_of_the_documents_declare_their_bodies(name):
-    lines = [shlex.split(line) for line in _curl_lines(name)]
-    assert lines
-    for words in lines:
-        if "-d" in words:
-            assert "Content-Type: application/json" in words
-            json.loads(words[words.index("-d") + 1])
+def test_the_documents_have_curl_lines(name):
+    assert _curl_lines(name)

@@ -14,62 +14,111 @@ from tests.conftest import refused
 TEXT = "serve_text"
 
 
-def test_rows_get_predictions_and_columns_get_outputs(toy):
+def test_rows_get_predictions(toy):
     rows = [{"text": "tiny"}, {"text": "rather a long text"}]
-    status, said = toy.predict({"signature_name": TEXT, "instances": rows})
-    assert status == 200
-    assert [row["label"] for row in said["predictions"]] == ["short", "long"]
-    short = said["predictions"][0]["probabilities"]
+    status, answer = toy.predict({"signature_name": TEXT, "instances": rows})
+    labels = [row["label"] for row in answer["predictions"]]
+    assert (status, labels) == (200, ["short", "long"])
     share = 1 / (1 + math.exp(6))
-    assert short == pytest.approx([1 - share, share], abs=1e-6)
+    probabilities = answer["predictions"][0]["probabilities"]
+    assert probabilities == pytest.approx([1 - share, share], abs=1e-6)
+
+
+def test_columns_get_outputs(toy):
     body = {"signature_name": TEXT, "inputs": {"text": ["tiny"]}}
-    status, said = toy.predict(body)
-    assert (status, said["outputs"]["label"]) == (200, ["short"])
+    status, answer = toy.predict(body)
+    assert (status, answer["outputs"]["label"]) == (200, ["short"])
 
 
-def test_texts_bytes_defaults_and_scalars_come_back_whole(toy):
+def test_texts_come_back_whole(toy):
     texts = ["", "\u4e2d\u6587 \U0001f600", '"\\\n\t', "<b>&", "x" * 100_000]
     body = {"signature_name": "echo", "instances": texts}
     assert toy.predict(body) == (200, {"predictions": texts})
-    lone = '{"signature_name": "echo", "instances": ["a\\ud800b"]}'
-    assert toy.predict(lone) == (200, {"predictions": ["ab"]})
-    status, said = toy.predict({"instances": [{"input_ids": [1, 2, 3]}]})
-    assert (status, said["predictions"][0]["sum"]) == (200, 6)
-    rows = [{"input_ids": [1, 2, 3], "input_mask": [1, 1, 0]}]
-    _, said = toy.predict({"instances": rows, "signature_name": ""})
-    assert said["predictions"] == [{"masked": 3, "nan": None, "sum": 6}]
+
+
+def test_half_a_surrogate_pair_is_removed(toy):
+    body = '{"signature_name": "echo", "instances": ["a\\ud800b"]}'
+    assert toy.predict(body) == (200, {"predictions": ["ab"]})
+
+
+@pytest.mark.parametrize(
+    ("row", "prediction"),
+    [
+        (
+            {"input_ids": [1, 2, 3]},
+            {"masked": 6, "nan": None, "sum": 6},
+        ),
+        (
+            {"input_ids": [1, 2, 3], "input_mask": [1, 1, 0]},
+            {"masked": 3, "nan": None, "sum": 6},
+        ),
+    ],
+)
+def test_an_input_with_a_default_may_be_absent(toy, row, prediction):
+    body = {"instances": [row], "signature_name": ""}
+    assert toy.predict(body) == (200, {"predictions": [prediction]})
+
+
+def test_a_scalar_is_sent_as_a_column(toy):
     body = {"signature_name": "scalar", "inputs": 4}
     assert toy.predict(body) == (200, {"outputs": 5})
-    status, said = toy.predict({"signature_name": "scalar", "instances": [4]})
-    assert status == 400 and "shape" in said["error"]
+
+
+def test_a_scalar_is_no_row(toy):
+    body = {"signature_name": "scalar", "instances": [4]}
+    status, answer = toy.predict(body)
+    assert status == 400 and "shape" in answer["error"]
+
+
+def test_numbers_have_the_digits_of_their_type(toy):
     body = {"signature_name": "half", "instances": [0.2, 3, -1e30]}
     assert toy.predict(body) == (200, {"predictions": [0.1, 1.5, -5e29]})
-    packed = {"b64": base64.b64encode(b"\xff\x00\xfe").decode()}
-    for given, key in (
-        ({"instances": [packed]}, "predictions"),
-        ({"instances": [{"text": packed}]}, "predictions"),
-        ({"inputs": {"text": [packed]}}, "outputs"),
-        ({"inputs": [packed]}, "outputs"),
-    ):
-        said = toy.predict({"signature_name": "echo_bytes", **given})
-        assert said == (200, {key: [packed]})
-    _, said = toy.predict({"signature_name": "echo", "instances": [packed]})
-    assert said["predictions"] == ["\ufffd\x00\ufffd"]
 
 
-def test_status_metadata_health_and_versions(toy):
-    status, said = toy.ask("GET", "/v1/models/toy")
+BYTES = {"b64": base64.b64encode(b"\xff\x00\xfe").decode()}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "key"),
+    [
+        ({"instances": [BYTES]}, "predictions"),
+        ({"instances": [{"text": BYTES}]}, "predictions"),
+        ({"inputs": {"text": [BYTES]}}, "outputs"),
+        ({"inputs": [BYTES]}, "outputs"),
+    ],
+)
+def test_bytes_come_back_whole(toy, inputs, key):
+    answer = toy.predict({"signature_name": "echo_bytes", **inputs})
+    assert answer == (200, {key: [BYTES]})
+
+
+def test_bytes_in_a_text_are_decoded(toy):
+    _, answer = toy.predict({"signature_name": "echo", "instances": [BYTES]})
+    assert answer["predictions"] == ["\ufffd\x00\ufffd"]
+
+
+def test_the_status_names_the_version(toy):
+    status, answer = toy.ask("GET", "/v1/models/toy")
     assert status == 200
-    assert said["model_version_status"][0]["version"] == "10"
-    assert said["model_version_status"][0]["state"] == "AVAILABLE"
-    assert toy.ask("GET", "/v1/models/toy/versions/10")[0] == 200
-    _, said = toy.ask("GET", "/v1/models/toy/metadata")
-    found = said["metadata"]["signature_def"]["signature_def"][TEXT]
-    assert found["inputs"]["text"]["dtype"] == "DT_STRING"
-    assert found["inputs"]["text"]["tensor_shape"]["dim"] == [{"size": "-1"}]
-    assert found["method_name"] == "tensorflow/serving/predict"
-    status, said = toy.ask("GET", "/healthz")
-    assert (status, said["status"], said["version"]) == (200, "ok", 10)
+    (version,) = answer["model_version_status"]
+    assert (version["version"], version["state"]) == ("10", "AVAILABLE")
+
+
+def test_the_metadata_describe_the_signatures(toy):
+    _, answer = toy.ask("GET", "/v1/models/toy/metadata")
+    signature = answer["metadata"]["signature_def"]["signature_def"][TEXT]
+    assert signature["inputs"]["text"]["dtype"] == "DT_STRING"
+    shape = signature["inputs"]["text"]["tensor_shape"]
+    assert shape["dim"] == [{"size": "-1"}]
+    assert signature["method_name"] == "tensorflow/serving/predict"
+
+
+def test_a_healthy_server_names_its_version(toy):
+    status, answer = toy.ask("GET", "/healthz")
+    assert (status, answer["status"], answer["version"]) == (200, "ok", 10)
+
+
+def test_a_version_may_be_named(toy):
     path = "/v1/models/toy/versions/10:predict"
     body = {"signature_name": "echo", "instances": ["a"]}
     assert toy.ask("POST", path, body) == (200, {"predictions": ["a"]})
@@ -78,7 +127,7 @@ def test_status_metadata_health_and_versions(toy):
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/v1/models/toy/versions/2", 404),
+        ("POST", "/v1/models/toy/versions/2:predict", 404),
         ("POST", "/v1/models/other:predict", 404),
         ("POST", "/v1/models/toy:classify", 405),
         ("GET", "/v1/models/toy:predict", 405),
@@ -87,10 +136,10 @@ def test_status_metadata_health_and_versions(toy):
         ("GET", "/../etc/passwd", 404),
     ],
 )
-def test_other_places_have_errors_in_json(toy, method, path, status):
-    found, said = toy.ask(method, path, b"{}")
-    assert found == status
-    assert isinstance(said["error"], str) and said["error"]
+def test_other_paths_have_errors_in_json(toy, method, path, status):
+    answer_status, answer = toy.ask(method, path, b"{}")
+    assert answer_status == status
+    assert isinstance(answer["error"], str) and answer["error"]
 
 
 TEXTS = {"signature_name": "echo"}
@@ -131,11 +180,11 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_what_is_malformed_is_refused_and_said(toy, name):
-    body, part = MALFORMED[name]
-    status, said = toy.predict(body)
-    assert status == 400, said
-    assert part in said["error"]
+def test_a_malformed_request_has_status_400(toy, name):
+    body, message = MALFORMED[name]
+    status, answer = toy.predict(body)
+    assert status == 400, answer
+    assert message in answer["error"]
     assert toy.ask("GET", "/healthz")[0] == 200
 
 
@@ -144,7 +193,7 @@ ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
 
 
 @pytest.mark.parametrize(
-    ("body", "headers", "wanted", "part"),
+    ("body", "headers", "expected", "message"),
     [
         (b"x" * 50 * 2**20, {}, 413, "at most"),
         (PACKED, {"Content-Encoding": "gzip"}, 413, "too large"),
@@ -154,21 +203,40 @@ ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
     ],
     ids=["long", "packed", "chunks", "gzip", "rows"],
 )
-def test_what_is_too_large_is_refused(toy, body, headers, wanted, part):
-    status, said = toy.ask("POST", "/v1/models/toy:predict", body, headers)
-    assert status == wanted and part in said["error"]
+def test_a_body_that_is_too_large_is_refused(
+    toy, body, headers, expected, message
+):
+    path = "/v1/models/toy:predict"
+    status, answer = toy.ask("POST", path, body, headers)
+    assert status == expected and message in answer["error"]
     assert toy.ask("GET", "/healthz")[0] == 200
 
 
-def test_folders_are_opened_by_their_newest_whole_version(toy_folder):
-    newest = open_model(toy_folder)
-    assert (newest.name, newest.version) == ("toy", 10)
-    assert (newest.kind, newest.labels) == ("classification", ["short", "long"])
+def test_a_folder_is_opened_at_its_latest_whole_version(toy_folder):
+    model = open_model(toy_folder)
+    assert (model.name, model.version) == ("toy", 10)
+    assert (model.kind, model.labels) == ("classification", ["short", "long"])
+
+
+def test_a_folder_is_opened_at_a_version(toy_folder):
     assert open_model(toy_folder, version=2).version == 2
-    second = f"{toy_folder}/2"
-    single = open_model(second)
-    assert (single.name, single.version) == ("toy", 2)
-    refused("--version=3: .*/2 is version 2", open_model, second, version=3)
-    refused("there are: 2, 10", open_model, toy_folder, version=11)
-    refused("no such folder", open_model, toy_folder + "x")
-    refused("holds no <version>", open_model, f"{toy_folder}/11")
+
+
+def test_a_version_s_folder_is_opened_alone(toy_folder):
+    model = open_model(f"{toy_folder}/2")
+    assert (model.name, model.version) == ("toy", 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "message"),
+    [
+        ("/2", 3, "--version=3: .*/2 is version 2"),
+        ("", 11, "there are: 2, 10"),
+        ("x", None, "no such folder"),
+        ("/11", None, "holds no <version>"),
+    ],
+)
+def test_a_version_that_does_not_exist_is_refused(
+    toy_folder, name, version, message
+):
+    refused(message, open_model, toy_folder + name, version=version)

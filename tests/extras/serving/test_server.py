@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Requests are computed together; the server stops losing nothing."""
+"""Batches of requests, and a server that stops without losing any."""
 
 import asyncio
 import http.client
@@ -23,7 +23,7 @@ from tests.conftest import ROOT, refused
 from tests.extras.serving.conftest import ask
 
 
-def _asked(model, *texts, signature="echo"):
+def _request(model, *texts, signature="echo"):
     body = {"signature_name": signature, "instances": list(texts)}
     return protocol.parse_request(json.dumps(body).encode(), model)
 
@@ -47,32 +47,36 @@ def _run(use, **limits):
 
 def test_requests_at_once_make_few_batches(toy_model):
     async def use(batcher):
-        asked = [_asked(toy_model, f"a{i}", f"b{i}") for i in range(20)]
-        return await asyncio.gather(*map(batcher.ask, asked))
+        requests = [_request(toy_model, f"a{i}", f"b{i}") for i in range(20)]
+        return await asyncio.gather(*map(batcher.ask, requests))
 
-    found, counts = _run(use, max_batch=8, max_wait=0.05)
-    for i, outputs in enumerate(found):
-        assert outputs["echo"].tolist() == [f"a{i}".encode(), f"b{i}".encode()]
+    answers, counts = _run(use, max_batch=8, max_wait=0.05)
+    texts = [[b"a%d" % i, b"b%d" % i] for i in range(20)]
+    assert [outputs["echo"].tolist() for outputs in answers] == texts
     assert (counts.requests, counts.rows, counts.batches) == (20, 40, 5)
 
 
-def test_only_what_fits_is_put_together(toy_model):
+def test_only_compatible_requests_share_a_batch(toy_model):
     async def use(batcher):
-        asked = [
-            _asked(toy_model, "a"),
-            _asked(toy_model, 2, signature="half"),
-            _asked(toy_model, "b"),
+        requests = [
+            _request(toy_model, "a"),
+            _request(toy_model, 2, signature="half"),
+            _request(toy_model, "b"),
             _ids(toy_model, 1, 2),
             _ids(toy_model, 1),
             _ids(toy_model, 3, 4),
         ]
-        return await asyncio.gather(*map(batcher.ask, asked))
+        return await asyncio.gather(*map(batcher.ask, requests))
 
-    found, counts = _run(use, max_wait=0.05)
-    assert found[0]["echo"].tolist() == [b"a"]
-    assert found[1]["half"].tolist() == [1.0]
-    assert found[2]["echo"].tolist() == [b"b"]
-    assert [f["sum"].tolist() for f in found[3:]] == [[3], [1], [7]]
+    answers, counts = _run(use, max_wait=0.05)
+    assert answers[0]["echo"].tolist() == [b"a"]
+    assert answers[1]["half"].tolist() == [1.0]
+    assert answers[2]["echo"].tolist() == [b"b"]
+    assert [outputs["sum"].tolist() for outputs in answers[3:]] == [
+        [3],
+        [1],
+        [7],
+    ]
     assert counts.batches == 4
 
 
@@ -89,23 +93,23 @@ def test_a_batch_that_fails_is_tried_one_by_one():
             return {"y": arrays["x"]}
 
     rows = [{"x": np.array([x])} for x in (1, 7, 2)]
-    asked = [
+    requests = [
         protocol.PredictRequest(Fussy(), row, 1, ("fussy",), True)
         for row in rows
     ]
-    found = batching.compute(asked)
+    answers = batching.compute(requests)
     assert tried == [3, 1, 1, 1]
-    assert found[0]["y"] == [1] and found[2]["y"] == [2]
-    assert isinstance(found[1], ValueError)
+    assert answers[0]["y"] == [1] and answers[2]["y"] == [2]
+    assert isinstance(answers[1], ValueError)
 
 
-def test_a_single_request_may_be_larger_than_what_may_wait(toy_model):
-    asked = _asked(toy_model, "a", "b", "c")
-    found, _ = _run(lambda batcher: batcher.ask(asked), max_waiting=2)
-    assert len(found["echo"]) == 3
+def test_a_single_request_may_exceed_the_waiting_limit(toy_model):
+    request = _request(toy_model, "a", "b", "c")
+    answers, _ = _run(lambda batcher: batcher.ask(request), max_waiting=2)
+    assert len(answers["echo"]) == 3
 
 
-def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
+def test_a_busy_server_gathers_and_refuses_requests(toy_model, monkeypatch):
     started, release = threading.Event(), threading.Event()
     compute = batching.compute
     sizes = []
@@ -119,33 +123,37 @@ def test_the_busy_server_gathers_and_turns_away(toy_model, monkeypatch):
     monkeypatch.setattr(batching, "compute", slow)
 
     async def use(batcher):
-        first = asyncio.ensure_future(batcher.ask(_asked(toy_model, "a")))
+        first = asyncio.ensure_future(batcher.ask(_request(toy_model, "a")))
         await asyncio.to_thread(started.wait, 30)
         others = [
-            asyncio.ensure_future(batcher.ask(_asked(toy_model, str(i))))
+            asyncio.ensure_future(batcher.ask(_request(toy_model, str(i))))
             for i in range(5)
         ]
         await asyncio.sleep(0)
         with pytest.raises(protocol.RequestError) as refused:
-            await batcher.ask(_asked(toy_model, "one too many"))
+            await batcher.ask(_request(toy_model, "one too many"))
         assert refused.value.status == 503
         others[1].cancel()  # a client that goes
         release.set()
         return await asyncio.gather(first, *others, return_exceptions=True)
 
-    found, _ = _run(use, max_batch=16, max_wait=0.0, max_waiting=5)
+    answers, _ = _run(use, max_batch=16, max_wait=0.0, max_waiting=5)
     assert sizes == [1, 4]
-    assert isinstance(found[2], asyncio.CancelledError)
-    kept = [f["echo"].tolist() for i, f in enumerate(found) if i != 2]
-    assert kept == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
+    assert isinstance(answers[2], asyncio.CancelledError)
+    answered = [
+        outputs["echo"].tolist()
+        for number, outputs in enumerate(answers)
+        if number != 2
+    ]
+    assert answered == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
 
 
 @pytest.fixture
 def process(toy_folder):
     """The command on a free port; ended in any case."""
-    words = [toy_folder, "--port=0", "--max_body_mb=1"]
+    flags = [toy_folder, "--port=0", "--max_body_mb=1"]
     running = subprocess.Popen(
-        [sys.executable, "-m", "electra_tf", "serve", *words],
+        [sys.executable, "-m", "electra_tf", "serve", *flags],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -169,7 +177,7 @@ def _predict(port, text):
     "number",
     [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.heavy)],
 )
-def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
+def test_a_signal_stops_the_server_after_its_answers(process, number):
     assert _predict(process.port, "a") == (200, {"predictions": ["a"]})
     answers = []
     stop = time.monotonic() + 20
@@ -204,12 +212,14 @@ def test_a_signal_ends_it_after_what_is_in_has_been_answered(process, number):
 
 
 @pytest.mark.parametrize("turns", range(7))
-def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
+def test_a_new_connection_does_not_delay_the_stop(toy_model, turns):
     async def run():
         stop, address = asyncio.Event(), asyncio.Queue()
-        place = "127.0.0.1", 0, address.put_nowait
+        listening = "127.0.0.1", 0, address.put_nowait
         server = application.ModelServer(toy_model)
-        running = asyncio.create_task(application.serve(server, *place, stop))
+        running = asyncio.create_task(
+            application.serve(server, *listening, stop)
+        )
         port = int((await address.get()).rpartition(":")[2])
         # The system takes it at once; the server, some turns of its loop later.
         with socket.create_connection(("127.0.0.1", port)):
@@ -222,7 +232,9 @@ def test_a_connection_taken_as_it_stops_does_not_hold_it_up(toy_model, turns):
     asyncio.run(run())
 
 
-def test_what_cannot_be_served_is_a_message(toy_folder, monkeypatch):
+def test_a_port_in_use_and_a_missing_extra_are_messages(
+    toy_folder, monkeypatch
+):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -233,10 +245,10 @@ def test_what_cannot_be_served_is_a_message(toy_folder, monkeypatch):
     refused(r'pip install .*"\.\[serve\]"', serve.main, args)
 
 
-def test_many_clients_and_malformed_requests_leave_it_well(toy):
+def test_many_clients_and_malformed_requests_leave_it_healthy(toy):
     load = runpy.run_path(str(ROOT / "benchmarks" / "serving_load.py"))
-    given = {"requests": 300, "clients": 8, "malformed": 40, "seconds": 120}
-    result = load["run"](toy.port, **given)
+    settings = {"requests": 300, "clients": 8, "malformed": 40, "seconds": 120}
+    result = load["run"](toy.port, **settings)
     assert result["ok"], result
     assert result["load"]["errors"] == 0
     assert result["malformed"]["answered_4xx"] == 40
