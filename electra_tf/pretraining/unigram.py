@@ -128,10 +128,14 @@ def read_counts(path: str, vocab_size: int) -> np.ndarray:
     """
     check_digest(path)
     counts = read_json(path).get("counts")
-    if not isinstance(counts, list) or len(counts) != vocab_size:
+    if (
+        not isinstance(counts, list)
+        or len(counts) != vocab_size
+        or not all(type(n) is int and 0 <= n < 2**53 for n in counts)
+    ):
         raise UserError(
-            f"{path}: expected the `counts` of {vocab_size} tokens. Restore the"
-            " file, or train again with --overwrite."
+            f"{path}: expected the `counts` of {vocab_size} tokens, integers"
+            " from 0 on. Restore the file, or train again with --overwrite."
         )
     return np.array(counts, np.int64)
 

@@ -213,8 +213,12 @@ def sweep(directory: str) -> None:
     if tf.io.gfile.isdir(directory):
         for name in map(str, tf.io.gfile.listdir(directory)):
             name = name.rstrip("/")
+            path = os.path.join(directory, name)
             if name.startswith(CHECKPOINT_NAME) and name.endswith(_UNFINISHED):
-                tf1.remove_tree(os.path.join(directory, name))
+                tf1.remove_tree(path)
+            # TensorFlow's own temporary name of the file `checkpoint`.
+            elif name.startswith("checkpoint.tmp"):
+                tf.io.gfile.remove(path)
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:

@@ -240,7 +240,7 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / TOKEN_COUNTS
     path.write_text('{"counts": [1, 2]}')
     assert read_counts(str(path), 2).tolist() == [1, 2]
-    refused("the `counts` of 3 tokens. Restore", read_counts, str(path), 3)
+    refused("the `counts` of 3 tokens, integers", read_counts, str(path), 3)
     write_digests(str(tmp_path))
     path.write_text('{"counts": [1, 3]}')
     refused("checksum differs", read_counts, str(path), 2)
@@ -251,3 +251,12 @@ def test_without_counts_nothing_is_trained(records, tiny_config):
     records([([120] * 4, [120])])
     words = "fewer than two .* another generator"
     refused(words, build_model, tiny_config(**UNIGRAM))
+
+
+@pytest.mark.parametrize(
+    "value", ["3", None, 1.5, True, -1, 10**400, [1], {}, "é"]
+)
+def test_counts_of_another_type_are_refused(tmp_path, value):
+    path = tmp_path / TOKEN_COUNTS
+    path.write_text(json.dumps({"counts": [1, value]}))
+    refused("the `counts` of 2 tokens, integers", read_counts, str(path), 2)

@@ -273,3 +273,14 @@ def test_the_latest_checkpoint_never_stands_for_a_damaged_best_one(
 def test_without_best_the_latest_checkpoint_is_the_model(run_with_best):
     shutil.rmtree(run_with_best / "best")
     assert find_best_or_latest(str(run_with_best)).endswith("model.ckpt-5")
+
+
+def test_what_a_killed_save_left_is_removed_and_nothing_else(tmp_path):
+    (tmp_path / "model.ckpt-5_temp").mkdir()
+    (tmp_path / "model.ckpt-5_temp" / "part-00000").touch()
+    (tmp_path / "checkpoint.tmp0123abcd").touch()
+    names = ["checkpoint", "model.ckpt-5.index", "notes_temp", "my.tmp"]
+    for name in names:
+        (tmp_path / name).touch()
+    checkpointing.sweep(str(tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
