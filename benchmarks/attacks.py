@@ -9,6 +9,7 @@ In the folder of `faults.py`, whose `totals` adds these up, too.
   python benchmarks/attacks.py folders
   python benchmarks/attacks.py cached
   python benchmarks/attacks.py lines
+  python benchmarks/attacks.py determinism
 """
 
 import contextlib
@@ -182,6 +183,7 @@ def best(args):
 
     begin("finetuning")
     command = f"{VICTIMS['finetuning']} --num_trials=1 --keep_best=loss"
+    command += " --learning_rate=0.05"  # The best is not the last.
     if start(f"{command} --eval_every_n_steps=20").wait():
         sys.exit(read("said"))
     fresh("best/whole", f"killed/{TUNED.removeprefix('made/')}")
@@ -325,5 +327,54 @@ def lines(args):
         print(megabytes, seconds, flush=True)
 
 
+STEPS = 24
+
+
+def determinism(args):
+    """Bits of the weights after 24 steps: with 1, 2, 4 threads; continued."""
+    from configure.pretraining import PretrainingConfig
+    from electra_tf.checkpoints import tf1
+    from electra_tf.pretraining import runner
+
+    ends = {}
+    for threads in (1, 2, 4):
+        begin("pretraining")
+        command = f"{VICTIMS['pretraining']} --threads={threads}"
+        if start(f"{command} --num_train_steps={STEPS}").wait():
+            sys.exit(read("said"))
+        prefix = f"killed/models/tiny/model.ckpt-{STEPS}"
+        ends[threads] = faults.tensors_of(prefix)
+        outcome = "equal" if ends[threads] == ends[1] else "different"
+        row = {"kind": "determinism", "case": "threads", "how": str(threads)}
+        keep(**row, outcome=outcome)
+
+    def train(name, source=None, step=None):
+        fresh(f"steps/{name}")
+        if source:
+            names = ("config.json", "vocab.txt", "train_log.jsonl")
+            names += ("eval_log.jsonl", "digests.json", "electra_config.json")
+            for path in pathlib.Path("steps", source).glob("*"):
+                if f"-{step}." in path.name or path.name in names:
+                    shutil.copy(path, f"steps/{name}")
+            folder = f"steps/{name}"
+            tf1.record_latest(folder, [f"{folder}/model.ckpt-{step}"])
+        hparams = json.loads(faults.PRETRAINING)
+        hparams |= {"num_train_steps": STEPS, "save_checkpoints_steps": 1}
+        hparams |= {"keep_checkpoint_max": 0, "keep_best": "none"}
+        hparams |= {"model_dir": f"steps/{name}", "threads": 1}
+        runner.run(PretrainingConfig.create("tiny", "made", **hparams))
+        return faults.tensors_of(f"steps/{name}/model.ckpt-{STEPS}")
+
+    whole = train("whole")
+    starts = [("whole", step) for step in (1, 2, 9, 10, 11, 23)]
+    for source, step in [*starts, ("from_11", 13), ("from_13", 14)]:
+        equal = train(f"from_{step}", source, step) == whole
+        row = {"kind": "determinism", "case": "continued"}
+        outcome = "equal" if equal else "different"
+        keep(**row, how=f"{source} at {step}", outcome=outcome)
+
+
 if __name__ == "__main__":
-    faults.run(__doc__, (outputs, best, folders, cached, lines), count=1)
+    faults.run(
+        __doc__, (outputs, best, folders, cached, lines, determinism), count=1
+    )
