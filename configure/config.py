@@ -268,14 +268,14 @@ class TrainingConfig:
         names = (*self.field_types(), "_origins")
         settings = {name: run[name] for name in names if name in run}
         run_origins = settings.get("_origins")
-        if run_origins is None:
+        if not isinstance(run_origins, Mapping):
             return self
         skip = {*skip, *NAMES} | _START_HPARAMS | _MACHINE_HPARAMS
         values = {
             name: value
             for name, value in self.explicit_hparams(settings).items()
             if not (name in skip or self.is_explicit(name))
-            and run_origins.get(name) not in _INFERRED_ORIGINS
+            and str(run_origins.get(name)) not in _INFERRED_ORIGINS
         }
         return self.with_values("run", values) if values else self
 
@@ -410,12 +410,18 @@ class TrainingConfig:
         origins = saved.get("_origins")
         if not isinstance(origins, Mapping):
             return values
-        if origins.get("overwrite") not in _IMPLICIT_ORIGINS:
+        # Compared as texts: a file may hold lists, which have no hash.
+        explicit_names = {
+            name
+            for name in values
+            if str(origins.get(name)) not in _IMPLICIT_ORIGINS
+        }
+        if "overwrite" in explicit_names:
             values.pop("overwrite", None)  # It was meant for that start alone.
         explicit = {
             name: value
             for name, value in values.items()
-            if name in NAMES or origins.get(name) not in _IMPLICIT_ORIGINS
+            if name in NAMES or name in explicit_names
         }
         derived = cls.create(
             *(explicit.get(name, "") for name in NAMES),

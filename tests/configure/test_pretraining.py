@@ -249,3 +249,20 @@ def test_experiments_of_an_older_run_follow_from_its_switches():
     run = create(electric_objective=True).as_dict()
     older = {n: v for n, v in run.items() if n not in EXPERIMENTS}
     assert derive_experiments(older) == {n: run[n] for n in EXPERIMENTS}
+
+
+@pytest.mark.parametrize("origin", [[], {}, ["default"], 5, None, True])
+def test_an_origin_of_another_type_counts_as_explicit(origin):
+    written = json.loads(PretrainingConfig.create("m", "d").to_json())
+    written["_origins"]["learning_rate"] = origin
+    explicit = PretrainingConfig.explicit_hparams(written)
+    assert explicit["learning_rate"] == written["learning_rate"]
+
+
+@pytest.mark.parametrize(
+    ("origins", "seed"),
+    [([], 1), ("default", 1), (5, 1), ({"seed": [1]}, 7), ({}, 7)],
+)
+def test_origins_of_another_type_are_no_traceback(origins, seed):
+    run = json.loads(create(seed=7).to_json()) | {"_origins": origins}
+    assert create().with_run_settings(run).seed == seed
