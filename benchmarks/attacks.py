@@ -153,7 +153,7 @@ def damage_best(folder, number):
             path.unlink()
         return "without weights"
     name = list(paths)[number % 3]
-    way = ("cut", "flips", "zeros", "empty", "garbage")[number // 3 - 1]
+    way = ("cut", "flips", "zeros", "empty", "garbage")[(number // 3 - 1) % 5]
     content = bytearray(paths[name].read_bytes())
     at = draw.randrange(len(content))
     if way == "cut":

@@ -259,10 +259,13 @@ def test_an_origin_of_another_type_counts_as_explicit(origin):
     assert explicit["learning_rate"] == written["learning_rate"]
 
 
-@pytest.mark.parametrize(
-    ("origins", "seed"),
-    [([], 1), ("default", 1), (5, 1), ({"seed": [1]}, 7), ({}, 7)],
-)
-def test_origins_of_another_type_are_no_traceback(origins, seed):
+@pytest.mark.parametrize("origins", [[], "default", 5])
+def test_origins_that_are_no_object_inherit_nothing(origins):
     run = json.loads(create(seed=7).to_json()) | {"_origins": origins}
-    assert create().with_run_settings(run).seed == seed
+    assert create().with_run_settings(run) == create()
+
+
+@pytest.mark.parametrize("origins", [{"seed": [1]}, {}])
+def test_an_origin_that_is_no_text_is_inherited(origins):
+    run = json.loads(create(seed=7).to_json()) | {"_origins": origins}
+    assert create().with_run_settings(run).seed == 7
