@@ -6,6 +6,7 @@ study_file: a study file and the runs that follow from it.
 arms: the settings that are compared, and their cost.
 checks: errors in study files.
 runner: runs, piece by piece, and their results.
+result_lines: the results file.
 report: tables of results.
 pictures: curves and scores.
 """

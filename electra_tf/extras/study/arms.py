@@ -14,7 +14,7 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.extras.study.checks import (
     check_initial_checkpoint,
-    name_place,
+    name_location,
 )
 from electra_tf.extras.study.settings import Settings, merge, nest
 from electra_tf.plan.flops import pretraining_step_flops
@@ -68,7 +68,7 @@ def read_arms(content: Settings, output: str) -> Iterator[Arm]:
             overrides = reduce(merge, nested, base)
             point = ",".join(itertools.starmap(_name_coordinate, coordinates))
             point = re.sub(r"[^\w.=,+-]+", "-", point.replace('"', ""))
-            with name_place(f"arms.{line}" if line else "pretrain"):
+            with name_location(f"arms.{line}" if line else "pretrain"):
                 yield _complete(Arm(line, point, overrides), content, output)
 
 

@@ -81,12 +81,12 @@ _SET_BY_STUDY = frozenset(
 
 
 @contextlib.contextmanager
-def name_place(place: str) -> Iterator[None]:
-    """Put a place in the study file before the message of an error."""
+def name_location(location: str) -> Iterator[None]:
+    """Put the location in a study file before the message of an error."""
     try:
         yield
     except UserError as error:
-        raise UserError(f"{place}: {error}") from None
+        raise UserError(f"{location}: {error}") from None
 
 
 def check_content(content: Any) -> None:
@@ -130,14 +130,14 @@ def _check_choice(choice: Any) -> None:
         _check_arm({"finetune": {"learning_rate": rate}}, section)
 
 
-def _check_arm(overrides: Any, place: str) -> None:
+def _check_arm(overrides: Any, location: str) -> None:
     """Check the keys, the budget and the hparams of an arm."""
-    check_object(overrides, _ARM_KEYS, place)
+    check_object(overrides, _ARM_KEYS, location)
     budget = overrides.get("budget", {})
-    check_object(budget, _BUDGET_KEYS, f"{place}budget.")
+    check_object(budget, _BUDGET_KEYS, f"{location}budget.")
     for kind, config in _CONFIGS.items():
         for name, value in overrides.get(kind, {}).items():
-            with name_place(f"{place}{kind}.{name}"):
+            with name_location(f"{location}{kind}.{name}"):
                 if {name, f"{kind}.{name}"} & _SET_BY_STUDY:
                     raise UserError(
                         "is set by the study (seeds, tasks, start, data_dir);"

@@ -360,6 +360,7 @@ def _results(run: Run) -> dict[str, list[Any]]:
             main = statistics.main_metric(list(metrics), main_name)
             details = trial["details"][task]
             trials.append({main: metrics[main], **metrics, **details})
-    return {
-        name: [_round(trial[name]) for trial in trials] for name in trials[0]
-    }
+    results = {}
+    for name in trials[0]:
+        results[name] = [_round(trial[name]) for trial in trials]
+    return results

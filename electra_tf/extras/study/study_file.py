@@ -25,7 +25,7 @@ from electra_tf.extras.study.checks import (
     CHOOSING_SEEDS,
     check_content,
     check_task,
-    name_place,
+    name_location,
 )
 from electra_tf.extras.study.settings import Settings, merge
 from electra_tf.files.digests import file_sha256
@@ -90,7 +90,7 @@ class Study:
         self.path, self._content = path, content
         self.digest = _digest(content)
         self.name = os.path.splitext(os.path.basename(path))[0]
-        with name_place(path):
+        with name_location(path):
             check_content(content)
             self.data_dir = data_dir or content.get("data_dir", "")
             folder = os.path.join("runs", self.name)
@@ -141,14 +141,14 @@ class Study:
         """Raise for settings that no run accepts, and data that is missing."""
         for arm in self.arms:
             if not (arm.start or self._data):
-                with name_place("pretrain"):
+                with name_location("pretrain"):
                     check_records(arm.config, training=True)
             for task in self.tasks:
                 # All arms have these metrics, so that one check is enough.
                 metrics = ()
                 if arm is self.arms[0]:
                     metrics = self.figures.get(task, ())
-                with name_place(f"tasks.{task}"):
+                with name_location(f"tasks.{task}"):
                     self._check_finetuning(arm, task, metrics)
 
     def _check_finetuning(
@@ -157,8 +157,9 @@ class Study:
         """Raise for settings that no fine-tuning of an arm accepts."""
         hparams = self._finetuning_hparams(arm, task)
         for choice in ({}, *self._choices()):
+            hparams_of_choice = hparams | choice
             config = FinetuningConfig.create(
-                arm.name, self.data_dir, **{**hparams, **choice}
+                arm.name, self.data_dir, **hparams_of_choice
             )
             if config.num_trials < 1:
                 raise UserError("num_trials: expected 1 or more")
