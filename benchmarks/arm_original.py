@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arms of google-research/electra itself.
 
-`electra/` is a copy that runs (with TensorFlow 1.15; with 2.15 it needs a
-stand-in for tf.contrib's layer norm). Its model functions are run in a plain
-session: no hooks, checkpoints or summaries. It masks by itself, as ours does,
-and pads every row to the full length.
+`electra/` is a copy that runs (with TensorFlow 1.15; 2.15 needs a replacement
+for tf.contrib's layer norm). Its model functions run in a plain session,
+without hooks, checkpoints or summaries. Its graph does the masking, as this
+project's does, and pads every row to the full length.
 """
 
 import itertools
@@ -76,7 +76,7 @@ class Pretraining(Arm):
 
         import run_pretraining
 
-        utils.log = lambda *words: None
+        utils.log = lambda *message: None
         make = configure_pretraining.PretrainingConfig
         config = make("benchmark", folder, **hparams)
         self._model_fn = run_pretraining.model_fn_builder(config)
@@ -88,7 +88,7 @@ class Pretraining(Arm):
 
 
 class Finetuning(Arm):
-    """The graphs of its run_finetuning.py, for a task of the same shape."""
+    """Graphs of the original's run_finetuning.py for a task of equal shape."""
 
     TASK = "cola"
 
@@ -96,7 +96,7 @@ class Finetuning(Arm):
         super().__init__(spec)
         dev = self._batches("dev")
         session, made, _ = self._session("PREDICT", dev)
-        # The graph has the batches; each call answers the next one.
+        # The graph contains the batches; each call predicts the next one.
         self.answer = lambda batch: session.run(made.predictions)["task_id"]
         self.dev = range(len(dev))
 
@@ -107,7 +107,7 @@ class Finetuning(Arm):
 
         import run_finetuning
 
-        utils.log = lambda *words: None
+        utils.log = lambda *message: None
         make = configure_finetuning.FinetuningConfig
         hparams = {**hparams, "task_names": [self.TASK]}
         config = make("benchmark", folder, **hparams)
@@ -115,13 +115,13 @@ class Finetuning(Arm):
         self._model_fn = run_finetuning.model_fn_builder(config, tasks, steps)
 
     def _batches(self, split):
-        found = work.make_batches(self._work, split, fixed=True)
-        for batch in found:
+        batches = work.make_batches(self._work, split, fixed=True)
+        for batch in batches:
             labels = batch.pop("labels")
             batch["task_id"] = labels * 0
             batch[f"{self.TASK}_eid"] = labels * 0
             batch[f"{self.TASK}_label_ids"] = labels
-        return found
+        return batches
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of this project, in this checkout or another one (`--before`).
+"""Arms of this project, in this or a different checkout (`--before`).
 
-All of the product that benchmarks use is in `PLACES`.
+`PLACES` lists everything that benchmarks use of the product.
 """
 
 import importlib
@@ -16,7 +16,7 @@ import tempfile
 import harness
 import work
 
-# Module -> what is taken from it. What moves in the product moves here, too.
+# Module -> names in it. They change with the product.
 PLACES = {
     "configure.pretraining": "PretrainingConfig",
     "configure.finetuning": "FinetuningConfig",
@@ -38,7 +38,7 @@ PLACES = {
     "electra_tf.checkpoints.tf2": "write_native",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
 }
-# Where that was at 4a16307 and later, for --before.
+# Modules of these names at 4a16307 and later, for --before.
 EARLIER_PLACES = {
     "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.training.loss_scale": "LossScale",
@@ -52,19 +52,19 @@ EARLIER_PLACES = {
 
 
 def product(name, root=None, needed=True):
-    """Something of the product by its name, wherever this checkout has it.
+    """Return an object of the product by its name, from any module.
 
-    `root` makes a checkout the one that is imported; package first, as its
-    entry points do: it has a say in how TensorFlow starts.
+    `root` is the checkout that is imported. Its package is imported first, as
+    in its entry points, because it sets environment variables for TensorFlow.
     """
     if root and root not in sys.path:
         sys.path.insert(0, root)
     importlib.import_module("electra_tf")
     for module, names in [*PLACES.items(), *EARLIER_PLACES.items()]:
         if name in names.split() and importlib.util.find_spec(module):
-            found = importlib.import_module(module)
-            if hasattr(found, name):
-                return getattr(found, name)
+            imported = importlib.import_module(module)
+            if hasattr(imported, name):
+                return getattr(imported, name)
     if needed:
         raise ImportError(f"{name} is not where arm_ours.py looks for it")
     return None
@@ -84,7 +84,7 @@ class Arm(work.Trainer):
         self._build = importlib.import_module(builder)
         threads = spec["hparams"].get("threads", 0)
         each = not threads and 1 < spec["threads"] <= 4
-        if each and _count_cores():  # Each takes rows.
+        if each and _count_cores():  # Each core computes some rows.
             threads = 1
         work.use_threads(threads or spec["threads"], spec["threads"])
         self.imported = harness.process_memory()["now"]
@@ -108,7 +108,7 @@ class Arm(work.Trainer):
 
 
 class Pretraining(Arm):
-    """The loop of run_pretraining.py, given one batch; it draws its masks."""
+    """Loop of run_pretraining.py on one batch, which includes the masking."""
 
     def __init__(self, spec):
         super().__init__(spec, "electra_tf.pretraining.build")
@@ -135,7 +135,7 @@ class Pretraining(Arm):
 
 
 class Finetuning(Arm):
-    """The loops of run_finetuning.py, given batches from memory."""
+    """Loops of run_finetuning.py on batches in memory."""
 
     def __init__(self, spec):
         super().__init__(spec, "electra_tf.finetuning.build")
@@ -183,7 +183,7 @@ class Finetuning(Arm):
     def evaluate(self):
         rows = []
 
-        def take(found, _):  # Before, a task's name and a row.
+        def take(found, _):  # Earlier checkouts pass a task's name and a row.
             rows.extend(found["task_id"] if "task_id" in found else [0])
 
         seconds = work.timed(self._predict, self._dev, take)
@@ -231,7 +231,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
         some = {"missing_is_fine": self._format == "huggingface"}
         found = product("open_weights")(self._place(folder))
         report = product("assign")(found, self.weights(), **some)
-        # All but what transformers has no place for.
+        # transformers has no variables for the rest.
         assert len(report.loaded) > len(report.missing)
 
     def _place(self, folder):
@@ -244,12 +244,12 @@ class Predictor(work.Answering):
     PACKAGES = ("tensorflow", "tensorflow-text")
 
     def load(self, spec):
-        make = product("Predictor", spec["root"])  # TensorFlow after it
+        make = product("Predictor", spec["root"])  # before TensorFlow
         work.use_threads(spec["threads"])
         predictor = make.from_pretrained(spec["paths"]["run"])
 
         def ask(texts):
-            # A single text as a user gives it.
+            # A single text, as a user passes it.
             many = len(texts) > 1
             answers = predictor(texts) if many else [predictor(texts[0])]
             return [answer["probabilities"].values() for answer in answers]
@@ -258,7 +258,7 @@ class Predictor(work.Answering):
 
 
 class Served(Predictor):
-    """Its SavedModel, asked through `serve_text` by TensorFlow alone."""
+    """Its SavedModel, called through `serve_text` by TensorFlow alone."""
 
     def load(self, spec):
         import tensorflow as tf
@@ -281,7 +281,7 @@ class Tokenizers(work.Tokenizers):
         super().__init__(spec, names)
 
     def encoder(self, name, file):
-        tokenizer = self._kind(file)  # Kept: graphs hold it weakly.
+        tokenizer = self._kind(file)  # Graphs have only a weak reference.
         call = getattr(tokenizer, name)
         if self._spec["in_graph"]:
             return lambda lines: (call(lines), tokenizer)[0]

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of tf-models-official, and of tensorflow-text beside it.
+"""Arms of tf-models-official and of tensorflow-text.
 
-Its own tasks build the models and the steps, its own AdamWeightDecay clips and
-updates. Of pre-training's metrics only the means that its losses insist on are
-kept, not the accuracies. A classifier's input has one length.
+Tasks of the library build the models and the steps, and its AdamWeightDecay
+clips and updates. Of the metrics of pre-training, only the means that its losses
+require are computed. All inputs of a classifier have the same length.
 """
 
 import itertools
@@ -43,7 +43,7 @@ class Arm(work.Trainer):
                 batch, self._model, optimizer, metrics
             )[task.loss]
         )
-        self.losses(1)  # Variables are made at the first call.
+        self.losses(1)  # The first call creates the variables.
 
     def weights(self):
         return self._model.trainable_variables
@@ -58,21 +58,21 @@ _NEEDED = ("lm_example_loss", "discriminator_loss", "total_loss")
 
 class Pretraining(Arm):
     def _prepare(self):
-        given = self._work
+        sizes = self._work
         model = electra.ElectraPretrainerConfig(
-            num_masked_tokens=given["predictions"],
-            sequence_length=given["length"],
+            num_masked_tokens=sizes["predictions"],
+            sequence_length=sizes["length"],
             discriminator_loss_weight=work.DISC_WEIGHT,
             tie_embeddings=True,
-            generator_encoder=_encoder(given, "generator"),
-            discriminator_encoder=_encoder(given, "discriminator"),
+            generator_encoder=_encoder(sizes, "generator"),
+            discriminator_encoder=_encoder(sizes, "discriminator"),
         )
         make = pretrain_dataloader.BertPretrainDataConfig
         data = make(use_next_sentence_label=False)
         config = electra_task.ElectraPretrainConfig(
             model=model, train_data=data
         )
-        batch = work.make_batch(given)
+        batch = work.make_batch(sizes)
         inputs = {
             "input_word_ids": tf.constant(batch["masked_ids"]),
             "input_mask": tf.constant(batch["input_mask"]),
@@ -120,7 +120,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Tokenizers(work.Tokenizers):
-    """FullTokenizer; tensorflow-text's, which are in the graph."""
+    """FullTokenizer in Python, and tensorflow-text's tokenizers in graphs."""
 
     def __init__(self, spec):
         work.use_threads(1)
@@ -164,9 +164,9 @@ _NAMES = {
 }
 
 
-def _encoder(given, role):
-    sizes = {_NAMES.get(name, name): v for name, v in given[role].items()}
-    sizes["embedding_size"] = given["embedding_size"]
+def _encoder(run_sizes, role):
+    sizes = {_NAMES.get(name, name): v for name, v in run_sizes[role].items()}
+    sizes["embedding_size"] = run_sizes["embedding_size"]
     bert = encoders.BertEncoderConfig(**sizes)
     return encoders.EncoderConfig(type="bert", bert=bert)
 

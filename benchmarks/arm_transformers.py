@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of transformers on PyTorch, as a careful user writes them.
+"""Arms of transformers on PyTorch, written as a careful user would.
 
 Scaled-dot-product attention, fused AdamW, clipping, a linear schedule; batches
-are padded to their longest row. transformers has ELECTRA's two networks but no
-pre-training; here embeddings are shared, and only the masked positions go to
-the vocabulary. Fields of the spec that `--variants` may set: `compile` for
+are padded to their longest row. transformers has ELECTRA's two networks, but no
+pre-training: here embeddings are shared, and only masked tokens are projected to
+the vocabulary. `--variants` may set these fields of the spec: `compile` for
 torch.compile, `by_length` to sort the rows of an evaluation by length.
 """
 
@@ -27,7 +27,7 @@ NETWORKS = {
 
 
 class Arm(work.Trainer):
-    """A model in training; a subclass gives its models and `_compute`."""
+    """Training of a model; a subclass defines its models and `_compute`."""
 
     PACKAGES = ("transformers", "torch")
 
@@ -116,7 +116,7 @@ class Pretraining(Arm):
             attention_mask=batch["input_mask"],
             token_type_ids=batch["segment_ids"],
         )[0]
-        # Before the vocabulary, not after: one position in seven.
+        # Positions are selected before the projection: one in seven.
         picked = hidden[self._rows, batch["positions"]]
         logits = generator.generator_lm_head(
             generator.generator_predictions(picked)
@@ -174,7 +174,7 @@ class Finetuning(Arm):
 
 
 class Checkpoints(work.Checkpoints, Pretraining):
-    """Both networks, each in a folder of its own; read into new models."""
+    """Both networks in separate folders, read into new models."""
 
     def write(self, folder):
         for role, model in zip(self._kinds(), self._models, strict=True):
@@ -186,8 +186,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    # The head is one dense layer on the first token, as ours: less work than
-    # the one of transformers.
+    # The head is one dense layer on the first token, as here: less than
+    # that of transformers.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
     def load(self, spec):
@@ -231,7 +231,7 @@ class _FirstTokenHead(torch.nn.Module):
 
 
 class Tokenizers(work.Tokenizers):
-    """`tokenizers`: line by line, by batches, and without offsets."""
+    """Tokenizers of `tokenizers`: by lines, by batches, without offsets."""
 
     def __init__(self, spec):
         super().__init__(spec, ("encode", "encode_batch", "encode_batch_fast"))
@@ -248,7 +248,7 @@ class Tokenizers(work.Tokenizers):
 
 
 class Parity:
-    """Our folders in transformers; see huggingface_parity.py."""
+    """Converted folders in transformers; see huggingface_parity.py."""
 
     def __init__(self, spec):
         transformers.logging.set_verbosity_error()
@@ -257,7 +257,7 @@ class Parity:
         return {"versions": harness.versions("transformers", "torch", "numpy")}
 
     def outputs(self, folder):
-        """Loads without complaint, runs batch.npz, writes theirs.npz, saves."""
+        """Load without warnings, run batch.npz, write theirs.npz, and save."""
         names, found = ("input_ids", "attention_mask", "token_type_ids"), {}
         with np.load(os.path.join(folder, "batch.npz")) as batch:
             inputs = [torch.tensor(array).long() for array in batch.values()]

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writing and reading weights: our formats, tf-models', transformers'.
+"""Time writing and reading weights in this project's and peers' formats.
 
 Generator and discriminator of the same sizes, without optimizer slots, are
 written to a folder and read back into a model from the system's cache.
-transformers has the embeddings in both of its folders, and makes its models
-anew when it reads, where the others fill those they have.
+transformers writes the embeddings into both of its folders, and creates new
+models when it reads, whereas the others assign to existing ones.
 
   python benchmarks/checkpoints.py --python=PEER/bin/python --before=../before
 """
@@ -21,10 +21,10 @@ KINDS = ("ours", "tfmodels", "transformers")
 
 
 def table(result):
-    """The rows of the report; peers are set beside our native format."""
+    """Return the rows of the report; peers are compared with `native`."""
     turns, rows, result["faster"] = result["turns"], [], {}
-    for name, found in turns.items():
-        row = {"arm": name, "MB": f"{found[0]['bytes'] / 1e6:,.0f}"}
+    for name, turn_rows in turns.items():
+        row = {"arm": name, "MB": f"{turn_rows[0]['bytes'] / 1e6:,.0f}"}
         base = f"ours, {name.rpartition(', ')[2]}"
         base = base if base in turns else "ours, native"
         for way in ("write", "read"):
@@ -45,18 +45,18 @@ def main():
     args.batch, args.length = 1, 128
     shared = {"task": "Checkpoints", "precision": "float32"}
     with tempfile.TemporaryDirectory() as folder:
-        given, planned = work.pretraining(args, folder), {}
-        found = harness.plan(args, KINDS, work=given, **shared)
-        for name, (kind, spec) in found.items():
+        sizes, planned = work.pretraining(args, folder), {}
+        plan_by_name = harness.plan(args, KINDS, work=sizes, **shared)
+        for name, (kind, spec) in plan_by_name.items():
             for form in FORMATS if kind == "ours" else [""]:
                 full = f"{name}, {form}" if form else name
                 planned[full] = (kind, {**spec, "format": form})
 
         def turn(arm):
-            place = os.path.join(folder, arm.name)
-            os.makedirs(place, exist_ok=True)
-            os.sync()  # What others wrote must not be on its way to the disk.
-            return arm.ask("turn", folder=place)
+            arm_folder = os.path.join(folder, arm.name)
+            os.makedirs(arm_folder, exist_ok=True)
+            os.sync()  # Pending writes of other arms must not delay this one.
+            return arm.ask("turn", folder=arm_folder)
 
         with harness.Arms(args, planned) as arms:
             result = {"about": arms.ask_all("describe")}

@@ -1,14 +1,14 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Times building records, from the command line to the last byte written.
+"""Time building records, from the command line to the last byte written.
 
-The routes take turns: the original's builder (with --original; its draws are
-seeded as ours), ours with one process, with two, and with draws by document.
-Wall and processor time of whole programs, start-up included; on a busy machine
-the latter is the steadier. The examples of the first two routes are compared
-one by one. What two cores can be worth is shown by two whole builds that run
-beside each other. Memory is the resident peak of a route's largest process;
-with --megabytes and --copies it shows whether it grows with the corpus.
+The routes take turns: the original's builder (with --original; it has the same
+seed), this project's with one process, with two, and with draws by document.
+Wall and processor time are of whole programs, including their start; on a busy
+machine the latter varies less. Examples of the first two routes are compared
+one by one. Two simultaneous builds show the possible gain of a second core.
+Memory is the resident peak of a route's largest process; --megabytes and
+--copies show whether it grows with the corpus.
 
   python benchmarks/dataset_building.py --original=ORIGINAL --before=../before
 """
@@ -24,7 +24,7 @@ import harness
 SEEDED = """import random, build_pretraining_dataset as original
 random.seed(0)
 original.main()"""
-# What is said of the routes: (slow, fast, factor).
+# Names of ratios: (slow route, fast route, factor).
 RATIOS = {
     "one process against the original": ("original", "one process", 1),
     "two processes against one": ("one process", "two processes", 1),
@@ -36,7 +36,7 @@ RATIOS = {
 
 
 def copy_corpus(args, target):
-    """Copies it, or the first lines of each file; several times; returns MB."""
+    """Copy the corpus, or the first lines of each file; return megabytes."""
     names = sorted(os.listdir(args.corpus_dir))
     share = int(args.megabytes * 1e6 / len(names)) if args.megabytes else -1
     total = 0
@@ -46,14 +46,14 @@ def copy_corpus(args, target):
         text = text[: text.rfind(b"\n") + 1]
         for number in range(args.copies):
             total += len(text)
-            own = f"{number}_{name}" if number else name
-            with open(os.path.join(target, own), "wb") as copy:
+            copy_name = f"{number}_{name}" if number else name
+            with open(os.path.join(target, copy_name), "wb") as copy:
                 copy.write(text)
     return total / 1e6
 
 
 def make_routes(args, corpus):
-    """(command, root) by name, in the order of their turns; --arms chooses."""
+    """Return (command, root) by name, in the order of turns, for --arms."""
     vocab_file = os.path.abspath(args.vocab_file)
     shared = [f"--corpus-dir={corpus}", f"--vocab-file={vocab_file}"]
     one = [sys.executable, "build_pretraining_dataset.py", *shared]
@@ -75,35 +75,37 @@ def make_routes(args, corpus):
 
 
 def build(folder, count, command, root):
-    """Runs a program `count` times at once; what they took, their outputs."""
-    places = [tempfile.mkdtemp(dir=folder) + "/records" for _ in range(count)]
+    """Run a program `count` times at once; return measurements and folders."""
+    folders = [tempfile.mkdtemp(dir=folder) + "/records" for _ in range(count)]
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
     programs = []
-    for place in places:
-        words = [*command, f"--output-dir={place}"]
-        programs.append(harness.Program(words, root, quiet))
-    found = [program.finish() for program in programs]
+    for output_dir in folders:
+        arguments = [*command, f"--output-dir={output_dir}"]
+        programs.append(harness.Program(arguments, root, quiet))
+    measurements = [program.finish() for program in programs]
     how = {"end": max, "processor": sum, "peak": max}
-    return {n: add(run[n] for run in found) for n, add in how.items()}, places
+    return {
+        n: add(run[n] for run in measurements) for n, add in how.items()
+    }, folders
 
 
 def measure(args, folder, corpus):
     routes = make_routes(args, corpus)
-    runs, kept = {name: [] for name in routes}, {}
+    runs, compared = {name: [] for name in routes}, {}
     for repeat, name in itertools.product(range(args.repeats), routes):
         count = 2 if name == "two builds at once" else 1
-        found, places = build(folder, count, *routes[name])
-        runs[name].append(found)
+        measurements, folders = build(folder, count, *routes[name])
+        runs[name].append(measurements)
         if repeat == 0 and name in ("original", "one process"):
-            kept[name] = places[0]
+            compared[name] = folders[0]
             continue
-        # Emptied, not deleted: ext4 looks at every file deleted in the last
-        # minutes before it makes a new one, a second for a thousand of them.
-        for place in places:
-            for shard in os.listdir(place):
-                os.truncate(os.path.join(place, shard), 0)
-        os.sync()  # What is on its way to the disk must not meet the next.
-    same = same_examples(*kept.values()) if len(kept) == 2 else None
+        # Files are emptied, not deleted: ext4 checks files deleted in the last
+        # minutes before it creates one, a second for a thousand of them.
+        for output_dir in folders:
+            for shard in os.listdir(output_dir):
+                os.truncate(os.path.join(output_dir, shard), 0)
+        os.sync()  # Pending writes must not delay the next route.
+    same = same_examples(*compared.values()) if len(compared) == 2 else None
     return {"runs": runs, "same_examples": same}
 
 
@@ -117,7 +119,7 @@ def same_examples(*folders):
             yield {k: list(v.int64_list.value) for k, v in feature.items()}
 
     pairs = itertools.zip_longest(*map(examples, folders))
-    return all(one == other for one, other in pairs)
+    return all(example == other_example for example, other_example in pairs)
 
 
 def main():

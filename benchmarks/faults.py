@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Kills by the hundred, and hours of work, of tiny runs of the real commands.
+"""Kill tiny runs of the commands hundreds of times, or soak them for hours.
 
-What a trial does is drawn by its number, and what came of it is a line of
-STATE/trials.jsonl: the same command again goes on with the next number, and
-`totals` adds up all that was ever done, by `fuzzing.py` (damaged files) too.
-Of two workers that train together one is killed, or with --frozen stopped as a
-host that hangs; the other has to end by itself and say why.
+The number of a trial seeds its draws, and its outcome is a line of
+STATE/trials.jsonl: the same command continues with the next number, and
+`totals` adds up all trials, including those of `fuzzing.py` (damaged files).
+Of two workers that train together one is killed, or with --frozen stopped like
+a host that hangs; the other has to end by itself and print the reason.
 
   python benchmarks/faults.py kills --only=building --count=40
   python benchmarks/faults.py soak --only=serve --minutes=60
@@ -105,20 +105,20 @@ TRAININGS = ("pretraining", "workers", "replicas", "finetuning")
 TRAININGS += ("finetuning_workers",)
 ENDLESS = """--num_train_steps=100000000 --save_checkpoints_steps=200
   --eval_every_n_steps=500 --log_every_n_steps=100"""
-# Seconds for what takes much less; for a worker to whom the others never came.
+# Seconds: limit of any command; limit of a worker whose partners never connect.
 PATIENCE, MEETING = 900, 200
 
 
-def start(command, said="said", **environment):
-    """Starts a command, alone in its process group; it speaks to a file."""
-    program, *words = command.split()
+def start(command, log="said", **environment):
+    """Start a command in its own process group; its output goes to a file."""
+    program, *arguments = command.split()
     is_file, path = program.endswith(".py"), os.path.join(ROOT, program)
     script = [path] if is_file else ["-m", "electra_tf", program]
-    if "--distribution_strategy=mirrored" in words:
+    if "--distribution_strategy=mirrored" in arguments:
         script = [os.path.abspath(__file__), "two_devices", *script]
-    with open(said, "w") as file:
+    with open(log, "w") as file:
         return subprocess.Popen(
-            [sys.executable, *script, *words],
+            [sys.executable, *script, *arguments],
             stdout=file,
             stderr=file,
             start_new_session=True,
@@ -127,19 +127,19 @@ def start(command, said="said", **environment):
 
 
 def start_all(name):
-    """The processes of a command that is killed, by the files they speak to."""
+    """Return the processes of a command by the files of their output."""
     if "workers" not in name:
         return {"said": start(VICTIMS[name])}
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    hosts = [f"127.0.0.1:{one.getsockname()[1]}" for one in servers]
-    for one in servers:
-        one.close()
-    found = {}
-    for index, said in enumerate(("said", "said_1")):
+    hosts = [f"127.0.0.1:{server.getsockname()[1]}" for server in servers]
+    for open_server in servers:
+        open_server.close()
+    processes = {}
+    for index, log in enumerate(("said", "said_1")):
         task = {"type": "worker", "index": index}
         config = json.dumps({"cluster": {"worker": hosts}, "task": task})
-        found[said] = start(VICTIMS[name], said, TF_CONFIG=config)
-    return found
+        processes[log] = start(VICTIMS[name], log, TF_CONFIG=config)
+    return processes
 
 
 def read(path):
@@ -154,7 +154,7 @@ def write(path, content):
 
 
 def fresh(target, source=None):
-    """A folder of that name, empty or a copy; what was there is gone."""
+    """Make a folder, empty or as a copy, and remove an earlier one."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target) if source else os.makedirs(target)
 
@@ -164,9 +164,10 @@ def keep(**row):
         file.write(json.dumps({"at": round(time.time()), **row}) + "\n")
 
 
-def kept(**wanted):
+def kept(**values):
+    """Return the trials that have some values."""
     rows = map(json.loads, read(TRIALS).splitlines())
-    return [r for r in rows if all(r.get(k) == v for k, v in wanted.items())]
+    return [r for r in rows if all(r.get(k) == v for k, v in values.items())]
 
 
 def make_material():
@@ -177,8 +178,12 @@ def make_material():
     def text():
         return " ".join(draw.choices(WORDS, k=draw.randint(4, 14)))
 
+    def maybe_text():
+        line = text()
+        return line if draw.random() < 0.9 else ""
+
     for name in "abcdef":
-        lines = [text() * (draw.random() < 0.9) + "\n" for _ in range(400)]
+        lines = [maybe_text() + "\n" for _ in range(400)]
         write(f"made/corpus/{name}.txt", "".join(lines))
         write(f"made/large/{name}.txt", "".join(lines * 40))
     for name, count in (("train", 60), ("dev", 20), ("test", 9)):
@@ -230,26 +235,26 @@ def digest(*parts):
 
 
 def fingerprint(folder):
-    """Tensors of checkpoints, rows of logs, bytes of the rest; no times."""
-    found = {}
+    """Return digests of tensors, rows of logs and files, without times."""
+    digests = {}
     for path in sorted(glob.glob(f"{folder}/**/*", recursive=True)):
         if os.path.isdir(path) or re.search(r"\.data-|tfevents|\.lock$", path):
             continue
         content = pathlib.Path(path).read_bytes()
-        if path.endswith(".pkl"):  # Equal values have several spellings.
+        if path.endswith(".pkl"):  # Equal values can be pickled differently.
             content = repr(pickle.loads(content)).encode()
         elif path.endswith(".index"):
             content = tensors_of(path.removesuffix(".index"))
         elif path.endswith((".json", ".jsonl")):
             lines = re.sub(TIMES, "", read(path)).splitlines()
-            # A builder's jobs end in any order.
+            # The jobs of a builder end in any order.
             content = "".join(sorted(lines)).encode()
-        found[path] = digest(content)
-    return found
+        digests[path] = digest(content)
+    return digests
 
 
 def tensors_of(prefix):
-    """All in a checkpoint that can be read as an array, one after another."""
+    """Return the bytes of all arrays of a checkpoint."""
     reader, parts = tf.train.load_checkpoint(prefix), []
     for name in sorted(reader.get_variable_to_shape_map()):
         if not re.search("save_counter|OBJECT_GRAPH", name):
@@ -261,11 +266,11 @@ def tensors_of(prefix):
     return b"".join(parts)
 
 
-# Kills: the same command again, to the same end.
+# Kills: the same command has to end with the same files.
 
 
 def begin(name):
-    """The folder in which a command is killed, before its first start."""
+    """Make the folder in which a command is killed."""
     fresh("killed")
     if name in ("predict", "embed", "ensemble"):
         os.mkdir("killed/out")
@@ -283,27 +288,27 @@ def begin(name):
 
 
 def undisturbed(name):
-    """Where an undisturbed command ends, twice, and the seconds it takes."""
+    """Return the seconds and the result of a command without kills."""
     path = f"undisturbed_{name}.json"
     ends = []
     while not os.path.exists(path):
         begin(name)
         began, processes = time.time(), start_all(name)
         wait_for(at_work, processes["said"], name, began)
-        found = {"ready": time.time() - began}
+        facts = {"ready": time.time() - began}
         if any(process.wait() for process in processes.values()):
             sys.exit(read("said"))
-        found["all"] = time.time() - began
+        facts["all"] = time.time() - began
         ends.append(fingerprint("killed"))
         if len(ends) == 2:
-            found["end"] = dict(ends[0].items() & ends[1].items())
-            found["unlike"] = sorted(ends[0].keys() - found["end"])
-            write(path, json.dumps(found, indent=1))
+            facts["end"] = dict(ends[0].items() & ends[1].items())
+            facts["unlike"] = sorted(ends[0].keys() - facts["end"])
+            write(path, json.dumps(facts, indent=1))
     return json.loads(read(path))
 
 
-def wait_for(found, process, *arguments):
-    while process.poll() is None and not found(*arguments):
+def wait_for(condition, process, *arguments):
+    while process.poll() is None and not condition(*arguments):
         time.sleep(0.001)
 
 
@@ -316,22 +321,23 @@ def at_work(name, began):
 
 
 def unfinished():
-    """Files that are being written, and checkpoints that are not named yet."""
-    found = []
+    """Return files that are being written, and unnamed checkpoints."""
+    paths = []
     for folder, _, names in os.walk("killed"):
         state = os.path.join(folder, "checkpoint")
         known = read(state) if os.path.exists(state) else ""
         for name in names:
             prefix = re.match(r"(model\.ckpt.*)\.(index|data-.*)", name)
             if prefix and f'"{prefix[1]}"' not in known:
-                found.append(f"{folder}/{name}")
-        found += [name for name in names if re.search(TEMPORARY, name)]
-        found += [folder] * bool(re.search(TEMPORARY, folder))
-    return found
+                paths.append(f"{folder}/{name}")
+        paths += [name for name in names if re.search(TEMPORARY, name)]
+        if re.search(TEMPORARY, folder):
+            paths.append(folder)
+    return paths
 
 
 def newest():
-    """The checkpoints that are named the newest, and what is wrong there."""
+    """Return the latest checkpoints by folder, and errors of reading them."""
     named, wrong = {}, []
     for path in glob.glob("killed/**/checkpoint", recursive=True):
         folder = os.path.dirname(path)
@@ -344,7 +350,7 @@ def newest():
 
 
 def wait(process, seconds):
-    """Its exit status; that of a kill if it takes longer."""
+    """Return a process's exit status; kill it after some seconds."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.wait(seconds)
     process.kill()
@@ -352,14 +358,14 @@ def wait(process, seconds):
 
 
 def kill(name, most, args):
-    """One chain: kills a command so often, then lets it end; a row each."""
+    """Kill a command several times, then let it end; write a row for each."""
     whole = undisturbed(name)
     number = len(kept(kind="ends", case=name))
     draw = random.Random(f"{name} {number} {args.saving}")
     kills, before, done = draw.randint(1, min(most, 5)), {}, []
     begin(name)
     while True:
-        moments = ["saving"] if args.saving else ["start", *["work"] * 4]
+        moments = ["saving"] if args.saving else ["start"] + ["work"] * 4
         moment = draw.choice(moments)
         began, others = time.time(), start_all(name)
         victim = draw.choice(sorted(others))
@@ -373,82 +379,127 @@ def kill(name, most, args):
         if kills and moment == "saving":
             wait_for(unfinished, process)
             time.sleep(draw.choice((0, 0, 0, 0.001, 0.003)))
-        killed, struck = kills and process.poll() is None, time.time()
-        if killed and name == "study_child":
-            wait_for(child_of, process, process)
-            killed = process.poll() is None
-            with contextlib.suppress(ProcessLookupError, TypeError):
-                os.kill(child_of(process), signal.SIGKILL)
-        elif killed:
-            stop = signal.SIGSTOP if args.frozen else signal.SIGKILL
-            (os.kill if args.parent_only else os.killpg)(process.pid, stop)
-        said_training = re.compile(r"Training: \d+ steps")
-        met = all(said_training.search(read(said)) for said in others)
+        struck = time.time()
+        killed = kills and strike(name, process, args)
+        met = all(re.search(r"Training: \d+ steps", read(f)) for f in others)
         patience = PATIENCE if met or not killed else MEETING
         statuses = [wait(other, patience) for other in others.values()]
-        seconds, wrong = round(time.time() - struck, 1), []
-        for said, status in zip(others, statuses, strict=True):
-            told = "error: another worker has ended" in read(said)
-            # 0: it had trained to the end already.
-            if killed and met and status != (75 if told else 0):
-                wrong.append(f"status {status}, told: {told}")
-            named = re.search(r"error: worker \d.* \(.*:\d+\)", read(said))
-            if killed and not met and not (status == 75 and (told or named)):
-                wrong.append(f"status {status} before all met")
+        seconds = round(time.time() - struck, 1)
+        wrong = judge_workers(others, statuses, met) if killed else []
         if killed and name != "study_child":
             process.kill()
         statuses.append(wait(process, PATIENCE))
-        said = "".join(map(read, (victim, *others)))
-        # A start that gets so far goes on from what was the newest.
-        for went_on in re.findall(r"Continuing from (\S+) \(step", said):
-            folder, last = os.path.split(went_on)
-            known = os.path.basename(before.get(folder) or last)
-            wrong += ["lost"] * (known != last)
+        output = "".join(map(read, (victim, *others)))
+        wrong += lost_checkpoints(output, before)
         row = {"kind": "kills" if killed else "ends", "case": name}
         row |= {"chain": number, "moment": moment}
-        row["trial"] = re.findall(r"trial (\d)/", said)[-1:]
+        row["trial"] = re.findall(r"trial (\d)/", output)[-1:]
         if not killed:
             break
         kills -= 1
         before, half_written = newest()
-        # A conversion that was whole is not made again.
+        # A complete conversion is not made again.
         done = done or glob.glob("killed/out*/*conversion.json")
-        wrong += ["half-written"] * bool(half_written)
-        how = "parent only" if args.parent_only else "all processes"
-        how = f"worker {victim[5:] or 0} of two" if others else how
-        how += ", frozen" * args.frozen + ", before all met" * (not met)
-        how += ", while a file was written" * bool(unfinished())
-        row |= {"seconds": seconds} if others else {}
-        detail = half_written or said[-1500:] * bool(wrong)
-        outcome = ", ".join(wrong) or "well"
-        keep(**row, how=how, outcome=outcome, detail=detail)
+        if half_written:
+            wrong.append("half-written")
+        if others:
+            row["seconds"] = seconds
+        detail = half_written or (output[-1500:] if wrong else "")
+        how = describe_kill(victim, others, met, args)
+        keep(**row, how=how, outcome=", ".join(wrong) or "well", detail=detail)
+    check_end(row, wrong, whole, output if any(statuses) and not done else "")
+
+
+def strike(name, process, args):
+    """Kill or stop a running process; return whether it was running."""
+    if process.poll() is not None:
+        return False
+    if name == "study_child":
+        wait_for(child_of, process, process)
+        is_running = process.poll() is None
+        with contextlib.suppress(ProcessLookupError, TypeError):
+            os.kill(child_of(process), signal.SIGKILL)
+        return is_running
+    stop = signal.SIGSTOP if args.frozen else signal.SIGKILL
+    (os.kill if args.parent_only else os.killpg)(process.pid, stop)
+    return True
+
+
+def judge_workers(logs, statuses, met):
+    """Return what is wrong with the ends of a killed worker's partners."""
+    wrong = []
+    for log, status in zip(logs, statuses, strict=True):
+        output = read(log)
+        is_reported = "error: another worker has ended" in output
+        # Status 0: the worker had already trained to the end.
+        if met and status != (75 if is_reported else 0):
+            wrong.append(f"status {status}, reported: {is_reported}")
+        is_named = re.search(r"error: worker \d.* \(.*:\d+\)", output)
+        if not met and not (status == 75 and (is_reported or is_named)):
+            wrong.append(f"status {status} before all met")
+    return wrong
+
+
+def lost_checkpoints(output, before):
+    """Return "lost" for each start that ignored the latest checkpoint."""
+    wrong = []
+    for path in re.findall(r"Continuing from (\S+) \(step", output):
+        folder, name = os.path.split(path)
+        if os.path.basename(before.get(folder) or name) != name:
+            wrong.append("lost")
+    return wrong
+
+
+def describe_kill(victim, others, met, args):
+    """Return which processes were killed, and when."""
+    how = "parent only" if args.parent_only else "all processes"
+    if others:
+        how = f"worker {victim[5:] or 0} of two"
+    if args.frozen:
+        how += ", frozen"
+    if not met:
+        how += ", before all met"
+    if unfinished():
+        how += ", while a file was written"
+    return how
+
+
+def check_end(row, wrong, whole, failure):
+    """Compare the files of a finished chain with those of a run without kills.
+
+    `failure` is the output if the last start failed.
+    """
     litter = unfinished()
-    wrong += ["litter"] * bool(litter)
+    if litter:
+        wrong.append("litter")
     now = fingerprint("killed")
     unlike = [path for path, x in whole["end"].items() if now.get(path) != x]
-    failed = any(statuses) and not done
-    wrong += ["different"] * bool(unlike) + ["second try"] * failed
-    detail = [unlike, litter, said[-2000:] * failed]
+    if unlike:
+        wrong.append("different")
+    if failure:
+        wrong.append("second try")
+    detail = [unlike, litter, failure[-2000:]]
     keep(**row, outcome=", ".join(wrong) or "well", detail=detail)
 
 
 def kills(args):
     for name in args.only or VICTIMS:
-        wanted = len(kept(kind="kills", case=name)) + args.count
-        while left := wanted - len(kept(kind="kills", case=name)):
+        total = len(kept(kind="kills", case=name)) + args.count
+        while left := total - len(kept(kind="kills", case=name)):
             kill(name, left, args)
             print(name, kept(kind="ends")[-1], flush=True)
 
 
-# Hours of work: memory and open files.
+# Soaks: memory and open files over hours.
 
 
 @contextlib.contextmanager
 def server(script=("-m", "electra_tf", "serve", "made/exported", "--port=0")):
-    with open("said", "w") as said:
-        own = {"stderr": said, "env": os.environ | {"PYTHONPATH": ROOT}}
-        with serving_load.serving([sys.executable, *script], **own) as found:
-            yield found
+    with open("said", "w") as log:
+        settings = {"stderr": log, "env": os.environ | {"PYTHONPATH": ROOT}}
+        command = [sys.executable, *script]
+        with serving_load.serving(command, **settings) as process_and_port:
+            yield process_and_port
 
 
 def soak(args):
@@ -478,7 +529,7 @@ def soak(args):
 
 
 def growth(rows):
-    """Memory's slope over the last two thirds, in % an hour; open files."""
+    """Return the slope of memory over the last two thirds, and open files."""
     minutes, rows = rows[-1]["seconds"] / 60, rows[len(rows) // 3 :]
     names = ("seconds", "rss", "files")
     seconds, memory, files = ([row[name] for row in rows] for name in names)
@@ -488,7 +539,7 @@ def growth(rows):
 
 
 def totals(args):
-    """All that was ever found; with --show each that is not well."""
+    """Print totals of all trials, and those whose outcome --show matches."""
     groups = collections.defaultdict(list)
     for row in kept():
         groups[row["kind"], row["case"], row.get("session")].append(row)
@@ -505,25 +556,29 @@ def totals(args):
         print(f"{kind}, {case}: {counts[0].total():,}", end=": ")
         print(*map(dict, counts))
         if waits := [row["seconds"] for row in rows if "seconds" in row]:
-            print(f"  the other ended after at most {max(waits)} s")
+            print(f"  the other worker ended after at most {max(waits)} s")
 
 
 def run(description, work, count, **more):
-    """Does one kind of work in the folder that is kept; `more` flags: help."""
+    """Run one kind of work in a persistent folder.
+
+    Args:
+      more: help of further boolean flags by name.
+    """
     parser = Flags(description=description)
     work = {f.__name__: f for f in work}
     add = parser.add_argument
     add("work", choices=work)
-    add("--state", default="runs/faults", help="folder that is kept")
-    add("--only", action="append", help="of these cases; repeatable")
-    add("--count", type=int, default=count, help="trials of each case")
+    add("--state", default="runs/faults", help="folder of all trials")
+    add("--only", action="append", help="a case, instead of all; repeatable")
+    add("--count", type=int, default=count, help="trials per case")
     add("--minutes", type=float, default=30)
-    add("--show", help="totals: rows whose outcome is this pattern's")
-    for name, told in more.items():
-        add(f"--{name}", action="store_true", help=told)
+    add("--show", help="totals: pattern of outcomes that are printed")
+    for name, text in more.items():
+        add(f"--{name}", action="store_true", help=text)
     args = parser.parse_args()
     os.makedirs(args.state, exist_ok=True)
-    os.chdir(args.state)  # All paths are from there.
+    os.chdir(args.state)  # All paths are relative to it.
     open(TRIALS, "a").close()
     make_material()
     work[args.work](args)
@@ -532,8 +587,8 @@ def run(description, work, count, **more):
 def two_devices():
     """Run a program of the project where TensorFlow sees two devices."""
     (cpu,) = tf.config.list_physical_devices("CPU")
-    one = tf.config.LogicalDeviceConfiguration()
-    tf.config.set_logical_device_configuration(cpu, [one, one])
+    device = tf.config.LogicalDeviceConfiguration()
+    tf.config.set_logical_device_configuration(cpu, [device, device])
     del sys.argv[:2]
     runpy.run_path(sys.argv[0], run_name="__main__")
 
@@ -542,7 +597,9 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["two_devices"]:
         two_devices()
         sys.exit()
-    switches = {"saving": "kill while a file is written"}
-    switches["parent_only"] = "not its processes"
-    switches["frozen"] = "stopped, not killed: of two workers"
+    switches = {
+        "saving": "kill while a file is written",
+        "parent_only": "kill the parent, not its child processes",
+        "frozen": "of two workers: stop one instead of killing it",
+    }
     run(__doc__, (kills, soak, totals), count=10, **switches)

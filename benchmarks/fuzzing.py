@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Damaged files for what opens them; nonsense for readers, flags, a server.
+"""Open damaged files; pass random input to readers, flags and a server.
 
-Seeded and added up as in `faults.py`. A damaged file is refused or makes no
-difference; nothing ends with a traceback, hangs, or writes outside the folder.
+Trials are seeded and counted as in `faults.py`. A damaged file must be refused
+or make no difference; no trial may end with a traceback, hang, or write outside
+the folder.
 
   python benchmarks/fuzzing.py damage --count=80
   python benchmarks/fuzzing.py fuzz --minutes=30
@@ -62,10 +63,10 @@ from electra_tf.training import loop
 
 SPAWN = multiprocessing.get_context("spawn")
 HANG_SECONDS = 240
-MEMORY = 14 << 30  # of a process that reads what is damaged
+MEMORY = 14 << 30  # bytes of a process that reads damaged files
 PART = f"{RUN}/export/discriminator"
 
-# Damaged files: refused, or the same.
+# Damaged files: they are refused, or make no difference.
 
 
 def again(folder):
@@ -98,7 +99,7 @@ def tokenized(folder):
 
 
 def read_records(folder):
-    """Every example, as training and evaluation read it, after the checks."""
+    """Return every example of training and evaluation, after the checks."""
     settings = json.loads(PRETRAINING)
     settings["pretrain_tfrecords"] = f"{folder}/pretrain_data.tfrecord*"
     settings["eval_tfrecords"] = f"{folder}/eval_data.tfrecord*"
@@ -117,14 +118,14 @@ def read_records(folder):
 def served(folder):
     model = open_model(folder)
     texts = np.array(["the king", "in the north (12)", ""], object)
-    found = model.signatures["serve_text"]({"text": texts})
-    return model.labels, repr([model.config, found])
+    outputs = model.signatures["serve_text"]({"text": texts})
+    return model.labels, repr([model.config, outputs])
 
 
 def settings_of(folder):
-    given = json_text.read_hparams(f"{folder}/hparams.json")
-    given = PretrainingConfig.explicit_hparams(given)
-    return PretrainingConfig.create("tiny", "made", **given).to_json()
+    hparams = json_text.read_hparams(f"{folder}/hparams.json")
+    hparams = PretrainingConfig.explicit_hparams(hparams)
+    return PretrainingConfig.create("tiny", "made", **hparams).to_json()
 
 
 def task_of(folder):
@@ -139,7 +140,7 @@ def task_of(folder):
 
 
 TENSORS = r".*(\.safetensors|digests\.json)"
-DAMAGED = {  # folder, its files that are damaged, what opens it, trials in 80
+DAMAGED = {  # folder, pattern of files, reader, trials out of 80
     "native": (RUN, r"model\.ckpt[^/]*|checkpoint", again, 80),
     "tf1": ("made/tf1", r"model\.ckpt.*(index|\d)|checkpoint", opened, 80),
     "safetensors": ("made/one", TENSORS, opened, 80),
@@ -161,7 +162,7 @@ WAYS = "flip flips cut zeros swap garbage empty gone".split()
 
 
 def damaged(path, draw):
-    """Damages a file in a way that is drawn; returns which."""
+    """Damage a file in a random way; return the way."""
     content = bytearray(pathlib.Path(path).read_bytes())
     way, size = draw.choice(WAYS), len(content)
     at = draw.randrange(max(size, 1))
@@ -182,17 +183,17 @@ def damaged(path, draw):
 
 
 def attempt(work, *arguments):
-    """An outcome, what was found, and the warnings that were said."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    """Return an outcome, the result or error, and the warnings."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
-            outcome, found = "read", work(*arguments)
+            outcome, result = "read", work(*arguments)
         except (UserError, SystemExit) as error:
-            outcome, found = "refused", str(error)
+            outcome, result = "refused", str(error)
         except BaseException:
-            outcome, found = "traceback", traceback.format_exc()[-1500:]
-    lines = said.getvalue().splitlines()
-    return outcome, found, [line for line in lines if "WARNING" in line]
+            outcome, result = "traceback", traceback.format_exc()[-1500:]
+    lines = output.getvalue().splitlines()
+    return outcome, result, [line for line in lines if "WARNING" in line]
 
 
 def damage_worker(name, count):
@@ -208,10 +209,10 @@ def damage_worker(name, count):
         paths = [p for p in paths if re.fullmatch(pattern, p[10:])]
         path = draw.choice([p for p in paths if os.path.isfile(p)])
         way = damaged(path, draw)
-        outcome, found, warnings = attempt(load, "damaged/x")
-        detail = found if outcome != "read" else ""
+        outcome, result, warnings = attempt(load, "damaged/x")
+        detail = result if outcome != "read" else ""
         if outcome == "read":
-            outcome = "same" if found == whole[1] else "different"
+            outcome = "same" if result == whole[1] else "different"
             if outcome == "different" and warnings != whole[2]:
                 outcome, detail = "told", warnings[-1]
         row = {"kind": "corrupt", "case": name, "number": number, "how": way}
@@ -219,7 +220,7 @@ def damage_worker(name, count):
 
 
 def supervised(work, kind, case, most):
-    """Works in a process; one that dies or hangs is a row, and begins again."""
+    """Work in a process; if it dies or hangs, write a row and restart it."""
     code = None
     while code != 0:
         process = SPAWN.Process(target=work, args=(case, most))
@@ -244,7 +245,7 @@ def damage(args):
         supervised(damage_worker, "corrupt", name, most)
 
 
-# Nonsense.
+# Random input.
 
 NASTY = "0 -1 1e400 nan inf [] {} null 1e10 ../.. x 1,2 -- - % mean".split(" ")
 NASTY += ["", "\0", "\n", "é\ud800", "9" * 5000, "a" * 5000, "{" * 500, '{"a":']
@@ -260,7 +261,7 @@ ROWS = '{"sentence": "the king", "label": 1}\n{"text": "of it", "label": 0}\n'
 
 
 def outside(event, arguments):
-    """An audit hook: tells what is written outside the working directory."""
+    """Record writes outside the working directory, as an audit hook."""
     if event == "open" and not (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR):
         return
     if event in ("open", "os.rename", "os.remove", "os.mkdir", "os.symlink"):
@@ -272,7 +273,7 @@ def outside(event, arguments):
 
 
 def nonsense(draw, content):
-    """A whole text with mistakes in it, or no text at all."""
+    """Return a text with random mistakes, or random bytes."""
     if draw.random() < 0.1:
         return draw.randbytes(draw.randint(0, 300))
     content = bytearray(content)
@@ -288,19 +289,23 @@ def nonsense(draw, content):
 def whole_files():
     text = read("made/corpus/a.txt")[:2000].encode()
     table = read("made/finetuning_data/sst/dev.tsv")
-    found = {"a.txt": text, "a.json": SQUAD.encode(), "a.jsonl": ROWS.encode()}
-    found |= {"a.tsv": table.encode(), "hparams.json": PRETRAINING.encode()}
-    found["a.csv"] = table.replace("\t", ",").encode()
-    found["a.conll"] = b"the O\nking B-PER\n\nof O\n" * 3
-    found["vocab.txt"] = read("made/vocab.txt").encode()
+    contents = {
+        "a.txt": text,
+        "a.json": SQUAD.encode(),
+        "a.jsonl": ROWS.encode(),
+    }
+    contents |= {"a.tsv": table.encode(), "hparams.json": PRETRAINING.encode()}
+    contents["a.csv"] = table.replace("\t", ",").encode()
+    contents["a.conll"] = b"the O\nking B-PER\n\nof O\n" * 3
+    contents["vocab.txt"] = read("made/vocab.txt").encode()
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.add("made/finetuning_data/sst/dev.tsv")
         archive.add("made/settings/task.json")
-    found["a.tar"] = packed.getvalue()
-    found["a.tar.gz"] = gzip.compress(found["a.tar"])
-    found |= {"a.txt.gz": gzip.compress(text), "a.xz": lzma.compress(text)}
-    return found | {"a.bz2": bz2.compress(text)}
+    contents["a.tar"] = packed.getvalue()
+    contents["a.tar.gz"] = gzip.compress(contents["a.tar"])
+    contents |= {"a.txt.gz": gzip.compress(text), "a.xz": lzma.compress(text)}
+    return contents | {"a.bz2": bz2.compress(text)}
 
 
 def readers(draw):
@@ -308,8 +313,10 @@ def readers(draw):
     fresh("fuzzed")
     name = draw.choice(sorted(whole))
     write(f"fuzzed/{name}", nonsense(draw, whole[name]))
-    if own := {"vocab.txt": tokenized, "hparams.json": settings_of}.get(name):
-        return own("fuzzed")
+    if reader := {"vocab.txt": tokenized, "hparams.json": settings_of}.get(
+        name
+    ):
+        return reader("fuzzed")
     if draw.random() < 0.4 or re.search("tar|z|txt", name):
         corpus, shuffle = corpora.Corpus("fuzzed"), draw.choice((None, draw))
         for source in corpora.list_sources(corpus).sources:
@@ -339,32 +346,32 @@ def descriptions(draw):
 
 @functools.cache
 def parser_of(command):
-    """What parses its words, words it needs, the names of its flags."""
+    """Return a command's parser, required arguments, and names of flags."""
     if isinstance(command, str):
         module = importlib.import_module(f"electra_tf.commands.{command}")
-        words, parse = ("x",), module.parse_flags
+        required, parse = ("x",), module.parse_flags
     else:
-        words = ("x", "--data-dir", "made", "--model-name=tiny")
+        required = ("x", "--data-dir", "made", "--model-name=tiny")
         parse = functools.partial(flags.parse_config, command)
-    said = io.StringIO()
-    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(said):
+    output = io.StringIO()
+    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(output):
         parse(["x", "--help"])
-    return parse, words, re.findall(r"(?m)^ +(--\w+)", said.getvalue())
+    return parse, required, re.findall(r"(?m)^ +(--\w+)", output.getvalue())
 
 
 def command_lines(draw):
     command = draw.choice((*COMMANDS, PretrainingConfig, FinetuningConfig))
-    parse, words, known = parser_of(command)
-    words = [*words]
+    parse, arguments, known = parser_of(command)
+    arguments = [*arguments]
     for _ in range(draw.randint(0, 5)):
         flag = draw.choice((*known, draw.choice(NASTY)))
         value = draw.choice((*NASTY, str(draw.random())))
-        words += draw.choice(([flag, value], [f"{flag}={value}"], [flag]))
-    return parse(words)
+        arguments += draw.choice(([flag, value], [f"{flag}={value}"], [flag]))
+    return parse(arguments)
 
 
 def request(draw, bodies):
-    """Bytes of one request: right, nearly right, or nothing of the kind."""
+    """Return the bytes of a request: valid, nearly valid, or random."""
     body = draw.choice(bodies)[:3000]
     body = nonsense(draw, body) if draw.random() < 0.6 else body
     paths = ["/v1/models/exported:predict"] * 4 + ["/", "/" * 9000, "/../x"]
@@ -381,13 +388,13 @@ def request(draw, bodies):
 
 
 def requests(port, bodies, draw):
-    """One request to a server; the status it answers."""
+    """Send one request to a server; return the status."""
     with socket.create_connection(("127.0.0.1", port), 90) as client:
         client.settimeout(2)
         try:
             client.sendall(request(draw, bodies))
-            said = client.recv(100).split()
-            return said[1].decode() if said else "closed"
+            reply = client.recv(100).split()
+            return reply[1].decode() if reply else "closed"
         except TimeoutError:
             return "waits for more"
         except ConnectionError:
@@ -415,23 +422,23 @@ def fuzz_worker(case, minutes):
         end = time.monotonic() + 60 * minutes
         finding = {"kind": "finding", "case": case}
         while time.monotonic() < end:
-            began, found = time.monotonic(), collections.Counter()
+            began, outcomes = time.monotonic(), collections.Counter()
             while time.monotonic() < began + 10:
                 number += 1
                 draw = random.Random(f"{case} {number}")
                 outcome, value, _ = attempt(work, draw)
                 if case == "server" and outcome == "read":
                     outcome = value
-                found[outcome] += 1
+                outcomes[outcome] += 1
                 if outcome == "traceback" or outcome.startswith("5"):
                     row = {"number": number, "outcome": outcome}
                     keep(**finding, **row, detail=value)
-            for outcome, count in found.items():
+            for outcome, count in outcomes.items():
                 keep(kind="fuzz", case=case, outcome=outcome, count=count)
         if case == "server":
             serving_load.get(port, "/healthz")
-            if "Traceback" in (said := read("said")):
-                keep(**finding, outcome="traceback", detail=said[-3000:])
+            if "Traceback" in (log := read("said")):
+                keep(**finding, outcome="traceback", detail=log[-3000:])
 
 
 CASES = ("readers", "command lines", "descriptions", "server")

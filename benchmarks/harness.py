@@ -1,12 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all benchmarks share: arms, turns, ratios, the machine, the report.
+"""Arms, turns, ratios and reports of all benchmarks.
 
-An arm is one contestant: arm_KIND.py in a process and an interpreter of its
-own, which prepares itself once and then answers when it is asked. Arms take
-turns (A B C A B C), so that what disturbs the machine disturbs all of them, and
-ratios are of turns that followed each other. Peers import this file, so it
-needs the standard library only.
+An arm is one contestant: arm_KIND.py in its own process and interpreter, which
+prepares once and then handles requests. Arms take turns (A B C A B C), so that
+disturbances of the machine affect all of them, and ratios are of consecutive
+turns. Peers import this file, so that it needs only the standard library.
 """
 
 import argparse
@@ -26,33 +25,35 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-sys.path.append(ROOT)  # The product, where it is not installed.
+sys.path.append(ROOT)  # The product may not be installed.
 SHARED = os.path.join(os.path.dirname(ROOT), "shared")
 SHARED = os.environ.get("ELECTRA_TF_REFERENCE", SHARED)
 DATA, GOLDEN = (os.path.join(SHARED, name) for name in ("data", "golden"))
 CORPUS = os.path.join(DATA, "pretrain_corpus")
 VOCAB = os.path.join(DATA, "vocab", "vocab.txt")
 STARTED = time.perf_counter()
-CORES = len(os.sched_getaffinity(0))  # that this process may run on
-# As this program was given it: importing electra_tf sets variables for
-# TensorFlow, which the peers must not inherit.
+CORES = len(os.sched_getaffinity(0))  # available to this process
+# The environment before electra_tf is imported, which sets variables for
+# TensorFlow that the peers must not inherit.
 _ENVIRONMENT = dict(os.environ)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
-Flags = functools.partial(  # A command line whose help is as it is written.
+Flags = functools.partial(  # The help keeps the lines of the docstring.
     argparse.ArgumentParser,
     formatter_class=argparse.RawDescriptionHelpFormatter,
 )
 
 
 def parser(description, repeats):
-    """A command line with the flags that every benchmark has."""
+    """Return a command line with the flags of every benchmark."""
     made = Flags(description=description)
     add = made.add_argument
     by_commas = {"type": lambda text: text.split(",")}
     add("--arms", default=[], help="default: all", **by_commas)
-    add("--python", default="", help="that has transformers; '': no such arm")
+    add(
+        "--python", default="", help="Python with transformers; '': no such arm"
+    )
     original = "folder with electra/, a copy of the original that runs, and"
     add("--original", default="", help=f"{original} env/bin/python for it")
     more = "another checkout of this project, a further arm; repeatable"
@@ -67,46 +68,51 @@ def parser(description, repeats):
 
 
 def checkouts(args):
-    """Folder of this checkout ("ours") and of those of --before, by name."""
+    """Return the folders of this checkout ("ours") and of --before, by name."""
     several = len(args.before) > 1
-    found = {"ours": ROOT}
+    folders = {"ours": ROOT}
     for path in map(os.path.abspath, args.before):
         if not os.path.isdir(os.path.join(path, "electra_tf")):
             sys.exit(f"error: --before {path}: there is no electra_tf in it")
         name = f"before, {os.path.basename(path)}" if several else "before"
-        found[name] = path
-    return found
+        folders[name] = path
+    return folders
 
 
 def plan(args, kinds, **shared):
-    """(kind, spec) of each arm by name; `shared` is in every spec."""
-    own = {"threads": args.threads, "root": ROOT, "hparams": {}}
-    shared = own | {"original": os.path.abspath(args.original)} | shared
+    """Return (kind, spec) of each arm by name; `shared` is in every spec."""
+    variant = {"threads": args.threads, "root": ROOT, "hparams": {}}
+    shared = variant | {"original": os.path.abspath(args.original)} | shared
     lacking = {"transformers": args.python, "original": args.original}
-    there = [kind for kind in kinds if lacking.get(kind, True)]
+    available = [kind for kind in kinds if lacking.get(kind, True)]
     for name in args.arms:
-        if name not in there:
-            sys.exit(f"error: no arm {name!r}; there are {', '.join(there)}")
-    found = {}
-    for kind in args.arms or there:
+        if name not in available:
+            sys.exit(
+                f"error: no arm {name!r}; there are {', '.join(available)}"
+            )
+    arms = {}
+    for kind in args.arms or available:
         if kind == "ours":
             for name, path in checkouts(args).items():
-                found[name] = (kind, {**shared, "root": path})
+                arms[name] = (kind, {**shared, "root": path})
         else:
-            found[kind] = (kind, shared)
-    for name, own in args.variants.items():
-        kind = own.get("arm", "ours")
-        hparams = {**shared["hparams"], **own.get("hparams", {})}
-        found[f"{kind}, {name}"] = (kind, {**shared, **own, "hparams": hparams})
-    return found
+            arms[kind] = (kind, shared)
+    for name, variant in args.variants.items():
+        kind = variant.get("arm", "ours")
+        hparams = {**shared["hparams"], **variant.get("hparams", {})}
+        arms[f"{kind}, {name}"] = (
+            kind,
+            {**shared, **variant, "hparams": hparams},
+        )
+    return arms
 
 
 class ArmError(RuntimeError):
-    """A worker failed or ended; the message holds what it last said."""
+    """Failure or end of a worker; the message has its last output."""
 
 
 class Worker:
-    """An arm in its own process; ArmError if it cannot prepare itself."""
+    """An arm in its own process; raises ArmError if its preparation fails."""
 
     def __init__(self, name, python, script, spec, environment=None):
         self.name = name
@@ -124,15 +130,17 @@ class Worker:
 
     def ask(self, method, **arguments):
         request = json.dumps([method, arguments])
-        with contextlib.suppress(BrokenPipeError):  # What happened is below.
+        with contextlib.suppress(
+            BrokenPipeError
+        ):  # The missing answer is handled below.
             print(request, file=self._process.stdin, flush=True)
         if line := self._process.stdout.readline():
             answer = json.loads(line)
         else:
             code = self._process.wait()
             self._said.seek(0)
-            words = self._said.read().decode(errors="replace")[-2000:]
-            answer = {"error": f"ended with code {code}. {words}"}
+            errors = self._said.read().decode(errors="replace")[-2000:]
+            answer = {"error": f"ended with code {code}. {errors}"}
         if "error" in answer:
             raise ArmError(f"{self.name}: {answer['error']}")
         return answer["value"]
@@ -142,7 +150,7 @@ class Worker:
 
 
 class Arms(dict):
-    """Starts workers; those that fail are in `failed`, with the reason."""
+    """Workers by name; `failed` has the errors of those that failed."""
 
     def __init__(self, args, planned):
         super().__init__()
@@ -151,7 +159,9 @@ class Arms(dict):
         pythons = {"transformers": args.python, "original": original}
         for name, (kind, spec) in planned.items():
             environment = dict(spec.get("environment", {}))
-            if kind != "ours":  # It would take them for the user's choice.
+            if (
+                kind != "ours"
+            ):  # This project treats the variable as the user's choice.
                 environment.setdefault("OMP_NUM_THREADS", str(args.threads))
             python = pythons.get(kind, sys.executable)
             script = os.path.join(HERE, f"arm_{kind}.py")
@@ -161,14 +171,14 @@ class Arms(dict):
                 self.failed[name] = str(error)
 
     def ask_all(self, method, **arguments):
-        found = {}
+        answers = {}
         for name in list(self):
             try:
-                found[name] = self[name].ask(method, **arguments)
+                answers[name] = self[name].ask(method, **arguments)
             except ArmError as error:
                 self.failed[name] = str(error)
                 self.pop(name).close()
-        return found
+        return answers
 
     def __enter__(self):
         return self
@@ -179,14 +189,14 @@ class Arms(dict):
 
 
 def serve():
-    """In an arm's script: makes its class named by the spec's `task`, answers.
+    """Make the class named by the spec's `task`, and handle requests.
 
-    Public methods take keyword arguments and return what JSON can hold.
+    Its public methods take keyword arguments and return JSON values.
     """
-    # What libraries print must not get between the answers.
+    # Output of libraries must not mix with the answers.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    arm, own = None, {"memory": process_memory, "forget_peak": forget_peak}
+    arm, builtin = None, {"memory": process_memory, "forget_peak": forget_peak}
     for line in sys.stdin:
         name, arguments = json.loads(line)
         try:
@@ -194,7 +204,7 @@ def serve():
                 make = getattr(sys.modules["__main__"], arguments["task"])
                 arm, value = make(arguments), None
             else:
-                value = (own.get(name) or getattr(arm, name))(**arguments)
+                value = (builtin.get(name) or getattr(arm, name))(**arguments)
             answer = json.dumps({"value": value})
         except Exception:
             answer = json.dumps({"error": traceback.format_exc()[-2000:]})
@@ -202,10 +212,10 @@ def serve():
 
 
 def process_memory():
-    """Megabytes of this process."""
+    """Return the present and peak megabytes of this process."""
     with open("/proc/self/status", encoding="ascii") as file:
-        found = dict(line.split(":", 1) for line in file)
-    now, peak = (int(found[n].split()[0]) / 1024 for n in ("VmRSS", "VmHWM"))
+        fields = dict(line.split(":", 1) for line in file)
+    now, peak = (int(fields[n].split()[0]) / 1024 for n in ("VmRSS", "VmHWM"))
     return {"now": now, "peak": peak}
 
 
@@ -221,7 +231,7 @@ def module_command(root, name):
 
 
 class Program:
-    """A program from its start; `stages`: patterns of its lines by name."""
+    """A running program; `stages` are patterns of its lines by name."""
 
     def __init__(self, command, root, environment=None, stages=None):
         self._stages = stages or {}
@@ -237,38 +247,38 @@ class Program:
         )
 
     def finish(self):
-        """Seconds to each stage's first line and the `end`; `processor`; MB."""
-        found, said = {}, []
+        """Return seconds to each stage and the end, processor time, and MB."""
+        measured, lines = {}, []
         for line in self._process.stdout:
             now = time.perf_counter() - self._started
-            said.append(line)
+            lines.append(line)
             for name, pattern in self._stages.items():
-                if name not in found and pattern.match(line):
-                    found[name] = now
+                if name not in measured and pattern.match(line):
+                    measured[name] = now
         self._process.stdout.close()
-        # wait4 tells of this program and the workers it waited for, and of no
-        # program measured before it.
+        # wait4 reports this program and the workers that it waited for, without
+        # programs that were measured before.
         _, status, used = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
-        found["end"] = time.perf_counter() - self._started
+        measured["end"] = time.perf_counter() - self._started
         if self._process.returncode:
             self._errors.seek(0)
-            words = "".join(said)[-1000:] + self._errors.read()[-2000:]
-            raise RuntimeError(f"{self._process.args}: {words}")
-        found["processor"] = used.ru_utime + used.ru_stime
-        found["peak"] = used.ru_maxrss / 1024
-        return found
+            output = "".join(lines)[-1000:] + self._errors.read()[-2000:]
+            raise RuntimeError(f"{self._process.args}: {output}")
+        measured["processor"] = used.ru_utime + used.ru_stime
+        measured["peak"] = used.ru_maxrss / 1024
+        return measured
 
 
 def take_turns(arms, run, repeats, warm_up=1):
-    """What `run(arm)` gave at each turn after the warm-up, by name."""
-    found = {name: [] for name in arms}
+    """Return the values of `run(arm)` at each turn after the warm-up."""
+    values_by_arm = {name: [] for name in arms}
     for turn in range(warm_up + repeats):
         for name, arm in arms.items():
             value = run(arm)
             if turn >= warm_up:
-                found[name].append(value)
-    return found
+                values_by_arm[name].append(value)
+    return values_by_arm
 
 
 @dataclasses.dataclass(frozen=True)
@@ -293,13 +303,13 @@ def ratios(above, below):
 
 
 def faster(seconds, base="ours"):
-    """How many times as fast `base` is as each other arm."""
+    """Return how many times as fast `base` is as each other arm."""
     others = [name for name in seconds if name != base and base in seconds]
     return {name: ratios(seconds[name], seconds[base]) for name in others}
 
 
 def shown(spreads, name):
-    """A ratio of `faster`, such as `1.83x (1.79 to 1.90)`; '' without one."""
+    """Return a ratio as text, `1.83x (1.79 to 1.90)`; "" if there is none."""
     return spreads[name].shown(2, "x") if name in spreads else ""
 
 
@@ -321,11 +331,11 @@ def machine():
 
 
 def versions(*packages):
-    found = {}
+    installed = {}
     for name in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 def table(rows):
@@ -343,10 +353,10 @@ def report(args, title, result, *tables, failed=None):
     for part in tables:
         print(part if isinstance(part, str) else table(part))
     for name, facts in result.get("about", {}).items():
-        told = [" ".join(pair) for pair in facts["versions"].items()]
+        details = [" ".join(pair) for pair in facts["versions"].items()]
         if "parameters" in facts:
-            told.append(f"{facts['parameters']:,} parameters")
-        print(f"{name}: {', '.join(told)}")
+            details.append(f"{facts['parameters']:,} parameters")
+        print(f"{name}: {', '.join(details)}")
     for name, error in (failed or {}).items():
         print(f"{name} does not run: {error.strip().splitlines()[-1]}")
     print(

@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Our checkpoints in transformers: same outputs there, same bits when back.
+"""Check that converted checkpoints have equal outputs in transformers.
 
-For every model: weights -> a Hugging Face folder -> transformers, run on a
-padded batch and compared with our own outputs at the positions that are not
-padding; then saved by transformers and read again, compared to the bit. Models
-are the recorded checkpoints of the original, and the paper's shapes with random
-weights. Fails beyond the bound.
+Each model is written as a Hugging Face folder and run by transformers on a
+padded batch. Its outputs at real tokens are compared with this project's; the
+folder is then saved by transformers and read again, and the bits are compared.
+Models are the recorded checkpoints of the original, and the paper's shapes with
+random weights. The program fails beyond the bound.
 
   python benchmarks/huggingface_parity.py --python=PEER/bin/python
 """
@@ -30,7 +30,7 @@ PARTS = ("discriminator", "generator")
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 RECORDED = "electra tied_generator untied_generator_embeddings mlm".split()
 RECORDED += ["uniform_generator", "gen_layers_half_weights"]
-# Shapes of the paper's models.
+# The paper's sizes.
 SMALL = {"model_size": "small"}
 SHAPES = {
     "small": SMALL,
@@ -41,26 +41,26 @@ BOUND = 1e-5
 
 
 def models(golden):
-    """(hparams, checkpoint, or None for random weights) by name."""
-    found = {
+    """Return (hparams, checkpoint or None for random weights) by name."""
+    by_name = {
         f"random, {name}": ({**hparams, "vocab_file": "vocab.txt"}, None)
         for name, hparams in SHAPES.items()
     }
-    places = {f"v200_{n}": f"ckpt_v200_{n}/model.ckpt" for n in RECORDED}
-    places["tiny_ckpt"] = "ckpt_pretrain_tiny/model.ckpt-50"
-    for name, place in places.items():
+    checkpoints = {f"v200_{n}": f"ckpt_v200_{n}/model.ckpt" for n in RECORDED}
+    checkpoints["tiny_ckpt"] = "ckpt_pretrain_tiny/model.ckpt-50"
+    for name, checkpoint in checkpoints.items():
         path = os.path.join(golden, f"forward_{name}.json")
         with open(path, encoding="utf-8") as file:
             hparams = {"vocab_file": "vocab.txt", **json.load(file)["hparams"]}
-        found[name] = (hparams, os.path.join(golden, place))
-    for hparams, _ in found.values():
+        by_name[name] = (hparams, os.path.join(golden, checkpoint))
+    for hparams, _ in by_name.values():
         vocab = os.path.basename(hparams["vocab_file"])
         hparams["vocab_file"] = os.path.join(golden, vocab)
-    return found
+    return by_name
 
 
 def values_of(prefix, model, random):
-    """Arrays by name: a checkpoint's, else random ones that are not trivial."""
+    """Return arrays by name, of a checkpoint or drawn at random."""
     shapes = {v.name.split(":")[0]: v.shape for v in model.variables}
     if prefix:
         reader = tf.train.load_checkpoint(prefix)
@@ -74,7 +74,7 @@ def values_of(prefix, model, random):
 
 
 def make_batch(sizes, random):
-    """Rows of several lengths, two segments in each but the last."""
+    """Return rows of several lengths, with two segments except in the last."""
     length = min(48, sizes.max_position_embeddings)
     lengths = np.array([[length], [length // 2], [length - 3], [5]])
     mask = np.arange(length) < lengths
@@ -98,7 +98,7 @@ def forward(model, batch):
 
 
 def compare(arm, folder, seed, hparams, prefix):
-    """Writes a model for transformers; what it makes of it beside ours."""
+    """Write a model for transformers; return the differences of its outputs."""
     random = np.random.default_rng(seed)
     config = PretrainingConfig.create("parity", "unused", **hparams)
     model = PretrainingModel(config)
@@ -112,10 +112,12 @@ def compare(arm, folder, seed, hparams, prefix):
     batch = make_batch(model.encoder_config, random)
     np.savez(os.path.join(folder, "batch.npz"), **batch)
     arm.ask("outputs", folder=folder)
-    theirs = np.load(os.path.join(folder, "theirs.npz"))
+    answers = np.load(os.path.join(folder, "theirs.npz"))
     real, row = batch["input_mask"].astype(bool), {}
-    for part, ours in forward(model, batch).items():
-        difference = np.abs(ours - theirs[part].reshape(ours.shape))[real]
+    for part, outputs in forward(model, batch).items():
+        difference = np.abs(outputs - answers[part].reshape(outputs.shape))[
+            real
+        ]
         row[part] = float(difference.max())
     read = open_weights(os.path.join(folder, "saved"))
     row["saved"] = set(read.shapes) == set(values) and all(

@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From raw texts to class probabilities: ours beside transformers.
+"""Time class probabilities of raw texts; compare with transformers.
 
-One classifier, a step away from random weights, in three forms: a fine-tuned
-folder asked through `Predictor`, its export asked through `serve_text` (a whole
-batch at once, and in groups of 8), and a Hugging Face folder asked through
-AutoTokenizer and PyTorch. Sentences are those of SST; a batch is padded to its
-longest. Probabilities are compared first. Each turn has others.
+One classifier with nearly random weights runs in three forms: a fine-tuned
+folder with `Predictor`, its export with `serve_text` (a whole batch at once, or
+in groups of 8), and a Hugging Face folder with AutoTokenizer and PyTorch. Texts
+are sentences of SST; a batch is padded to its longest row. Probabilities are
+compared first. Each turn has different texts.
 
   python benchmarks/prediction.py --python=PEER/bin/python --before=../before \
       --variants='{"compiled": {"arm": "transformers", "compile": true}}'
@@ -29,7 +29,7 @@ TRAINED, COMPARED = 64, 64
 
 
 def make_forms(args, lines, folder):
-    """Makes the classifier; returns the paths of its forms by name."""
+    """Make the classifier; return the paths of its forms by name."""
     task = os.path.join(folder, "finetuning_data", "sst")
     os.makedirs(task)
     for split in ("train", "dev"):
@@ -39,58 +39,62 @@ def make_forms(args, lines, folder):
     hparams = {"model_size": args.model_size, "max_seq_length": args.length}
     hparams |= {"task_names": ["sst"], "init_checkpoint": None}
     hparams |= {"do_eval": False, "num_train_epochs": 1}
-    # The usual spread is too small for texts to make a difference.
+    # With the usual spread, all texts would get equal outputs.
     hparams["model_hparam_overrides"] = {"initializer_range": 0.08}
     train = [sys.executable, "run_finetuning.py", f"--data-dir={folder}"]
     train += ["--model-name=one", f"--hparams={json.dumps(hparams)}"]
-    # The oldest checkout's run: a later one reads it, not the other way round.
+    # The oldest checkout makes the run, because only later ones can read it.
     *_, oldest = harness.checkouts(args).values()
     harness.Program(train, oldest).finish()
     run = os.path.join(folder, "models/one/finetuning_models/sst_model_1")
     paths = {"run": run, "huggingface": os.path.join(folder, "huggingface")}
 
-    def make(root, name, *words):
-        command = [*harness.module_command(root, name), *words]
+    def make(root, name, *arguments):
+        command = [*harness.module_command(root, name), *arguments]
         harness.Program(command, root).finish()
 
     for checkout, root in harness.checkouts(args).items():
         for form, rows in SERVED.items():
-            place = paths[f"{form}, {checkout}"] = tempfile.mkdtemp(dir=folder)
-            words = ("--model", run, "--output_dir", place)
-            make(root, "export_model", *words, f"--rows_at_once={rows}")
-    words = (run, paths["huggingface"], "--output_format=huggingface")
-    make(harness.ROOT, "convert_checkpoint", *words, "--drop_unrepresentable")
+            export_dir = paths[f"{form}, {checkout}"] = tempfile.mkdtemp(
+                dir=folder
+            )
+            arguments = ("--model", run, "--output_dir", export_dir)
+            make(root, "export_model", *arguments, f"--rows_at_once={rows}")
+    arguments = (run, paths["huggingface"], "--output_format=huggingface")
+    make(
+        harness.ROOT, "convert_checkpoint", *arguments, "--drop_unrepresentable"
+    )
     save_head(paths)
     return paths
 
 
 def save_head(paths):
-    """Puts our head beside the Hugging Face folder, whose own is another."""
+    """Save the head, which the Hugging Face folder holds in other layers."""
     import tensorflow as tf
 
-    reader, found = tf.train.load_checkpoint(paths["run"]), {}
+    reader, tensors = tf.train.load_checkpoint(paths["run"]), {}
     for key in reader.get_variable_to_shape_map():
         name = key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE")
         name = name.replace(".S", "/")
         if name.startswith("model/") and "/sst/" in name:
-            found[os.path.basename(name)] = reader.get_tensor(key)
-    np.savez(os.path.join(paths["huggingface"], "head.npz"), **found)
+            tensors[os.path.basename(name)] = reader.get_tensor(key)
+    np.savez(os.path.join(paths["huggingface"], "head.npz"), **tensors)
 
 
 def planned_arms(args, paths):
-    found = {}
+    arms = {}
     kinds, more = ("ours", "transformers"), {"paths": paths}
     planned = harness.plan(args, kinds, **more, length=args.length)
     for name, (kind, spec) in planned.items():
         if kind == "transformers":
-            found[name] = (kind, {**spec, "task": "Answering"})
+            arms[name] = (kind, {**spec, "task": "Answering"})
             continue
-        found[f"Predictor, {name}"] = (kind, {**spec, "task": "Predictor"})
+        arms[f"Predictor, {name}"] = (kind, {**spec, "task": "Predictor"})
         for form in SERVED:
             path = paths.get(f"{form}, {name}", paths[f"{form}, ours"])
-            own = {**spec, "task": "Served", "path": path}
-            found[f"{form}, {name}"] = (kind, own)
-    return found
+            served = {**spec, "task": "Served", "path": path}
+            arms[f"{form}, {name}"] = (kind, served)
+    return arms
 
 
 def measure(args, texts, paths):
@@ -115,17 +119,20 @@ def measure(args, texts, paths):
 
 
 def compare(arms, texts):
-    """Largest difference of each arm's probabilities from the first's."""
+    """Return each arm's largest difference from the first's probabilities."""
     answers = arms.ask_all("probabilities", texts=texts)
     first = next(iter(answers.values()))
     if len({round(row[0], 6) for row in first}) < len(texts) // 2:
         raise RuntimeError("the model says the same of every text")
     differences = {n: np.subtract(row, first) for n, row in answers.items()}
-    return {n: float(np.abs(found).max()) for n, found in differences.items()}
+    return {
+        n: float(np.abs(difference).max())
+        for n, difference in differences.items()
+    }
 
 
 def turns_of(stream, size, count, arms):
-    """Yields a turn's batches to each of the arms, new texts every turn."""
+    """Yield batches of new texts for a turn of all arms."""
     while True:
         turn = [list(itertools.islice(stream, size)) for _ in range(count)]
         yield from [turn] * arms

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Load on a server of this machine: many requests, and many broken ones.
+"""Load a server of this machine with valid and malformed requests.
 
-Starts `serve` on a free port of 127.0.0.1 (one for each --before, too), sends
-5,000 requests from 16 clients and then 200 malformed ones, and ends the server.
-Nothing is ever sent elsewhere; a turn ends by itself after nine minutes.
+Each turn starts `serve` on a free port of 127.0.0.1 (also for each --before),
+sends 5,000 requests from 16 clients and then 200 malformed ones, and ends the
+server. Nothing is sent to other hosts; a turn ends after nine minutes.
 
   python benchmarks/serving_load.py --folder=exported/reviews --before=../before
 """
@@ -58,11 +58,11 @@ def main():
     times = {n: [run["load"]["seconds"] for run in turns[n]] for n in turns}
     faster, rows = harness.faster(times), []
     for name, runs in turns.items():
-        for one in runs:
-            row = {"server": name} | {n: one["load"][n] for n in COLUMNS}
-            row["malformed: 4xx"] = one["malformed"]["answered_4xx"]
+        for turn in runs:
+            row = {"server": name} | {n: turn["load"][n] for n in COLUMNS}
+            row["malformed: 4xx"] = turn["malformed"]["answered_4xx"]
             row["ours is faster"] = harness.shown(faster, name)
-            rows.append({**row, "well": "yes" if one["ok"] else "NO"})
+            rows.append({**row, "well": "yes" if turn["ok"] else "NO"})
     title = f"{args.requests} requests, {args.clients} clients"
     harness.report(args, title, {"turns": turns, "faster": faster}, rows)
     return int(any(row["well"] == "NO" for row in rows))
@@ -86,12 +86,12 @@ def serving(command, **settings):
 def run(port, requests, clients, malformed, seconds=540):
     deadline = time.monotonic() + seconds
     about = get(port, "/page.json")
-    found = load(port, about, requests, clients, deadline)
+    measurements = load(port, about, requests, clients, deadline)
     broken = malformed_load(port, about, malformed, deadline)
-    good = found["answered"] == requests
+    good = measurements["answered"] == requests
     good = good and broken["answered_4xx"] == malformed
     good = good and get(port, "/healthz")["status"] == "ok"
-    return {"load": found, "malformed": broken, "ok": good}
+    return {"load": measurements, "malformed": broken, "ok": good}
 
 
 def load(port, about, requests, clients, deadline):
@@ -103,11 +103,11 @@ def load(port, about, requests, clients, deadline):
             body, rows = request_for(about, draw)
             started = time.perf_counter()
             try:
-                status, said = post(connection, about["name"], body)
-                if status == 200 and len(said["predictions"]) == rows:
+                status, reply = post(connection, about["name"], body)
+                if status == 200 and len(reply["predictions"]) == rows:
                     times.append(time.perf_counter() - started)
                 else:
-                    errors[f"{status}: {said.get('error')}"[:200]] += 1
+                    errors[f"{status}: {reply.get('error')}"[:200]] += 1
             except Exception as error:
                 errors[f"{type(error).__name__}: {error}"[:200]] += 1
                 connection.close()
@@ -119,10 +119,10 @@ def load(port, about, requests, clients, deadline):
     wall = time.perf_counter() - started
     shares = 1000 * np.quantile(times or [0.0], (0.5, 0.9, 0.99, 1))
     names = ("p50_ms", "p90_ms", "p99_ms", "max_ms")
-    found = {"answered": len(times), "errors": errors.total()}
-    found |= {"what": dict(errors.most_common(5)), "seconds": round(wall, 2)}
-    found["per_second"] = round(len(times) / wall, 1)
-    return found | dict(zip(names, shares.round(2).tolist(), strict=True))
+    summary = {"answered": len(times), "errors": errors.total()}
+    summary |= {"what": dict(errors.most_common(5)), "seconds": round(wall, 2)}
+    summary["per_second"] = round(len(times) / wall, 1)
+    return summary | dict(zip(names, shares.round(2).tolist(), strict=True))
 
 
 def request_for(about, draw):
@@ -131,8 +131,10 @@ def request_for(about, draw):
     def text():
         return " ".join(draw.choices(WORDS, k=draw.randint(1, 40)))
 
-    found = [{name: text() for name in about["inputs"]} for _ in range(rows)]
-    body = {"signature_name": "serve_text", "instances": found}
+    instances = [
+        {name: text() for name in about["inputs"]} for _ in range(rows)
+    ]
+    body = {"signature_name": "serve_text", "instances": instances}
     return json.dumps(body).encode(), rows
 
 
@@ -154,30 +156,30 @@ def get(port, path):
 
 
 def malformed_bodies(about):
-    """Bodies that are wrong, each in its own way."""
+    """Return malformed bodies, each with a different mistake."""
     name, *others = about["inputs"]
     row = dict.fromkeys(about["inputs"], "a")
-    # A text of the wrong type, or that is not what it says.
+    # A text of the wrong type, or with invalid base64.
     wrong = (7, None, True, ["a"], {"a": 1}, {"b64": "*"})
     rows = [[row | {name: value}] for value in wrong]
-    # Missing field, none, no list, unknown field, too many.
+    # A missing field, no row, no list, an unknown field, too many rows.
     rows += [[dict.fromkeys(others, "a")], [], "a"]
     rows += [[row | {"other": 1}], [row] * 5000]
     text = {"signature_name": "serve_text"}
-    values = [text | {"instances": found} for found in rows]
+    values = [text | {"instances": bodies} for bodies in rows]
     right = text | {"instances": [row]}
     values += [text, right | {"other": 1}, right | {"inputs": row}]
     values += [right | {"signature_name": wrong} for wrong in ("none", 7)]
-    # Ids of text, of floats, too large, ragged, of no rank.
+    # Ids that are texts, floats, too large, ragged, or a scalar.
     for ids in (["a"], [1.5], [2**40], [1, [2]], 1):
         values.append({"instances": [{"input_ids": ids}]})
-    found = [json.dumps(value).encode() for value in values]
+    bodies = [json.dumps(value).encode() for value in values]
     for number in (b"NaN", b"Infinity", b"1e999"):
-        found.append(b'{"instances": [{"input_ids": [%s]}]}' % number)
+        bodies.append(b'{"instances": [{"input_ids": [%s]}]}' % number)
     start = b'{"signature_name": "serve_text", "instances": ['
-    found += [start + b'"\xff\xfe"]}', start + b'"a', b"{'instances': []}"]
-    found += [b"x" * (50 * 2**20), b"[" * 200_000, b"1" * 10_000]
-    return [*found, b"", b"[]", b"\x00" * 1000]
+    bodies += [start + b'"\xff\xfe"]}', start + b'"a', b"{'instances': []}"]
+    bodies += [b"x" * (50 * 2**20), b"[" * 200_000, b"1" * 10_000]
+    return [*bodies, b"", b"[]", b"\x00" * 1000]
 
 
 def malformed_load(port, about, count, deadline):
@@ -188,13 +190,13 @@ def malformed_load(port, about, count, deadline):
             break
         with contextlib.closing(connect(port)) as connection:
             try:
-                status, said = post(connection, about["name"], body)
-                if not isinstance(said["error"], str):
+                status, reply = post(connection, about["name"], body)
+                if not isinstance(reply["error"], str):
                     others.append(f"{body[:80]}: {status}")
                 statuses[str(status)] += 1
             except Exception as error:
                 others.append(f"{body[:80]}: {type(error).__name__}: {error}")
-    # A client that promises a body and goes.
+    # A client announces a body and disconnects.
     with socket.create_connection((HOST, port), 10) as raw:
         raw.sendall(b"POST /v1/models/x:predict HTTP/1.1\r\n")
         raw.sendall(b"Host: localhost\r\nContent-Type: application/json\r\n")

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Cold starts: from the command line to the first training step.
+"""Time cold starts, from the command line to the first training step.
 
-Every run is a fresh process with an empty model directory: ELECTRA-Small, on
-records built before. Timed from starting the process to each line it prints:
-settings (TensorFlow is imported), model, the first step's numbers, the end.
-Beside it `--help` and, as the least there can be, `import tensorflow`.
+Every run is a new process of ELECTRA-Small with an empty model directory, on
+existing records. Times are from the start of the process to the lines that it
+prints: settings (TensorFlow is imported), model, the first step, the end. They
+are compared with `--help` and, as the minimum, with `import tensorflow`.
 
   python benchmarks/startup.py --repeats=5 --before=../before \
       --variants='{"XLA": {"hparams": {"jit_compile": true}}}'
@@ -20,7 +20,7 @@ import tempfile
 
 import harness
 
-# What a run prints when it gets there.
+# Lines of a run by stage.
 STAGES = {
     "imports": re.compile(r"Config:"),
     "model": re.compile(r"Model: "),
@@ -49,24 +49,24 @@ def build_records(args, folder):
 
 
 def make_arms(args, data_dir):
-    """(command, root, environment) by name, in the order of their turns."""
+    """Return (command, root, environment) by name, in the order of turns."""
     with open(args.vocab_file, encoding="utf-8") as file:
-        words = sum(1 for _ in file)
-    hparams = {"model_size": args.model_size, "vocab_size": words}
+        vocab_size = sum(1 for _ in file)
+    hparams = {"model_size": args.model_size, "vocab_size": vocab_size}
     hparams |= {"train_batch_size": args.batch, "max_seq_length": args.length}
     hparams |= {"num_train_steps": 1, "num_warmup_steps": 0}
     hparams |= {"log_every_n_steps": 1, **args.hparams}
 
-    def run(own):
-        given = json.dumps({**hparams, **own})
-        place = [f"--data_dir={data_dir}", "--model_name=cold"]
-        return ["run_pretraining.py", *place, f"--hparams={given}"]
+    def run(variant):
+        text = json.dumps({**hparams, **variant})
+        arguments = [f"--data_dir={data_dir}", "--model_name=cold"]
+        return ["run_pretraining.py", *arguments, f"--hparams={text}"]
 
     checkouts = harness.checkouts(args).items()
     arms = {name: (run({}), root, {}) for name, root in checkouts}
-    for name, own in args.variants.items():
-        command = run(own.get("hparams", {}))
-        arms[name] = (command, harness.ROOT, own.get("environment", {}))
+    for name, variant in args.variants.items():
+        command = run(variant.get("hparams", {}))
+        arms[name] = (command, harness.ROOT, variant.get("environment", {}))
     quiet = (harness.ROOT, {"TF_CPP_MIN_LOG_LEVEL": "2"})
     arms["--help"] = (["run_pretraining.py", "--help"], *quiet)
     arms["import tensorflow"] = (["-c", "import tensorflow"], *quiet)
@@ -95,9 +95,9 @@ def main():
             return harness.Program(command, root, environment, STAGES).finish()
 
         arms = make_arms(args, data_dir)
-        found = harness.take_turns(arms, start, args.repeats, args.warm_up)
+        turns = harness.take_turns(arms, start, args.repeats, args.warm_up)
     rows, ends = [], {}
-    for name, runs in found.items():
+    for name, runs in turns.items():
         ends[name] = [run.get("first step", run["end"]) for run in runs]
         row = {"": name}
         for column in COLUMNS:
@@ -112,7 +112,7 @@ def main():
         row["ours is faster"] = harness.shown(faster, row[""])
     title = f"Cold starts, {args.model_size}, {args.batch} x {args.length},"
     title += " seconds since the process began (peak: MB)"
-    result = {"runs": found, "faster": faster}
+    result = {"runs": turns, "faster": faster}
     result["versions"] = harness.versions("tensorflow", "tf_keras")
     harness.report(args, title, result, rows)
 

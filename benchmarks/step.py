@@ -1,19 +1,20 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A training step: ours, tf-models-official's, transformers', the original's.
+"""Time training steps of this project, the original and two libraries.
 
   python benchmarks/step.py pretraining --python=PEER/bin/python \
       --original=ORIGINAL --before=../before --steps=5 --repeats=9
   python benchmarks/step.py finetuning --python=PEER/bin/python --rows=sst
 
-Pre-training: the forward pass of generator and discriminator with sampling
-between them, backward, clipping by global norm, Adam with weight decay; with
-dropout 0.1, the same sizes, one and the same batch of full rows. Fine-tuning:
-the same of a classifier, and its evaluation, batches in memory. `--rows=full`
-gives every arm the same full rows; `--rows=sst` real sentences, which each arm
-pads as its users do: ours and transformers to a batch's longest row, ours in
-evaluation sorted by length; tf-models-official and the original to --length.
-Peak memory is of the steps. Further arms, ours or a peer with other settings:
+A pre-training step is the forward pass of generator and discriminator with
+sampling between them, the backward pass, clipping by global norm, and Adam with
+weight decay; with dropout 0.1, equal sizes, and one batch of full rows.
+Fine-tuning is the same for a classifier, and its evaluation, on batches in
+memory. `--rows=full` has equal full rows for every arm; `--rows=sst` has real
+sentences, which each arm pads as its users do: this project and transformers to
+the longest row of a batch, this project's evaluation sorted by length,
+tf-models-official and the original to --length. Peak memory is of the steps.
+Further arms are this project or a peer with other settings:
 
   --variants='{"recompute": {"hparams": {"recompute_grad": true}},
       "fixed length": {"hparams": {"length_buckets": false}},
@@ -42,7 +43,7 @@ def measure(args, arms):
     losses = arms.ask_all("losses", steps=2)
     for what, turn in turns.items():
         for arm in arms.values():
-            turn(arm)  # Traces and first allocations are not counted.
+            turn(arm)  # Tracing and first allocations are excluded.
             arm.ask("forget_peak")
         seconds[what] = harness.take_turns(arms, turn, args.repeats)
         memory[what] = arms.ask_all("memory")
@@ -62,8 +63,8 @@ def measure(args, arms):
 
 def table(args, result):
     rows = []
-    for what, found in result["seconds"].items():
-        for name, runs in found.items():
+    for what, seconds in result["seconds"].items():
+        for name, runs in seconds.items():
             spread = harness.Spread.of([1000 * run for run in runs])
             examples = args.batch if what == "train" else 1
             most = result["memory"][what][name]["peak"]

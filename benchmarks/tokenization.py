@@ -1,18 +1,18 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizer throughput on one core, beside the peers; in Python or in a graph.
+"""Time tokenizers and their peers on one core, in Python or in a graph.
 
-Every repeat makes each tokenizer anew (so that ours starts with an empty memo)
-and goes once through the lines: each in turn does the same chunk. Time is that
-of the processor, of all threads of the arm's process, without reading files,
-making tokenizers and tracing graphs; nothing is parallel. At the end the ids of
-every line are compared.
+Every repeat makes new tokenizers (so that this project's starts with an empty
+memo), which take turns in tokenizing the same chunk of lines. The time is that
+of the processor, for all threads of the arm's process, without reading files,
+making tokenizers and tracing graphs; nothing runs in parallel. At the end the
+ids of every line are compared.
 
   python benchmarks/tokenization.py --python=PEER/bin/python
   python benchmarks/tokenization.py --in_graph --chunk=512 --max_lines=20000
 
---in_graph is our tokenizer of exported models beside tensorflow-text's two,
-made once, asked with string tensors of --chunk lines.
+--in_graph compares the tokenizer of exported models with two of
+tensorflow-text, made once and called with string tensors of --chunk lines.
 """
 
 import json
@@ -24,12 +24,12 @@ import tempfile
 import harness
 
 KINDS = ("ours", "tfmodels", "transformers")
-# Nothing in parallel: one core is what is compared.
+# Nothing runs in parallel, because one core is measured.
 ONE_CORE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 
 
 def read_lines(args):
-    """All lines, or a sample spread evenly over the corpus."""
+    """Return all lines, or a sample spread evenly over the corpus."""
     lines = []
     for path in sorted(pathlib.Path(args.corpus_dir).iterdir()):
         lines += path.read_text(encoding="utf-8").split("\n")
@@ -40,19 +40,21 @@ def read_lines(args):
 
 
 def measure(args, arms, count):
-    """Seconds of each turn and digests of all lines, by tokenizer."""
+    """Return seconds of each turn and digests of all lines, by tokenizer."""
     seconds, digests, about = {}, {}, arms.ask_all("describe")
     for _ in range(args.repeats):
         arms.ask_all("make")
-        # Name of a tokenizer -> its arm, and its name there.
-        place = {f"{a}: {n}": (a, n) for a in arms for n in about[a]["names"]}
-        spent = dict.fromkeys(place, 0.0)
+        # Label of a tokenizer -> its arm and its name in the arm.
+        arm_of_label = {
+            f"{a}: {n}": (a, n) for a in arms for n in about[a]["names"]
+        }
+        spent = dict.fromkeys(arm_of_label, 0.0)
         for start in range(0, count, args.chunk):
-            for label, (arm, name) in place.items():
+            for label, (arm, name) in arm_of_label.items():
                 spent[label] += arms[arm].ask("chunk", name=name, start=start)
         for label, total in spent.items():
             seconds.setdefault(label, []).append(total)
-    for label, (arm, name) in place.items():
+    for label, (arm, name) in arm_of_label.items():
         digests[label] = arms[arm].ask("digests", name=name)
     return about, seconds, digests
 
@@ -86,7 +88,9 @@ def main():
             ratio = harness.ratios(runs, seconds[f"ours: {way}"])
             result["faster"][label] = ratio
         pairs = zip(digests[label], digests[f"ours: {way}"], strict=True)
-        result["different"][label] = sum(one != other for one, other in pairs)
+        result["different"][label] = sum(
+            digest != base_digest for digest, base_digest in pairs
+        )
         spread = harness.Spread.of(runs)
         row = {"": label, "processor seconds": spread.shown(2)}
         row["MB/s"] = f"{size / spread.median:.2f}"

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The work that arms are given, and what arms have in common.
+"""The work of the arms, and code that all arms share.
 
-`pretraining` and `finetuning` describe it in plain values where arms are
-compared; the rest runs in every arm and needs nothing but numpy.
+`pretraining` and `finetuning` describe the work in plain values for the program
+that compares arms; the rest runs in every arm and needs only numpy.
 """
 
 import json
@@ -48,7 +48,7 @@ def _hparams(args):
 
 
 def pretraining(args, folder):
-    """Sizes of both networks and of the batch, and `hparams` of ours."""
+    """Return sizes of networks and batch, and this project's hparams."""
     hidden, embedding = SIZES[args.model_size]
     hparams = {**_hparams(args), "disc_weight": DISC_WEIGHT}
     hparams["learning_rate"] = PRETRAINING["rate"]
@@ -66,7 +66,7 @@ def pretraining(args, folder):
 
 
 def finetuning(args, folder):
-    """Sizes, `hparams`, a file with [ids, label] of rows of train and dev."""
+    """Return sizes, hparams, and a file of [ids, label] rows of both splits."""
     hidden, embedding = SIZES[args.model_size]
     counts = {"train": max(args.steps, 8), "dev": args.eval_batches}
     make = _full_rows if args.rows == "full" else _sst_rows
@@ -86,7 +86,7 @@ def finetuning(args, folder):
 
 
 def make_batch(work):
-    """Full rows of random tokens [B, L], masked at `positions` [B, N]."""
+    """Return rows of random tokens [B, L], masked at `positions` [B, N]."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -111,9 +111,10 @@ def make_batch(work):
 
 
 def make_batches(work, split, fixed=False, by_length=False, names=NAMES):
-    """Batches of a split, padded to `length` if fixed, else to the longest row.
+    """Return batches of a split: int32 [B, L], labels [B].
 
-    Int32 [B, L], labels [B]; `by_length`: rows of similar length together.
+    Rows are padded to `length` if `fixed`, otherwise to the longest row.
+    `by_length` puts rows of similar length together.
     """
     import numpy as np
 
@@ -135,16 +136,16 @@ def make_batches(work, split, fixed=False, by_length=False, names=NAMES):
 
 
 def _full_rows(args, split, count):
-    drawn, words = random.Random(split), range(FIRST_WORD, VOCABULARY)
+    drawn, ids_of_words = random.Random(split), range(FIRST_WORD, VOCABULARY)
     rows = []
     for _ in range(count):
-        ids = [CLS, *drawn.choices(words, k=args.length - 2), SEP]
+        ids = [CLS, *drawn.choices(ids_of_words, k=args.length - 2), SEP]
         rows.append([ids, drawn.randrange(LABELS)])
     return rows
 
 
 def _sst_rows(args, split, count):
-    """Sentences of SST in a drawn order, as ids; as many as there are."""
+    """Return the ids of SST's sentences, shuffled."""
     import arm_ours
 
     make = arm_ours.product("FullTokenizer", harness.ROOT)
@@ -175,10 +176,10 @@ def use_threads(count, at_a_time=None):
 
 
 class Trainer:
-    """An arm that trains by a subclass's `losses(steps)`, a number for each.
+    """Base class of arms that train; a subclass defines `losses(steps)`.
 
-    `imported`: memory after the imports; `answer(batch)`: a classifier's
-    predictions for a batch of `dev`.
+    `imported` is the memory after the imports; `answer(batch)` returns a
+    classifier's predictions for a batch of `dev`.
     """
 
     def describe(self):
@@ -200,18 +201,20 @@ class Trainer:
 
 class Checkpoints:
     def turn(self, folder):
-        found = {n: timed(getattr(self, n), folder) for n in ("write", "read")}
+        seconds = {
+            n: timed(getattr(self, n), folder) for n in ("write", "read")
+        }
         files = [p for p in pathlib.Path(folder).rglob("*") if p.is_file()]
-        return {**found, "bytes": sum(file.stat().st_size for file in files)}
+        return {**seconds, "bytes": sum(file.stat().st_size for file in files)}
 
 
 class Answering:
-    """An arm that answers texts: a subclass gives `load`."""
+    """Base class of arms that predict texts; a subclass defines `load`."""
 
     def __init__(self, spec):
         self._ask = self.load(spec)
         self._ask(["loaded"])
-        # The arm's script imports harness before any library.
+        # The script of the arm imports harness before any library.
         self._start = time.perf_counter() - harness.STARTED
 
     def describe(self):
@@ -226,10 +229,10 @@ class Answering:
 
 
 class Tokenizers:
-    """An arm of tokenizers; a subclass's `encoder(name, vocab_file)` makes one.
+    """Base class of arms of tokenizers.
 
-    What is made takes a list of lines (with `in_graph` a string tensor) and
-    gives their ids or tokens.
+    A subclass defines `encoder(name, vocab_file)`, which returns a function
+    from a list of lines (with `in_graph`, a string tensor) to ids or tokens.
     """
 
     PACKAGES = ("tf-models-official", "tensorflow-text", "tokenizers")
@@ -244,7 +247,7 @@ class Tokenizers:
         return {"names": self._names, "versions": versions}
 
     def make(self):
-        """Makes all tokenizers anew, with an empty memo; graphs only once."""
+        """Make all tokenizers with an empty memo; graphs only once."""
         in_graph = self._spec["in_graph"]
         for name in self._names if not (self._made and in_graph) else ():
             self._made[name] = self.encoder(name, self._spec["vocab_file"])
@@ -252,20 +255,22 @@ class Tokenizers:
                 self._made[name](self._given(0))
 
     def chunk(self, name, start):
-        """Seconds of the processor for the lines from `start` on."""
-        given, encode = self._given(start), self._made[name]
+        """Return processor seconds for the chunk that begins at `start`."""
+        lines, encode = self._given(start), self._made[name]
         started = time.process_time()
-        encode(given)
+        encode(lines)
         return time.process_time() - started
 
     def digests(self, name):
-        """A number for each line, made of its ids or tokens."""
+        """Return a checksum of each line's ids or tokens."""
         numbers = []
         for start in range(0, len(self._lines), self._spec["chunk"]):
-            found = self._made[name](self._given(start))
-            found = found[0] if isinstance(found, tuple) else found
-            found = found.to_list() if hasattr(found, "to_list") else found
-            numbers += [zlib.crc32(repr(ids).encode()) for ids in found]
+            encoded = self._made[name](self._given(start))
+            encoded = encoded[0] if isinstance(encoded, tuple) else encoded
+            encoded = (
+                encoded.to_list() if hasattr(encoded, "to_list") else encoded
+            )
+            numbers += [zlib.crc32(repr(ids).encode()) for ids in encoded]
         return numbers
 
     def _given(self, start):
