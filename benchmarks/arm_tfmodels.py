@@ -3,7 +3,7 @@
 """Arms of tf-models-official and of tensorflow-text.
 
 Tasks of the library build the models and the steps, and its AdamWeightDecay
-clips and updates. Of the metrics of pre-training, only the means that its losses
+clips and updates. Of the metrics of pre-training, only the means that losses
 require are computed. All inputs of a classifier have the same length.
 """
 

@@ -4,7 +4,7 @@
 
 Scaled-dot-product attention, fused AdamW, clipping, a linear schedule; batches
 are padded to their longest row. transformers has ELECTRA's two networks, but no
-pre-training: here embeddings are shared, and only masked tokens are projected to
+pre-training: here embeddings are shared, and only masked tokens are mapped to
 the vocabulary. `--variants` may set these fields of the spec: `compile` for
 torch.compile, `by_length` to sort the rows of an evaluation by length.
 """
@@ -186,7 +186,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    # The head is one dense layer on the first token, as here: less than
+    # The head is one dense layer on the first token, as here, with less work than
     # that of transformers.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
