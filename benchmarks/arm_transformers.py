@@ -186,8 +186,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    # The head is one dense layer on the first token, as here, with less work than
-    # that of transformers.
+    # The head is one dense layer on the first token, as in this project:
+    # less work than that of transformers.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
     def load(self, spec):
