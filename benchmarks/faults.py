@@ -16,11 +16,9 @@ a host that hangs; the other has to end by itself and print the reason.
 import collections
 import contextlib
 import glob
-import hashlib
 import json
 import os
 import pathlib
-import pickle
 import random
 import re
 import runpy
@@ -35,11 +33,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import serving_load
 import tensorflow as tf
+from fingerprints import fingerprint, tensors_of
 from harness import ROOT, Flags
 
 TRIALS = "trials.jsonl"
 WORDS = "the of and to in is was for on that a b c ; , . (x) 12 no".split()
-TIMES = r'"(\w*seconds\w*|\w+_per_second|time|\w+_time|ended)": [^,}\n]+'
 TEMPORARY = r"_temp$|\.tmp$|\.part|^\.tmp"
 SIZES = """{"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
   "intermediate_size": 32, "max_position_embeddings": 32}"""
@@ -228,42 +226,6 @@ def child_of(process):
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         children = read(f"/proc/{process.pid}/task/{process.pid}/children")
         return int(children.split()[0]) if children.split() else None
-
-
-def digest(*parts):
-    return hashlib.sha256(b"".join(parts)).hexdigest()
-
-
-def fingerprint(folder):
-    """Return digests of tensors, rows of logs and files, without times."""
-    digests = {}
-    for path in sorted(glob.glob(f"{folder}/**/*", recursive=True)):
-        if os.path.isdir(path) or re.search(r"\.data-|tfevents|\.lock$", path):
-            continue
-        content = pathlib.Path(path).read_bytes()
-        if path.endswith(".pkl"):  # Equal values can be pickled differently.
-            content = repr(pickle.loads(content)).encode()
-        elif path.endswith(".index"):
-            content = tensors_of(path.removesuffix(".index"))
-        elif path.endswith((".json", ".jsonl")):
-            lines = re.sub(TIMES, "", read(path)).splitlines()
-            # The jobs of a builder end in any order.
-            content = "".join(sorted(lines)).encode()
-        digests[path] = digest(content)
-    return digests
-
-
-def tensors_of(prefix):
-    """Return the bytes of all arrays of a checkpoint."""
-    reader, parts = tf.train.load_checkpoint(prefix), []
-    for name in sorted(reader.get_variable_to_shape_map()):
-        if not re.search("save_counter|OBJECT_GRAPH", name):
-            with contextlib.suppress(tf.errors.InternalError):  # An iterator.
-                value = np.asarray(reader.get_tensor(name))
-                is_text = value.dtype == object
-                content = repr(value).encode() if is_text else value.tobytes()
-                parts += [f"{name} {value.dtype}".encode(), content]
-    return b"".join(parts)
 
 
 # Kills: the same command has to end with the same files.

@@ -39,7 +39,8 @@ import faults
 import fuzzing_extras
 import numpy as np
 import serving_load
-from faults import PRETRAINING, RUN, digest, fresh, keep, kept, read, write
+from faults import PRETRAINING, RUN, fresh, keep, kept, read, write
+from fingerprints import TIMES, digest
 
 from configure import flags, json_text
 from configure.errors import UserError
@@ -76,7 +77,7 @@ def again(folder):
     settings["model_dir"] = folder
     runner.run(PretrainingConfig.create("tiny", "made", **settings))
     logs = "".join(map(read, sorted(glob.glob(f"{folder}/*.jsonl"))))
-    times = r'(, "one_class_evaluations": \d+)|' + faults.TIMES
+    times = r'(, "one_class_evaluations": \d+)|' + TIMES
     return opened(folder), re.sub(times, "", logs)
 
 

@@ -146,7 +146,8 @@ def lines_of_documents_that_are_too_wide():
 
 
 def phrases_to_avoid():
-    texts = list(documents())
+    # CONTRIBUTING.md lists the phrases.
+    texts = [t for t in documents() if not t[0].startswith("CONTRIBUTING")]
     kinds = (tokenize.COMMENT, tokenize.STRING)
     for name in PYTHON:
         if name == "tests/test_measures.py":
