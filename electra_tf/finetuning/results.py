@@ -1,6 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What trials gave: read back, written whole after each, summed up, drawn."""
+"""The results of trials: records, and the files that hold them.
+
+Source: google-research/electra, run_finetuning.py, write_results.
+"""
 
 import dataclasses
 import datetime
@@ -21,37 +24,81 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.figures import encode_png
 from electra_tf.files.json_files import read_json, without_nan
+from electra_tf.finetuning.evaluation import Evaluation
+from electra_tf.finetuning.hparam_changes import SCORING, changed_hparams
 from electra_tf.finetuning.initial_checkpoint import digest_weights
 from electra_tf.finetuning.task import Task
-from electra_tf.finetuning.trial import SCORING, changed_hparams
 from electra_tf.metrics import statistics
 from electra_tf.training.summaries import Console
 
 _FORMAT = 1  # of the results file
-_KEPT = ".before"
+_BACKUP_SUFFIX = ".before"
 
 
 @dataclasses.dataclass(frozen=True)
 class TrialRecord:
-    """What one trial gave."""
+    """The results of one trial."""
 
     trial: int  # its number, from 1
     seed: int  # of its draws
     model_dir: str  # where its model was made, or read from
-    global_step: int  # updates done by the weights that were evaluated
-    results: dict[str, dict[str, float]]  # task -> the original's figures
-    details: dict[str, dict[str, float]]  # task -> figures beyond them
-    other_splits: dict[str, dict[str, float]]  # "task/split" -> figures
-    collapsed: dict[str, str]  # task -> what is said of every example
-    # "task/chance", "task/majority" -> figures of answers without a model;
+    global_step: int  # updates of the evaluated weights
+    results: dict[str, dict[str, float]]  # task -> the original's metrics
+    details: dict[str, dict[str, float]]  # task -> further metrics
+    other_splits: dict[str, dict[str, float]]  # "task/split" -> metrics
+    collapsed: dict[str, str]  # task -> what all predictions are
+    # "task/chance", "task/majority" -> metrics of answers without a model;
     # empty in files of earlier versions.
     baselines: dict[str, dict[str, float]] = dataclasses.field(
         default_factory=dict
     )
 
 
+def make_record(
+    trial: int,
+    config: FinetuningConfig,
+    global_step: int,
+    evaluations: Sequence[Evaluation],
+    other_splits: Mapping[str, Evaluation],
+) -> TrialRecord:
+    """Return the record of a trial.
+
+    Args:
+      trial: its number, from 1.
+      config: its settings.
+      global_step: updates of the evaluated weights.
+      evaluations: the evaluation of each task on its main split.
+      other_splits: "task/split" -> the evaluation on a further split.
+    """
+    model_dir = config.model_dir
+    if not config.do_train:
+        model_dir = str(config.init_checkpoint)
+    baselines = {}
+    for evaluation in evaluations:
+        for kind, metrics in evaluation.scorer.baselines().items():
+            baselines[f"{evaluation.task}/{kind}"] = metrics
+    return TrialRecord(
+        trial=trial,
+        seed=config.seed,
+        model_dir=model_dir,
+        global_step=global_step,
+        results={e.task: e.results for e in evaluations},
+        details={e.task: e.details for e in evaluations},
+        other_splits={
+            name: evaluation.results | evaluation.details
+            for name, evaluation in other_splits.items()
+        },
+        collapsed={e.task: e.collapse for e in evaluations if e.collapse},
+        baselines=baselines,
+    )
+
+
 class ResultsFiles:
-    """Reads what earlier trials gave, and writes all files after each."""
+    """The files of a run's results: text, pickle, JSON and picture.
+
+    Attributes:
+      metrics: task -> the metric that its description names.
+    """
 
     def __init__(
         self,
@@ -60,106 +107,113 @@ class ResultsFiles:
         tasks: Sequence[Task],
         weights: Weights | None = None,
     ) -> None:
-        """`weights`: those that the trials start from."""
+        """Record what the results depend on; neither read nor write results.
+
+        Args:
+          config: the settings of the run.
+          console: the console to print to.
+          tasks: the tasks of the run.
+          weights: the initial weights; None: random.
+        """
         self._config = config
         self._console = console
-        # Task -> the figure that it names.
         self.metrics = {task.name: task.main_metric for task in tasks}
-        self._data = {
-            f"data of {task.name}, {split}": file_sha256(paths[0])
-            for task in tasks
-            for split in ("train", *task.get_dev_splits())
-            if config.do_eval and (paths := task.data_files(split))
-        } | {
-            f"{key} of {task.name}": value
-            for task in tasks
-            for key, value in dataclasses.asdict(task.spec).items()
-            if key
-            not in ("files", "hparams", "match")  # compared by what is in them
-        }
         self._measures = {
             task.name: task.measure for task in tasks if task.measure
         }
-        measures = self._measures.items()
-        self._data |= {f"measure of {name}": text for name, text in measures}
-        if weights:  # A path may hold others when more trials are asked for.
-            self._data["starting weights"] = digest_weights(weights)
-        self._in_force = not config.do_train  # whether others' still are
-        plot = os.path.splitext(config.results_json)[0] + ".png"
-        names = ("results_txt", "results_pkl", "results_json")
-        self._paths = [*(getattr(config, name) for name in names), plot]
-        trials = range(1, max(config.num_trials, config.n_writes_test) + 1)
-        self._predictions = [  # by models that training may replace
-            config.test_predictions(task.name, split, trial)
-            for task in tasks
-            for split in task.get_test_splits()
-            for trial in (trials if config.do_train else ())
+        self._fingerprint = _make_fingerprint(
+            tasks, self._measures, config.do_eval, weights
+        )
+        # Without training, results of another run may be in the files.
+        self._has_foreign_results = not config.do_train
+        self._paths = [
+            config.results_txt,
+            config.results_pkl,
+            config.results_json,
+            os.path.splitext(config.results_json)[0] + ".png",
         ]
+        self._predictions: list[str] = []
+        if config.do_train:  # Training may replace the models that made them.
+            n_trials = max(config.num_trials, config.n_writes_test)
+            self._predictions = [
+                config.test_predictions(task.name, split, trial)
+                for task in tasks
+                for split in task.get_test_splits()
+                for trial in range(1, n_trials + 1)
+            ]
 
     def earlier_trials(self) -> list[TrialRecord]:
-        """Finished trials of the run to continue; others' are put aside."""
-        config = self._config
-        if not config.do_train:
-            return []  # They stay until there are others.
-        found = None if config.overwrite else _read(config.results_json)
-        if not (found and found["config"].get("do_train", True)):
-            self._put_aside()
-            return []
-        before, now = found["config"], config.as_dict()
-        differing = changed_hparams(before, now) + list_changes(
-            before, now, SCORING
-        )
-        kept = found.get("data", {})  # Earlier versions have none.
-        for name in self._measures:  # Theirs was for English.
-            kept.setdefault(f"measure of {name}", "an earlier version's")
-        differing += list_changes(kept, self._data, tuple(self._data))
-        if differing:
-            raise UserError(
-                f"{config.results_json} holds the results of a run with other"
-                " hparams or data:\n"
-                + "".join(f"  {text}\n" for text in differing)
-                + "Put them as they were to continue it, give this run a"
-                " --run_name, or use --overwrite to start anew. To score its"
-                " models anew, set do_train to false."
-            )
-        return [TrialRecord(**record) for record in found["trials"]]
+        """Return the finished trials of the run to continue.
 
-    def write(self, records: Sequence[TrialRecord]) -> None:
-        """Writes all files, each complete or not at all.
+        Results of another run are renamed. Without training they stay until
+        there are new results.
 
-        Source: google-research/electra, run_finetuning.py, write_results.
+        Raises:
+          UserError: hparams or data changed since these trials.
         """
         config = self._config
-        results = [record.results for record in records]
-        contents = without_nan(self._contents(records))
-        text = json.dumps(contents, indent=1, allow_nan=False)
-        title = f"{config.model_name}: {', '.join(config.task_names)}"
-        # Names that are one object are pickled once: those of an earlier trial
-        # come from a file, and would make other bytes of the same values.
-        alike = json.loads(json.dumps(results))
-        lines = text_of(results) + "".join(
-            f"{name}: {text}\n" for name, text in self._measures.items()
+        if not config.do_train:
+            return []
+        contents = None
+        if not config.overwrite:
+            contents = _read_results(config.results_json)
+        if not (contents and contents["config"].get("do_train", True)):
+            self._rename_earlier_results()
+            return []
+        before, now = contents["config"], config.as_dict()
+        changes = changed_hparams(before, now)
+        changes += list_changes(before, now, SCORING)
+        fingerprint = contents.get("data", {})  # Earlier versions have none.
+        for name in self._measures:  # Earlier versions compared as in English.
+            fingerprint.setdefault(f"measure of {name}", "an earlier version's")
+        changes += list_changes(
+            fingerprint, self._fingerprint, tuple(self._fingerprint)
         )
-        data = [lines, pickle.dumps(alike), f"{text}\n"]
-        data.append(draw_scores(records, title, self.metrics))
-        if self._in_force:
-            self._put_aside()
-            self._in_force = False
-        for path, content in zip(self._paths, data, strict=True):
+        if changes:
+            listing = "".join(f"  {text}\n" for text in changes)
+            raise UserError(
+                f"{config.results_json} holds the results of a run with other"
+                f" hparams or data:\n{listing}Restore them to continue it, pass"
+                " a --run_name for this run, or pass --overwrite to start"
+                " again. To score its models again, set do_train to false."
+            )
+        return [TrialRecord(**record) for record in contents["trials"]]
+
+    def write(self, records: Sequence[TrialRecord]) -> None:
+        """Write all files, each of them completely or not at all."""
+        config = self._config
+        results = [record.results for record in records]
+        contents = without_nan(self._json_contents(records))
+        title = f"{config.model_name}: {', '.join(config.task_names)}"
+        lines = text_of(results)
+        for name, measure in self._measures.items():
+            lines += f"{name}: {measure}\n"
+        # The names in an earlier trial come from a file and are other objects.
+        # Through JSON, equal values become equal bytes when pickled.
+        uniform_results = json.loads(json.dumps(results))
+        files = [
+            lines,
+            pickle.dumps(uniform_results),
+            json.dumps(contents, indent=1, allow_nan=False) + "\n",
+            draw_scores(records, title, self.metrics),
+        ]
+        if self._has_foreign_results:
+            self._rename_earlier_results()
+            self._has_foreign_results = False
+        for path, content in zip(self._paths, files, strict=True):
             hint = "The model is safe; run the same command again."
             write_atomically(path, content, hint=hint)
         *first, last = self._paths
         self._console.line(f"Wrote {', '.join(first)} and {last}")
 
-    def _contents(self, records: Sequence[TrialRecord]) -> dict[str, Any]:
-        everything = [
-            {
-                task: {**figures, **record.details[task]}
-                for task, figures in record.results.items()
+    def _json_contents(self, records: Sequence[TrialRecord]) -> dict[str, Any]:
+        all_metrics = []
+        for record in records:
+            metrics = {
+                task: {**results, **record.details[task]}
+                for task, results in record.results.items()
             }
-            | record.other_splits
-            for record in records
-        ]
+            all_metrics.append(metrics | record.other_splits)
         results = [record.results for record in records]
         best = statistics.best_trial(results, self.metrics)
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -167,86 +221,98 @@ class ResultsFiles:
             "format": _FORMAT,
             "time": now.isoformat(timespec="seconds"),
             "trials": [dataclasses.asdict(record) for record in records],
-            "statistics": statistics_of(everything),
+            "statistics": statistics_of(all_metrics),
             "best_trial": None if best is None else records[best].trial,
             "metrics": self.metrics,
             "measures": self._measures,
-            "data": self._data,
+            "data": self._fingerprint,
             "collapsed_trials": [r.trial for r in records if r.collapsed],
             "config": self._config.as_dict(),
         }
 
-    def _put_aside(self) -> None:
-        there = [*filter(tf.io.gfile.exists, self._paths + self._predictions)]
-        numbered = (f"{_KEPT}{k}" for k in itertools.count(2))
-        end = next(
-            end
-            for end in itertools.chain([_KEPT], numbered)
-            if not any(tf.io.gfile.exists(path + end) for path in there)
+    def _rename_earlier_results(self) -> None:
+        """Give earlier results and predictions a suffix that no file has."""
+        paths = [*filter(tf.io.gfile.exists, self._paths + self._predictions)]
+        if not paths:
+            return
+        suffix, number = _BACKUP_SUFFIX, itertools.count(2)
+        while any(tf.io.gfile.exists(path + suffix) for path in paths):
+            suffix = f"{_BACKUP_SUFFIX}{next(number)}"
+        for path in paths:
+            tf.io.gfile.rename(path, path + suffix)
+        self._console.line(
+            f"Earlier results are kept as {', '.join(paths)}, each with"
+            f" {suffix} at the end of its name"
         )
-        for path in there:
-            tf.io.gfile.rename(path, path + end)
-        if there:
-            self._console.line(
-                f"Earlier results are kept as {', '.join(there)}, each with"
-                f" {end} at the end of its name"
-            )
+
+
+def _make_fingerprint(
+    tasks: Sequence[Task],
+    measures: Mapping[str, str],
+    do_eval: bool,
+    weights: Weights | None,
+) -> dict[str, Any]:
+    """Return what results depend on besides hparams, as plain values."""
+    fingerprint: dict[str, Any] = {}
+    for task in tasks if do_eval else ():
+        for split in ("train", *task.get_dev_splits()):
+            if paths := task.data_files(split):
+                digest = file_sha256(paths[0])
+                fingerprint[f"data of {task.name}, {split}"] = digest
+    for task in tasks:
+        for key, value in dataclasses.asdict(task.spec).items():
+            # The content of these is compared.
+            if key not in ("files", "hparams", "match"):
+                fingerprint[f"{key} of {task.name}"] = value
+    for name, measure in measures.items():
+        fingerprint[f"measure of {name}"] = measure
+    if weights:  # The same path may hold other weights in a later run.
+        fingerprint["starting weights"] = digest_weights(weights)
+    return fingerprint
 
 
 def text_of(results: Sequence[statistics.TrialResults]) -> str:
-    """The text file: a line for each trial and task, as the original's."""
-    return "".join(
-        f"{task}: "
-        + " - ".join(f"{name}: {value:.2f}" for name, value in figures.items())
-        + "\n"
-        for trial in results
-        for task, figures in trial.items()
-    )
+    """Return the text file: a line for each trial and task.
+
+    Source: google-research/electra, run_finetuning.py, write_results.
+    """
+    lines = []
+    for trial in results:
+        for task, metrics in trial.items():
+            values = [f"{name}: {value:.2f}" for name, value in metrics.items()]
+            lines.append(f"{task}: {' - '.join(values)}\n")
+    return "".join(lines)
 
 
 def statistics_of(
     results: Sequence[statistics.TrialResults],
 ) -> dict[str, dict[str, Any]]:
-    """Task -> figure -> statistics, for JSON."""
+    """Return task -> metric -> statistics, for JSON."""
     return {
-        task: {name: found.as_dict() for name, found in figures.items()}
-        for task, figures in statistics.summarize(results).items()
+        task: {name: metric.as_dict() for name, metric in metrics.items()}
+        for task, metrics in statistics.summarize(results).items()
     }
 
 
-def statistics_lines(
-    records: Sequence[TrialRecord], metrics: Mapping[str, str | None]
-) -> list[str]:
-    """The table of all trials, and which of them collapsed."""
-    results = [record.results for record in records]
-    lines = statistics.table_lines(statistics.summarize(results))
-    for record in records:
-        for task, what in record.collapsed.items():
-            lines.append(f"trial {record.trial} collapsed on {task}: {what}")
-    best = statistics.best_trial(results, metrics)
-    if len(records) > 1 and best is not None:
-        record = records[best]
-        lines.append(f"best trial: {record.trial} ({record.model_dir})")
-    return lines
-
-
-def _read(path: str) -> dict[str, Any] | None:
+def _read_results(path: str) -> dict[str, Any] | None:
+    """Return the content of a results file; None if there is none."""
     if not tf.io.gfile.exists(path):
         return None
     try:
-        found = read_json(path)
-        if found["format"] != _FORMAT:
-            raise ValueError(f"format {found['format']}, expected {_FORMAT}")
-        for record in found["trials"]:  # The inverse of `without_nan`.
+        contents = read_json(path)
+        if contents["format"] != _FORMAT:
+            raise ValueError(f"format {contents['format']}, expected {_FORMAT}")
+        for record in contents["trials"]:
             for group in ("results", "details", "other_splits"):
                 for metrics in record[group].values():
+                    # Undefined values are null in the file.
                     values = statistics.from_json(metrics.values())
                     metrics.update(zip(metrics, values, strict=True))
-        return found
+        return contents
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path} is no results file of this program ({error!r}); move it"
-            " away, or use --overwrite."
+            f"{path} is not a results file of this program ({error!r}). Move"
+            " it away, or pass --overwrite."
         ) from error
 
 
@@ -255,8 +321,14 @@ def draw_scores(
     title: str,
     metrics: Mapping[str, str | None],
 ) -> bytes:
-    """Draws the main figure of each task over the trials (at least one)."""
-    # After a trial: its first step need not wait for this.
+    """Return a picture of the main metric of each task over the trials.
+
+    Args:
+      records: the trials, at least one.
+      title: the title of the picture.
+      metrics: task -> the metric that its description names.
+    """
+    # Imported here: the first step of a run need not wait for matplotlib.
     from matplotlib.figure import Figure
 
     tasks = list(records[0].results)
@@ -268,8 +340,10 @@ def draw_scores(
         name = statistics.main_metric(names, metrics.get(task))
         values = {r.trial: r.results[task][name] for r in records}
         axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
-        fell = [r.trial for r in records if task in r.collapsed]
-        axes.plot(fell, [values[n] for n in fell], "rx", label="collapsed")
+        collapsed = [r.trial for r in records if task in r.collapsed]
+        axes.plot(
+            collapsed, [values[n] for n in collapsed], "rx", label="collapsed"
+        )
         mean = statistics.describe(list(values.values())).mean
         axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
         axes.set(title=task, xlabel="trial", xticks=list(values))

@@ -1,0 +1,54 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Early stopping: whether the last evaluations improved a metric."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from electra_tf.metrics.direction import lower_is_better
+from electra_tf.metrics.statistics import from_json, main_metric
+
+
+def watched_metric(
+    rows: Sequence[Mapping[str, float]], preferred: str | None = None
+) -> str:
+    """Return the metric that decides when training stops.
+
+    It is the preferred one, or else F1, or else the first that is not a loss.
+
+    Args:
+      rows: rows of an evaluation log, at least one.
+      preferred: the metric that the user or the task names.
+    """
+    names = [name for name in rows[0] if name != "step"]
+    if preferred in names:
+        return preferred
+    # After the loss come details, by which trials are not compared.
+    results = names[: [*names, "loss"].index("loss")]
+    scores = [name for name in results if not lower_is_better(name)]
+    return main_metric(scores or names)
+
+
+def patience_is_over(
+    rows: Sequence[Mapping[str, float]],
+    patience: int,
+    preferred: str | None = None,
+) -> bool:
+    """Return whether the last evaluations are no better than one before.
+
+    A metric that was undefined (None in a log) is worse than all others.
+
+    Args:
+      rows: rows of an evaluation log.
+      patience: the number of evaluations; 0: never stop.
+      preferred: the metric that the user or the task names.
+    """
+    if not patience or not rows:
+        return False
+    name = watched_metric(rows, preferred)
+    sign = -1 if lower_is_better(name) else 1
+    values = [
+        sign * value if math.isfinite(value) else -math.inf
+        for value in from_json(row[name] for row in rows)
+    ]
+    return len(values) - 1 - values.index(max(values)) >= patience

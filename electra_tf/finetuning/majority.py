@@ -1,0 +1,87 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""WNLI answered by the majority of its training labels, without a model.
+
+Source: Mercier, Efficient transfer learning for NLP with ELECTRA (2021), table
+2: the majority beats all models, and its 56.34 is in the averages.
+"""
+
+import collections
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from electra_tf.finetuning.classification import ClassificationTask
+from electra_tf.finetuning.evaluation import Evaluation, Evaluator, Row
+from electra_tf.finetuning.task import Task
+from electra_tf.training.summaries import Console
+
+NO_MODEL = "none (wnli_majority)"  # in place of the path of a trial's model
+
+
+def uses_majority(config: FinetuningConfig) -> bool:
+    """Return whether a run answers WNLI by the majority.
+
+    Raises:
+      UserError: WNLI is learned together with other tasks.
+    """
+    if config.wnli_majority and len(config.task_names) > 1:
+        raise UserError(
+            "hparam wnli_majority: wnli is learned together with others"
+            f" (task_names {', '.join(config.task_names)}). Pass wnli alone, or"
+            " use run_glue, which trains one task after the other."
+        )
+    return config.wnli_majority
+
+
+class MajorityEvaluator(Evaluator):
+    """Predicts the shares of the training labels for every example."""
+
+    def __init__(
+        self,
+        task: ClassificationTask,
+        strategy: tf.distribute.Strategy,
+        console: Console,
+    ) -> None:
+        """Count the training labels.
+
+        Every label counts once more than it occurs, so that no share is 0.
+        """
+        self._config, self._strategy = task.config, strategy
+        examples = task.get_examples("train")
+        counts = collections.Counter(task.labels)
+        counts.update(example.label for example in examples)
+        shares = np.array([counts[name] for name in task.labels], np.float32)
+        self._logits = np.log(shares / shares.sum())
+        for line in task.row_report.summary(task.name):
+            console.line(line)
+        task.row_report.mark_printed()
+        console.line(
+            f"{task.name}: no model was used; every answer is"
+            f" {max(task.labels, key=counts.get)!r}, the majority of"
+            f" {len(examples)} training labels"
+        )
+
+    def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
+        """Evaluate a task; equal predictions are intended and no collapse."""
+        evaluation = super().evaluate_task(task, split)
+        return dataclasses.replace(evaluation, collapse=None)
+
+    def predict(
+        self, task: Task, split: str, receive: Callable[[Row], None]
+    ) -> None:
+        for example in task.get_examples(split):
+            label_id = task.label_value(example.label)
+            receive(
+                {
+                    "eid": np.int64(example.eid),
+                    "label_ids": np.int64(label_id),
+                    "logits": self._logits,
+                    "predictions": np.argmax(self._logits),
+                    "loss": -self._logits[label_id],
+                }
+            )

@@ -1,0 +1,141 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The models of earlier runs: which to evaluate, which not to continue."""
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterator
+
+from configure.errors import UserError
+from configure.finetuning import FinetuningConfig
+from configure.formatting import join_names
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.formats import find_model_folder
+from electra_tf.files import filesystem
+from electra_tf.training.checkpointing import (
+    CONFIG_FILE,
+    find_best_or_latest,
+    read_config,
+)
+
+# Origin of an `init_checkpoint` that is the model of a trial.
+TRAINED = "trained"
+# Settings of a trial, or irrelevant to evaluation: never those of the model.
+_NOT_INHERITED = (
+    "init_checkpoint",
+    "model_dir",
+    "num_trials",
+    "seed",
+    "write_test_outputs",
+)
+_RESULTS = ("results_json", "results_pkl", "results_txt", "run_name")
+
+
+def refuse_foreign_models(config: FinetuningConfig) -> None:
+    """Raise a UserError if training would continue another program's model."""
+    folder, prefix = os.path.split(f"{config.model_dir}_")
+    for name in _list_folder(folder):
+        trial = name.removeprefix(prefix)
+        if prefix + trial != name or not trial.isdigit():
+            continue
+        if 0 < config.num_trials < int(trial):
+            continue
+        directory = os.path.join(folder, name)
+        path = tf1.find_latest(directory)
+        if path and read_config(directory) is None:
+            raise UserError(
+                f"{directory} contains a model ({os.path.basename(path)}) of"
+                " the original or of another program: it has no"
+                f" {CONFIG_FILE}. Training cannot continue it. To evaluate it,"
+                " set do_train to false; to delete it and train again, pass"
+                " --overwrite; to train next to it, pass a --run_name."
+            )
+
+
+def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
+    """Return the settings of an evaluation without training.
+
+    Settings that nobody stated are those of the evaluated model. Models are
+    those of the trials, or the stated init_checkpoint.
+
+    Raises:
+      UserError: there is no model, or there are several runs to choose from.
+    """
+    if config.init_checkpoint and config.is_stated("init_checkpoint"):
+        return _with_stated_model(config)
+    settings = read_config(_find_run(config)) or {}
+    config = config.with_settings_of(settings, _NOT_INHERITED)
+    trials = config.num_trials
+    if trials < 0 or not config.is_stated("num_trials"):
+        folders = (f"{config.model_dir}_{k}" for k in itertools.count(1))
+        trials = len([*itertools.takewhile(find_best_or_latest, folders)])
+    origins = {"init_checkpoint": TRAINED, "num_trials": TRAINED}
+    return dataclasses.replace(
+        config,
+        init_checkpoint=find_trained_model(f"{config.model_dir}_1"),
+        num_trials=trials,
+        origins={**config.origins, **origins},
+    )
+
+
+def _with_stated_model(config: FinetuningConfig) -> FinetuningConfig:
+    """Return the settings of an evaluation of the stated init_checkpoint."""
+    folder = find_model_folder(config.init_checkpoint)
+    settings = read_config(folder) or {}
+    if "task_names" not in settings:  # not a fine-tuned model
+        settings = {}
+    config = config.with_settings_of(settings, (*_NOT_INHERITED, *_RESULTS))
+    first_trial = f"{config.model_dir}_1"
+    if config.write_test_outputs and find_best_or_latest(first_trial):
+        raise UserError(
+            "--init_checkpoint: its test predictions would replace those of"
+            f" {first_trial}. Pass another --run_name for this evaluation."
+        )
+    return dataclasses.replace(config, num_trials=1)
+
+
+def _find_run(config: FinetuningConfig) -> str:
+    """Return the folder of the first trial.
+
+    Without task_names it is that of the only run in the folder.
+    """
+    first_trial = f"{config.model_dir}_1"
+    if config.is_stated("task_names") or find_best_or_latest(first_trial):
+        return first_trial
+    suffix = f"_{config.run_name}_model_1" if config.run_name else "_model_1"
+    folder = os.path.dirname(config.model_dir)
+    runs = [
+        name
+        for name in _list_folder(folder)
+        if name.endswith(suffix) and read_config(os.path.join(folder, name))
+    ]
+    if len(runs) > 1:
+        raise UserError(
+            f"{folder} contains several runs ({join_names(runs)}). Pass the"
+            " --task_names of the run to evaluate, and its --run_name if it"
+            " has one."
+        )
+    return os.path.join(folder, runs[0]) if runs else first_trial
+
+
+def find_trained_model(directory: str) -> str:
+    """Return the best or the latest checkpoint of a trial.
+
+    Raises:
+      UserError: there is none.
+    """
+    path = find_best_or_latest(directory)
+    if path is None:
+        raise UserError(
+            f"do_train is false, and there is no model in {directory}. Train"
+            " it, lower num_trials, or pass the model to evaluate (such as the"
+            " trial that keep_all_models=false kept) as --init_checkpoint."
+        )
+    return path
+
+
+def _list_folder(folder: str) -> Iterator[str]:
+    """Yield the names in a folder; none if it does not exist."""
+    if filesystem.is_directory(folder):
+        yield from filesystem.list_directory(folder)
