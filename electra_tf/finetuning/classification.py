@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from configure.errors import UserError
@@ -24,15 +24,21 @@ from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import (
     Columns,
     Example,
+    Table,
     Task,
-    is_whole,
+    is_encodable,
     refuse_equal_labels,
 )
 from electra_tf.metrics import classification as scorers
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 
-_SHOWN_LABELS = 12
+_TEXTS = ("text_a", "text_b")
+_SHOWN_LABELS = 12  # in messages
+_SINGLE_LABEL = (
+    "one label, not a list of them (type multilabel reads lists; labels in the"
+    " task's description may be of any form)"
+)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -46,8 +52,16 @@ class TextExample(Example):
     label: Any = None
 
 
+class TextRow(NamedTuple):
+    """A usable row of a split."""
+
+    number: int  # from 0; bad rows count
+    line: int  # from 1
+    cells: dict[str, Any]  # texts and label by purpose
+
+
 class LabelCell(NamedTuple):
-    """A label as it stands in a file."""
+    """The cell of a label."""
 
     path: str
     line: int  # from 1
@@ -55,13 +69,13 @@ class LabelCell(NamedTuple):
 
 
 class BadLabelError(ValueError):
-    """A label's cell that means none; the text says what was expected."""
+    """A cell that holds no label; the text says what was expected."""
 
 
 class TextTask(Task):
-    """Reads texts and labels and makes the inputs of them.
+    """Reads texts and labels and makes features of them.
 
-    Differs: labels are checked when they are read, so that a bad one costs a
+    Differs: labels are checked when they are read, so that a bad label costs a
       row and not the run.
     """
 
@@ -70,24 +84,23 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
-        """Returns a label from its cell; BadLabelError if it is none."""
+        """Return the label in a cell; raise BadLabelError if there is none."""
 
     @abc.abstractmethod
     def label_spec(self) -> FeatureSpec:
-        """Returns the feature that is made of a label."""
+        """Return the feature of labels."""
 
     @abc.abstractmethod
     def label_value(self, label: Any) -> Any:
-        """Returns its value; None has one, too."""
+        """Return the value of the feature for a label, or for None."""
 
     @property
-    def given_labels(self) -> tuple[Any, ...] | None:
-        """What the description says of labels; None: the data is asked."""
+    def described_labels(self) -> tuple[Any, ...] | None:
         return self.spec.labels
 
     @property
     def label_splits(self) -> tuple[str, ...]:
-        return ("train", "dev") if self.given_labels is None else ()
+        return ("train", "dev") if self.described_labels is None else ()
 
     @property
     def may_have_pairs(self) -> bool:
@@ -96,9 +109,9 @@ class TextTask(Task):
 
     @property
     def pairs_are_optional(self) -> bool:
-        """Whether an example has one text or two, as it comes.
+        """Whether each example has one text or two.
 
-        So it is where nothing but a checkpoint describes the task.
+        This is true if only a checkpoint describes the task.
         """
         return not self._columns
 
@@ -109,32 +122,30 @@ class TextTask(Task):
 
     @explains_bad_rows
     def get_examples(self, split: str) -> list[TextExample]:
-        """Reads a split; unordered training pairs come in both orders."""
-        place = self._place(split)
+        """Return the examples of a split.
+
+        Training pairs without an order are returned in both orders, if
+        `double_unordered` is set.
+        """
+        table, location = self._open(split), self._location(split)
+        if self._has_labels(split):
+            self.resolve_labels()
         examples = []
-        for number, line, cells in self._read(split):
+        for number, line, cells in self._read_rows(split, table):
             try:
                 if "label" in cells:
                     cells["label"] = self.read_label(cells["label"])
-            except BadLabelError as problem:
-                found = _shown_label(cells["label"])
-                self.row_report.add(place, line, found, f"{problem}")
+            except BadLabelError as error:
+                content = _describe_label(cells["label"])
+                self.row_report.add(location, line, content, f"{error}")
                 continue
             examples.append(
                 TextExample(eid=number, task_name=self.name, line=line, **cells)
             )
-        self._require_some(examples, split, "example")
+        self._require_examples(examples, split, "example")
         doubles = self.spec.both_orders and self.config.double_unordered
         if doubles and split == "train":
-            examples += [
-                dataclasses.replace(
-                    example,
-                    eid=example.eid + len(examples),
-                    text_a=example.text_b,
-                    text_b=example.text_a,
-                )
-                for example in examples
-            ]
+            examples += _swap_texts(examples)
         return examples
 
     def get_test_splits(self) -> list[str]:
@@ -143,22 +154,23 @@ class TextTask(Task):
     def featurize(
         self, example: TextExample, is_training: bool
     ) -> dict[str, Any]:
-        """Joins the texts; what does not fit is cut off the longer's end."""
+        """Return the features of joined texts; the longer text is cut."""
         first = [*self.tokenizer.encode(example.text_a)]
         second = [*self.tokenizer.encode(example.text_b or "")]
-        room = self.config.max_seq_length - (3 if second else 2)
-        if len(first) + len(second) > room:
+        n_special = 3 if second else 2  # [CLS] and each [SEP]
+        max_tokens = self.config.max_seq_length - n_special
+        if len(first) + len(second) > max_tokens:
             self.row_report.losses["examples cut to max_seq_length"] += 1
-        while len(first) + len(second) > room:
+        while len(first) + len(second) > max_tokens:
             (first if len(first) > len(second) else second).pop()
         input_ids = [self._cls_id, *first, self._sep_id]
         segment_ids = [0] * len(input_ids)
         if second:
             input_ids += [*second, self._sep_id]
             segment_ids += [1] * (len(second) + 1)
-        value = self.label_value(example.label)
-        inputs = self._inputs(input_ids, segment_ids, example.eid)
-        return inputs | {self.label_spec().name: value}
+        features = self._shared_features(input_ids, segment_ids, example.eid)
+        features[self.label_spec().name] = self.label_value(example.label)
+        return features
 
     def get_feature_specs(self) -> list[FeatureSpec]:
         return [FeatureSpec(f"{self.name}_eid", []), self.label_spec()]
@@ -178,78 +190,93 @@ class TextTask(Task):
     @property
     def head(self) -> TaskHead:
         labels = getattr(self, "labels", ())
-        pooling = self.config.pooling
-        return TaskHead(self.spec.type, tuple(labels), pooling)
+        return TaskHead(self.spec.type, tuple(labels), self.config.pooling)
 
     def labels_path(self) -> str | None:
-        """Where labels are kept; None if the description has them."""
-        if self.given_labels is not None:
+        if self.described_labels is not None:
             return None
         folder = self.config.preprocessed_data_dir
-        return os.path.join(folder, self.labels_name())
+        return os.path.join(folder, self.labels_file_name())
 
-    def labels_name(self) -> str:
+    def labels_file_name(self) -> str:
         return f"{self.name}_labels.json"
 
     def label_cells(self, *splits: str) -> list[LabelCell] | None:
-        """Returns the label cells of splits; None if no split is there."""
-        there = [s for s in splits if self.has_split(s)]
-        if not there:
+        """Return the cells of labels; None if no split exists."""
+        existing_splits = [s for s in splits if self.has_split(s)]
+        if not existing_splits:
             return None
         return [
-            LabelCell(self._place(split), line, cells["label"])
-            for split in there
+            LabelCell(self._location(split), row.line, row.cells["label"])
+            for split in existing_splits
             if self.spec.has_labels(split)
-            for _, line, cells in self._read(split)
+            for row in self._read_rows(split, self._open(split))
         ]
 
     def _report_label(self, cell: LabelCell, expected: str) -> None:
-        shown = _shown_label(cell.value)
-        self.row_report.add(cell.path, cell.line, shown, expected)
+        content = _describe_label(cell.value)
+        self.row_report.add(cell.path, cell.line, content, expected)
 
-    def _read(self, split: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """Rows' numbers (from 0, bad ones counted), lines, texts and labels."""
-        split = self.spec.resolve_split(split)
-        path, labelled = self._place(split), self.spec.has_labels(split)
-        rows, columns, class_names = self._open(split)
-        wanted = ["text_a", "text_b"] + ["label"] * labelled
-        wanted = [column for column in wanted if column in columns]
-        for number, row in enumerate(rows):
-            report = functools.partial(self.row_report.add, path, row.line)
+    def _has_labels(self, split: str) -> bool:
+        return self.spec.has_labels(self.spec.resolve_split(split))
+
+    def _read_rows(self, split: str, table: Table) -> Iterator[TextRow]:
+        """Yield the usable rows of a split and report the others."""
+        columns, location = table.columns, self._location(split)
+        names = [name for name in _TEXTS if name in columns]
+        if self._has_labels(split) and "label" in columns:
+            names.append("label")
+        for number, row in enumerate(table.rows):
+            report = functools.partial(self.row_report.add, location, row.line)
             if row.expected and not row.cells:
                 report(row.content, row.expected)
                 continue
             try:
-                cells = {name: row.cells[columns[name]] for name in wanted}
+                cells = {name: row.cells[columns[name]] for name in names}
             except (IndexError, KeyError, TypeError):
-                expected = row.expected or _expected(columns, wanted)
-                report(row.content or _shown(row), expected)
+                report(
+                    row.content or _describe_row(row),
+                    row.expected or _describe_columns(columns, names),
+                )
                 continue
             if row.expected:  # Half a row, which the original uses.
                 report(row.content, row.expected, skipped=False)
-            if column := _unreadable_text(cells):
-                found = values.describe(cells[column])
-                report(f"{columns[column]} is {found}", "a text")
+            if name := _first_unreadable(cells):
+                content = values.describe(cells[name])
+                report(f"{columns[name]} is {content}", "a text")
                 continue
+            cells |= {n: values.as_text(cells[n]) for n in names if n in _TEXTS}
             if not cells["text_a"].strip():
-                report(_shown(row), "a text", skipped=False)
-            if class_names and 0 <= cells.get("label", -1) < len(class_names):
-                cells["label"] = class_names[cells["label"]]
-            yield number, row.line, cells
+                report(_describe_row(row), "a text", skipped=False)
+            if table.class_names and "label" in cells:
+                label_id = cells["label"]
+                if 0 <= label_id < len(table.class_names):
+                    cells["label"] = table.class_names[label_id]
+            yield TextRow(number, row.line, cells)
 
 
-def _unreadable_text(cells: dict[str, Any]) -> str | None:
-    """Reads the texts in place; returns the first column that has none."""
-    for name in ("text_a", "text_b"):
-        if name in cells:
-            text = values.as_text(cells[name])
-            if text is None:
-                return name
-            cells[name] = text
+def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
+    """Return the examples with their texts swapped and further numbers."""
+    return [
+        dataclasses.replace(
+            example,
+            eid=example.eid + len(examples),
+            text_a=example.text_b,
+            text_b=example.text_a,
+        )
+        for example in examples
+    ]
+
+
+def _first_unreadable(cells: Mapping[str, Any]) -> str | None:
+    """Return the purpose of the first cell that should be a text but is not."""
+    for name in _TEXTS:
+        if name in cells and values.as_text(cells[name]) is None:
+            return name
     return None
 
 
-def _shown(row: tables.Row) -> str:
+def _describe_row(row: tables.Row) -> str:
     if not row.cells:
         return "an empty line"
     if isinstance(row.cells, dict):
@@ -257,57 +284,57 @@ def _shown(row: tables.Row) -> str:
     return f"{len(row.cells)} columns: {row.cells}"
 
 
-def _expected(columns: Columns, wanted: list[str]) -> str:
-    places = [columns[column] for column in wanted]
-    if all(isinstance(place, int) for place in places):
-        least = max(p + 1 if p >= 0 else -p for p in places)
-        return f"at least {least} columns"
-    return f"texts under {', '.join(map(str, places))}"
+def _describe_columns(columns: Columns, names: Sequence[str]) -> str:
+    """Return what a row must have to hold the named columns."""
+    options = [columns[name] for name in names]
+    if all(isinstance(option, int) for option in options):
+        count = max(i + 1 if i >= 0 else -i for i in options)
+        return f"at least {count} columns"
+    return f"texts under {', '.join(map(str, options))}"
 
 
 class ClassificationTask(TextTask):
     """One class per text or pair."""
 
     _HEAD = heads.ClassificationHead
-    _FEWEST = 2
+    _MIN_LABELS = 2
 
     @property
     def labels(self) -> list[str]:
-        """The classes in order; the class of id i is the i-th."""
-        return list(self.known_labels)
+        """The classes; their indices are their ids."""
+        return list(self.resolved_labels)
 
     @property
     def n_outputs(self) -> int:
         return len(self.labels)
 
-    def labels_of(self, example: TextExample) -> Iterable[str]:
+    def label_names(self, example: TextExample) -> Iterable[str]:
         return [] if example.label is None else [example.label]
 
     def read_label(self, cell: Any) -> Any:
-        label = _known_label(cell, self.labels)
+        label = _match_label(cell, self.labels)
         if label not in self.labels:
-            if isinstance(cell, str) and _list_in(cell) is not None:
-                raise BadLabelError(_NO_LIST)
-            raise BadLabelError(
-                f"one of: {join_names(self.labels, _SHOWN_LABELS)}"
-            )
+            if isinstance(cell, str) and _parse_list(cell) is not None:
+                raise BadLabelError(_SINGLE_LABEL)
+            names = join_names(self.labels, _SHOWN_LABELS)
+            raise BadLabelError(f"one of: {names}")
         return label
 
     def label_value(self, label: Any) -> Any:
-        """Returns a class's number; that of the first where there is none."""
+        """Return the id of a class; 0 for None."""
         return 0 if label is None else self.labels.index(label)
 
     def label_spec(self) -> FeatureSpec:
         return FeatureSpec(f"{self.name}_label_ids", [])
 
     def get_scorer(self, split: str = "dev") -> Scorer:
-        """Returns the scorer of the task's metric (default: accuracy)."""
+        """Return the scorer of the task's metric (default: accuracy)."""
         if self.spec.metric == "f1":
             if self.n_outputs > 2:
                 raise UserError(
-                    f"task {self.name}: metric f1 is of the second of two"
-                    f" classes, and there are {self.n_outputs}; use accuracy or"
-                    " mcc"
+                    f"task {self.name}: metric f1 scores the second of two"
+                    f" classes, but there are {self.n_outputs}. Set metric to"
+                    " accuracy or mcc"
                 )
             return scorers.F1Scorer()
         if self.spec.metric == "mcc":
@@ -316,32 +343,36 @@ class ClassificationTask(TextTask):
 
     @explains_bad_rows
     def find_labels(self) -> list[str] | None:
-        if (cells := self.label_cells("train", "dev")) is None:
+        cells = self.label_cells("train", "dev")
+        if cells is None:
             return None
         labels: set[str] = set()
         problems: list[tuple[LabelCell, str]] = []
         for cell in cells:
             try:
                 labels.update(self._split_cell(cell.value))
-            except BadLabelError as problem:  # Else reported when it is read.
-                problems.append((cell, f"{problem}"))
+            except BadLabelError as error:
+                # `get_examples` reports it, if there are enough labels.
+                problems.append((cell, f"{error}"))
         refuse_equal_labels(self.name, sorted(labels))
-        if len(labels) < self._FEWEST:
+        if len(labels) < self._MIN_LABELS:
             for cell, expected in problems:
                 self._report_label(cell, expected)
             raise UserError(
                 f"task {self.name}: its data has {len(labels)} different"
-                f" labels ({', '.join(sorted(labels)) or 'none'}); at least"
-                f" {self._FEWEST} are needed"
+                f" labels ({', '.join(sorted(labels)) or 'none'}); expected at"
+                f" least {self._MIN_LABELS}. Correct the data, or the columns"
+                " in the description"
             )
         return sorted(labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
+        """Return the labels in a cell of the data."""
         label = _label_text(cell)
         if not label:
             raise BadLabelError("a label")
-        if isinstance(cell, str) and _list_in(cell) is not None:
-            raise BadLabelError(_NO_LIST)
+        if isinstance(cell, str) and _parse_list(cell) is not None:
+            raise BadLabelError(_SINGLE_LABEL)
         return [label]
 
 
@@ -349,22 +380,21 @@ class MultiLabelTask(ClassificationTask):
     """Any number of labels per text or pair."""
 
     _HEAD = heads.MultiLabelHead
-    _FEWEST = 1
+    _MIN_LABELS = 1
 
-    def labels_of(self, example: TextExample) -> Iterable[str]:
+    def label_names(self, example: TextExample) -> Iterable[str]:
         return example.label or ()
 
     def read_label(self, cell: Any) -> Any:
-        """Returns the labels in a cell, in the order of `labels`."""
-        given = self._split_cell(cell)
-        if set(given) - set(self.labels):
-            raise BadLabelError(
-                f"only one of: {join_names(self.labels, _SHOWN_LABELS)}"
-            )
-        return tuple(label for label in self.labels if label in given)
+        """Return the labels in a cell, in the order of `labels`."""
+        cell_labels = self._split_cell(cell)
+        if set(cell_labels) - set(self.labels):
+            names = join_names(self.labels, _SHOWN_LABELS)
+            raise BadLabelError(f"only one of: {names}")
+        return tuple(label for label in self.labels if label in cell_labels)
 
     def label_value(self, label: Any) -> Any:
-        """Returns int [number of labels], 1 where given."""
+        """Return int [number of labels], 1 for the given labels."""
         return [int(name in (label or ())) for name in self.labels]
 
     def label_spec(self) -> FeatureSpec:
@@ -374,76 +404,78 @@ class MultiLabelTask(ClassificationTask):
         return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
-        """Returns the labels of a list, or of a text with separators.
+        """Return the labels of a list, or of a text with separators.
 
-        A text that is a list in Python's or JSON's notation, which other
-        programs write into tables, is that list.
+        A text that is a list in Python's or JSON's notation is that list:
+        other programs write lists into tables in this way.
         """
         if isinstance(cell, list):
-            return [self._part(part) for part in cell]
+            return [self._item_label(item) for item in cell]
         parts = _label_text(cell).split(self.spec.label_separator)
         parts = [part.strip() for part in parts if part.strip()]
-        if not isinstance(cell, str) or {*parts} <= {*self._given_names}:
+        if not isinstance(cell, str) or {*parts} <= {*self._set_labels}:
             return parts
         try:
-            found = list_cells.read_list(cell)
+            items = list_cells.read_list(cell)
         except list_cells.UnreadableListError:
             raise BadLabelError(
                 f"labels with {self.spec.label_separator!r} between, or a list"
                 " in JSON or Python"
             ) from None
-        return parts if found is None else [self._part(part) for part in found]
+        if items is None:
+            return parts
+        return [self._item_label(item) for item in items]
 
-    def _part(self, value: Any) -> str:
-        return _known_label(value, self._given_names)
+    def _item_label(self, item: Any) -> str:
+        return _match_label(item, self._set_labels)
 
     @property
-    def _given_names(self) -> Sequence[str]:
-        """The description's labels, or a model's, if known."""
-        return self.given_labels or self._known_labels or ()
+    def _set_labels(self) -> Sequence[str]:
+        """The labels, if they are described or set; else nothing."""
+        return self.described_labels or self._resolved_labels or ()
 
 
 class RegressionTask(TextTask):
     """One number per text or pair.
 
-    Differs: any range is mapped to 0 ... 1 (the original divides by the
-      highest value, which is the same for ranges from 0), and `unscale` maps
+    Differs: any range is mapped to [0, 1] (the original divides by the highest
+      value, which is the same for ranges from 0), and `unscale` maps
       predictions back.
     """
 
     _HEAD = heads.RegressionHead
 
     @property
-    def given_labels(self) -> tuple[Any, ...] | None:
+    def described_labels(self) -> tuple[Any, ...] | None:
         return self.spec.range
 
     @property
     def head(self) -> TaskHead:
-        limits = self.given_labels or self._known_labels
+        limits = self.described_labels or self._resolved_labels
         limits = None if limits is None else tuple(limits)
         return dataclasses.replace(super().head, range=limits)
 
     @property
     def value_range(self) -> tuple[float, float]:
         """The lowest and the highest value."""
-        low, high = self.known_labels
+        low, high = self.resolved_labels
         return low, high
 
     def unscale(self, predictions: Any) -> Any:
-        """Maps predictions, array or number, to the task's own range."""
+        """Return predictions, array or number, in the task's own range."""
         low, high = self.value_range
         return predictions * (high - low) + low
 
     def read_label(self, cell: Any) -> float:
         # TFDS and JSON have numbers, other files texts; TFDS's are float32.
         low, high = self.value_range
-        number = _number(cell)
+        number = _parse_number(cell)
         if number is None or not low <= number <= high:
             raise BadLabelError(f"a number from {low:g} to {high:g}")
         return number
 
     def label_value(self, label: float | None) -> float:
-        """Returns the number mapped to 0 ... 1."""
+        """Return a number mapped to [0, 1]; None is 0 or the lowest value."""
         low, high = self.value_range
         if label is None:
             label = 0.0 if low <= 0.0 <= high else low
@@ -457,43 +489,39 @@ class RegressionTask(TextTask):
 
     @explains_bad_rows
     def find_labels(self) -> list[float] | None:
-        if (cells := self.label_cells("train")) is None:
+        cells = self.label_cells("train")
+        if cells is None:
             return None
-        numbers = [n for c in cells if (n := _number(c.value)) is not None]
-        if not numbers or min(numbers) == max(numbers):
-            for cell in cells:
-                if _number(cell.value) is None:
+        numbers = [_parse_number(cell.value) for cell in cells]
+        valid_numbers = {number for number in numbers if number is not None}
+        if len(valid_numbers) < 2:
+            for cell, number in zip(cells, numbers, strict=True):
+                if number is None:
                     self._report_label(cell, "a number")
             raise UserError(
                 f"task {self.name}: its training labels hold"
-                f" {len(set(numbers))} different numbers; give range, or"
-                " check columns"
+                f" {len(valid_numbers)} different numbers; expected 2 or more."
+                " Set range, or correct columns, in the description"
             )
-        return [min(numbers), max(numbers)]
+        return [min(valid_numbers), max(valid_numbers)]
 
 
-_NO_LIST = (
-    "one label, not a list of them (type multilabel reads lists; labels in the"
-    " task's description may be of any form)"
-)
-
-
-def _shown_label(cell: Any) -> str:
+def _describe_label(cell: Any) -> str:
     if isinstance(cell, str | int | float) and not isinstance(cell, bool):
         return f"label {cell!r}"
     return f"label is {values.describe(cell)}"
 
 
-def _list_in(text: str) -> list[Any] | None:
-    """Returns the list that a text is, if any."""
+def _parse_list(text: str) -> list[Any] | None:
+    """Return the list that a text is, if any."""
     try:
         return list_cells.read_list(text)
     except list_cells.UnreadableListError:
         return None
 
 
-def _known_label(cell: Any, labels: Sequence[str]) -> str:
-    """Returns a label as text: 1.0 is "1", unless "1.0" alone is a label."""
+def _match_label(cell: Any, labels: Sequence[str]) -> str:
+    """Return a label as text: 1.0 is "1", unless only "1.0" is a label."""
     label = _label_text(cell)
     if label not in labels and isinstance(cell, float) and str(cell) in labels:
         return str(cell)
@@ -501,7 +529,7 @@ def _known_label(cell: Any, labels: Sequence[str]) -> str:
 
 
 def _label_text(cell: Any) -> str:
-    """Returns a label as text: true is "true", 1 and 1.0 are "1"."""
+    """Return a label as text: true is "true", 1 and 1.0 are "1"."""
     text = values.as_id(cell)
     if isinstance(cell, bool):
         text = str(cell).lower()
@@ -509,13 +537,13 @@ def _label_text(cell: Any) -> str:
         text = str(cell)
     if text is None:
         raise BadLabelError("a text, a number, true or false")
-    if not is_whole(text):
+    if not is_encodable(text):
         raise BadLabelError("a text of whole characters")
     return text
 
 
-def _number(cell: Any) -> float | None:
-    """Returns a finite number, or that of a text; Python's 1_000 is none."""
+def _parse_number(cell: Any) -> float | None:
+    """Return a finite number; Python's notation 1_000 is not a number."""
     if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
         return None
     try:

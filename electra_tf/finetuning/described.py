@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tuned models of which only the checkpoint is there.
+"""Fine-tuned models that only a checkpoint describes.
 
-A checkpoint that states what its heads are (a Hugging Face folder, and what
-`convert_checkpoint` makes of one) needs no run's files: settings and tasks
-follow from it.
+Checkpoints that describe their heads (Hugging Face folders, and conversions of
+them by `convert_checkpoint`) need no files of a run: settings and tasks follow
+from the checkpoint.
 """
 
 import re
@@ -25,21 +25,21 @@ from electra_tf.finetuning.task_spec import TaskSpec
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
 
-# Settings of a head that transformers trained; its own tokenizer cuts words
-# off only where they do not fit, and SQuAD's null threshold is 0 there.
-_OF_TRANSFORMERS = {
+# Settings of heads that transformers trained: its tokenizers cut only words
+# that do not fit, and its null threshold for SQuAD is 0.
+_TRANSFORMERS_HPARAMS = {
     "tagging": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
     "question_answering": {"qa_na_threshold": 0.0, "answer_offsets": True},
 }
-_SENTENCES = ("classification", "multilabel", "regression")
-_LEAST_LENGTH = 5  # as `max_seq_length` must be
+_SENTENCE_LEVEL = ("classification", "multilabel", "regression")
+_MIN_LENGTH = 5  # the lower bound of `max_seq_length`
 _TAG = re.compile(r"O|[BIESLU]-.+|[BIESLU]")
 
 
 def open_described(path: str) -> Weights | None:
-    """Opens a checkpoint that states what its heads are; None for others.
+    """Open a checkpoint that describes its heads; return None for others.
 
-    A run's own config.json goes before such statements.
+    The config.json of a run takes precedence over such descriptions.
     """
     path = formats.resolve_reference(path).rstrip("/") or "/"
     if not formats.describes_itself(path):
@@ -47,61 +47,68 @@ def open_described(path: str) -> Weights | None:
     if "task_names" in (read_config(formats.find_model_folder(path)) or {}):
         return None
     weights = formats.open_weights(path)
-    return weights if heads_of(weights) else None
+    return weights if described_heads(weights) else None
 
 
-def heads_of(weights: Weights) -> dict[str, TaskHead]:
-    """Returns the heads that a checkpoint holds and describes."""
+def described_heads(weights: Weights) -> dict[str, TaskHead]:
+    """Return the heads that a checkpoint contains and describes."""
     tasks = weights.contents.tasks
     return {name: h for name, h in weights.heads.items() if name in tasks}
 
 
 def head_hparams(weights: Weights, name: str) -> dict[str, Any]:
-    """Returns the hparams that the head of a task was trained with."""
+    """Return the hparams that the head of a task was trained with."""
     head, scope = weights.heads[name], f"task_specific/{name}/"
     has = weights.contents.has
     hparams: dict[str, Any] = {}
-    if head.kind in _SENTENCES:
-        two = has(f"{scope}{HIDDEN}/")
-        hparams["classification_head_layers"] = 1 + int(two)
+    if head.kind in _SENTENCE_LEVEL:
+        has_two_layers = has(f"{scope}{HIDDEN}/")
+        hparams["classification_head_layers"] = 2 if has_two_layers else 1
         hparams["pooling"] = head.pooling
     elif head.kind == "tagging":
         hparams["fix_tagging_casing"] = head.as_elsewhere
     elif head.kind == "question_answering":
         hparams["joint_prediction"] = has(f"{scope}qa_hidden/")
-        names = ("dense_2/", "dense_3/")
-        hparams["answerable_classifier"] = has(f"{scope}{names[0]}")
-        hparams["answerable_uses_start_logits"] = has(f"{scope}{names[1]}")
+        hparams["answerable_classifier"] = has(f"{scope}dense_2/")
+        hparams["answerable_uses_start_logits"] = has(f"{scope}dense_3/")
         spec = BUILT_IN.get(name)
         hparams["answer_offsets"] = not (spec and spec.original)
     if head.as_elsewhere:
-        hparams |= _OF_TRANSFORMERS.get(head.kind, {})
+        hparams |= _TRANSFORMERS_HPARAMS.get(head.kind, {})
     return hparams
 
 
 def make_config(
     weights: Weights, overrides: Mapping[str, Any]
 ) -> FinetuningConfig:
-    """Returns the settings of a model that its checkpoint describes."""
-    heads = heads_of(weights)
+    """Return the settings of a model that its checkpoint describes.
+
+    Args:
+      weights: the checkpoint.
+      overrides: hparams that the user states.
+    """
+    heads = described_heads(weights)
     for name in ("task_config", "data_dir"):
         if overrides.get(name):
             raise UserError(
                 f"--{name}={overrides[name]}: {weights.path} describes its"
-                " task itself. Leave the flag out."
+                " task itself. Remove the flag."
             )
-    stated = {**weights.contents.hparams(), **weights.hparams}
-    names = (*SIZE_HPARAMS, *TOKENIZER_HPARAMS)
-    hparams = {name: stated[name] for name in names if name in stated}
+    model_hparams = {**weights.contents.hparams(), **weights.hparams}
+    hparams = {
+        name: model_hparams[name]
+        for name in (*SIZE_HPARAMS, *TOKENIZER_HPARAMS)
+        if name in model_hparams
+    }
     for name in heads:
         hparams |= head_hparams(weights, name)
     lengths = [head.max_length for head in heads.values() if head.max_length]
     positions = weights.contents.sizes.max_position_embeddings
     length = overrides.get("max_seq_length") or min([positions, *lengths])
-    if length < _LEAST_LENGTH:
+    if length < _MIN_LENGTH:
         raise UserError(
             f"{weights.path}: its tokenizer cuts texts to {length} wordpieces;"
-            f" expected {_LEAST_LENGTH} or more. Correct model_max_length in"
+            f" expected {_MIN_LENGTH} or more. Correct model_max_length in"
             " tokenizer_config.json."
         )
     hparams |= _question_hparams(length)
@@ -125,7 +132,7 @@ def make_config(
 
 
 def _question_hparams(length: int) -> dict[str, int]:
-    """Returns lengths of questions and strides that windows have room for."""
+    """Return lengths of questions and strides that fit into windows."""
     defaults = FinetuningConfig.default_hparams()
     half = max(1, (length - 3) // 2)
     return {
@@ -138,10 +145,10 @@ def _question_hparams(length: int) -> dict[str, int]:
 def make_tasks(
     config: FinetuningConfig, tokenizer: Tokenizer, weights: Weights
 ) -> list[Task]:
-    """Returns the tasks of the heads that a checkpoint describes."""
+    """Return the tasks of the heads that a checkpoint describes."""
     return [
         _make_task(config, tokenizer, weights, name, head)
-        for name, head in heads_of(weights).items()
+        for name, head in described_heads(weights).items()
     ]
 
 
@@ -156,20 +163,20 @@ def _make_task(
     if head.kind in ("classification", "multilabel"):
         settings["labels"] = head.labels
     elif head.kind == "regression":
-        # transformers' answers are in the units of the labels.
+        # A model of transformers answers in the units of the labels.
         settings["range"] = head.range or (0.0, 1.0)
     elif head.kind == "tagging":
-        spans = all(map(_TAG.fullmatch, head.labels))
-        settings["tags"] = "spans" if spans else "words"
+        has_spans = all(map(_TAG.fullmatch, head.labels))
+        settings["tags"] = "spans" if has_spans else "words"
     spec = TaskSpec(name, head.kind, **settings)
     task = TYPES[head.kind](config, spec, tokenizer)
     if head.kind == "tagging":
-        task.use_labels_of_model(head.labels)
+        task.set_model_labels(head.labels)
     if head.kind != "question_answering" and not (
         head.labels or head.kind == "regression"
     ):
         raise UserError(
-            f"{weights.path}: the names of the labels of {name} are not"
-            " stated. Convert the folder of the run that trained it."
+            f"{weights.path}: it does not name the labels of {name}. Convert"
+            " the folder of the run that trained it."
         )
     return task

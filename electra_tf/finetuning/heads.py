@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The heads of tasks: outputs, and apart from them, given labels, the loss.
+"""The heads of tasks: their outputs and, given labels, their losses.
 
 Source: google-research/electra, get_prediction_module in
 finetune/classification/classification_tasks.py, finetune/qa/qa_tasks.py and
@@ -22,20 +22,20 @@ from electra_tf.modeling.layers import Dense, ScopedLayer
 from electra_tf.modeling.seeds import SeedStream
 
 Tensors = Mapping[str, tf.Tensor]
-# What dropout draws from, in training; else None.
+# The seeds of dropout in training; None: no dropout.
 Dropout = SeedStream | None
 
-# On the sentence's vector in training; fixed in the original, too.
+# Of the sentence's vector in training; fixed in the original, too.
 DROPOUT_RATE = 0.1
 QA_HIDDEN_SIZE = 512
-# Added to logits of positions where no answer can be.
+# Added to the logits of positions that cannot hold an answer.
 _MASKED = -1000.0
 
 
 class Head(ScopedLayer, abc.ABC):
-    """A layer with TF1-named variables; all its tensors have B first."""
+    """A layer with TF1-named variables; B is the first axis of its tensors."""
 
-    # Names, without the task's, of features that scorers compare outputs with.
+    # Features that scorers compare outputs with, without the task's name.
     labels: tuple[str, ...] = ()
 
     def __init__(self, task_name: str, seed: int = 0) -> None:
@@ -46,32 +46,35 @@ class Head(ScopedLayer, abc.ABC):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Returns what the head says; needs labels only in training."""
+        """Return the outputs; labels are needed only in training."""
 
     @abc.abstractmethod
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Returns float32 [B], the losses of what `logits` gave."""
+        """Return the losses of outputs of `logits`, float32 [B]."""
 
     def compute(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Returns what scorers want: `loss`, outputs, labels, `eid`."""
+        """Return what scorers need: `loss`, outputs, labels, `eid`."""
         outputs = self.logits(encoded, features, dropout)
-        return {
+        results = {
             "loss": self.loss(outputs, features, dropout is not None),
             **outputs,
-            **{n: self.feature(features, n) for n in (*self.labels, "eid")},
         }
+        for name in (*self.labels, "eid"):
+            results[name] = self.feature(features, name)
+        return results
 
     def feature(self, features: Tensors, name: str) -> tf.Tensor:
+        """Return a feature of the task."""
         return features[f"{self.task_name}_{name}"]
 
     def dropped(
         self, vectors: tf.Tensor, site: str, seeds: Dropout
     ) -> tf.Tensor:
-        """Drops from the vectors of texts or sentences in training."""
+        """Apply dropout to the vectors of texts or sentences in training."""
         if seeds is None:
             return vectors
         seed = seeds.child(self.scope).seed(site)
@@ -79,10 +82,10 @@ class Head(ScopedLayer, abc.ABC):
 
 
 class SentenceHead(Head):
-    """Dropout and one dense layer on the sentence's vector, or two layers.
+    """Dropout and one or two dense layers on the sentence's vector.
 
-    Source, of two: transformers, modeling_electra.py,
-    ElectraClassificationHead. The study of Mercier (2021) has two as well.
+    Source: for two layers, transformers, modeling_electra.py,
+      ElectraClassificationHead, and the study of Mercier (2021).
     """
 
     labels = ("label_ids",)
@@ -107,7 +110,7 @@ class SentenceHead(Head):
     def sentence_output(
         self, encoded: EncoderOutput, features: Tensors, seeds: Dropout = None
     ) -> tf.Tensor:
-        """Returns the last layer's output, float32 [B, units]."""
+        """Return the last layer's output, float32 [B, units]."""
         vectors = encoded.pooled_output  # [B, H]
         if self.pooling == "mean":
             vectors = mean_over_tokens(
@@ -125,13 +128,14 @@ class SentenceHead(Head):
 
     @abc.abstractmethod
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the named outputs of the dense layer's, [B, units]."""
+        """Return the outputs by name, from those of the dense layer."""
 
 
 class ClassificationHead(SentenceHead):
-    """One of several classes; `units` is their number."""
+    """A head for one of several classes; `units` is their number."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Return `logits` [B, units] and the best class, `predictions` [B]."""
         return {"logits": output, "predictions": tf.argmax(output, -1)}
 
     def loss(
@@ -142,12 +146,12 @@ class ClassificationHead(SentenceHead):
 
 
 class RegressionHead(SentenceHead):
-    """One number, learned by squared error."""
+    """A head for one number, learned by squared error."""
 
     labels = ("targets",)
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns `predictions` [B], on the scale of the targets."""
+        """Return `predictions` [B], on the scale of the targets."""
         return {"predictions": tf.squeeze(output, -1)}
 
     def loss(
@@ -158,12 +162,12 @@ class RegressionHead(SentenceHead):
 
 
 class MultiLabelHead(SentenceHead):
-    """A yes or no for each of several labels; `units` is their number."""
+    """A head for a yes or no per label; `units` is the number of labels."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns `logits` and 0 or 1 as `predictions`, [B, units]."""
-        chosen = tf.cast(output > 0.0, tf.int64)
-        return {"logits": output, "predictions": chosen}
+        """Return `logits` and `predictions` (0 or 1), [B, units]."""
+        predictions = tf.cast(output > 0.0, tf.int64)
+        return {"logits": output, "predictions": predictions}
 
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
@@ -176,9 +180,9 @@ class MultiLabelHead(SentenceHead):
 
 
 class TaggingHead(Head):
-    """One dense layer from a word's first wordpiece to its label.
+    """A dense layer from the first wordpiece of a word to its label.
 
-    Words are [B, L], dense from index 0 in the words' order.
+    Tensors of words are [B, L], dense from index 0 in the words' order.
     """
 
     labels = ("labels", "labels_mask")
@@ -194,13 +198,14 @@ class TaggingHead(Head):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Returns `logits` [B, L, num_labels] and `predictions` [B, L]."""
+        """Return `logits` [B, L, num_labels] and `predictions` [B, L]."""
         logits = self.dense(self.vectors(encoded, features, dropout))
         return {"logits": logits, "predictions": tf.argmax(logits, -1)}
 
     def vectors(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
     ) -> tf.Tensor:
+        """Return the vectors that are classified, [B, L, width]."""
         positions = self.feature(features, "labeled_positions")
         return tf.gather(encoded.sequence_output, positions, batch_dims=1)
 
@@ -216,11 +221,11 @@ class TaggingHead(Head):
 
 
 class SummarizationHead(TaggingHead):
-    """A no or a yes for each sentence, in the place of words.
+    """A tagging head for a no or yes per sentence instead of per word.
 
-    Its vector is the mean over its wordpieces, with the logarithms of its
-    number in the document and of its length: what comes first, and says enough
-    to be a summary, is likelier whatever it says.
+    The vector of a sentence is the mean over its wordpieces, with the
+    logarithms of its number in the document and of its length: first sentences
+    and long ones are likelier in a summary whatever their content.
     """
 
     labels = (*TaggingHead.labels, "numbers")
@@ -231,7 +236,11 @@ class SummarizationHead(TaggingHead):
     def vectors(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
     ) -> tf.Tensor:
-        """Needs `<task>_numbers` [B, S], too: from 1, 0 where there is none."""
+        """Return the vectors of sentences, [B, S, width].
+
+        Needs `<task>_numbers` [B, S], too: the number of each sentence in the
+        document, from 1, and 0 for padding.
+        """
         numbers = self.feature(features, "numbers")
         starts = self.feature(features, "labeled_positions")
         mask = features["input_mask"]
@@ -239,27 +248,27 @@ class SummarizationHead(TaggingHead):
         after = tf.pad(numbers[:, 1:], [[0, 0], [0, 1]])
         ends = tf.roll(starts, -1, 1)
         ends = tf.where(after > 0, ends, last)[:, :, tf.newaxis]
-        places = tf.range(tf.shape(mask)[1])
-        is_own = (places >= starts[:, :, tf.newaxis]) & (places < ends)
-        is_own = tf.cast(is_own, tf.float32)  # [B, S, L]
-        counts = tf.reduce_sum(is_own, -1, keepdims=True)
-        own = is_own / tf.maximum(counts, 1.0)
-        means = tf.matmul(own, encoded.sequence_output)
+        positions = tf.range(tf.shape(mask)[1])
+        is_inside = (positions >= starts[:, :, tf.newaxis]) & (positions < ends)
+        is_inside = tf.cast(is_inside, tf.float32)  # [B, S, L]
+        counts = tf.reduce_sum(is_inside, -1, keepdims=True)
+        weights = is_inside / tf.maximum(counts, 1.0)
+        means = tf.matmul(weights, encoded.sequence_output)
         means = self.dropped(means, "sentence", dropout)
         number = tf.cast(tf.maximum(numbers, 1), tf.float32)[:, :, tf.newaxis]
-        facts = [tf.math.log(number), tf.math.log(1.0 + counts)]
-        return tf.concat([means, *facts], -1)
+        lengths = tf.math.log(1.0 + counts)
+        return tf.concat([means, tf.math.log(number), lengths], -1)
 
 
 class QuestionAnsweringHead(Head):
-    """Start logits; end logits given a start, or on their own; answerability.
+    """A head for the start and the end of an answer, and for answerability.
 
     With joint prediction the end is scored given the start: in training the
-    true one, else each of the `beam_size` best.
+    true start, otherwise each of the `beam_size` best.
 
-    Differs: the start's and the token's share of the hidden layer are
-      computed one by one, for one start at a time: the same numbers at a
-      `beam_size`-th of the multiplications and the memory.
+    Differs: the hidden layer adds the contributions of start and token, for
+      one start at a time: the same numbers with a `beam_size`-th of the
+      multiplications and the memory.
     """
 
     labels = ("start_positions", "end_positions")
@@ -293,17 +302,19 @@ class QuestionAnsweringHead(Head):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Returns scores of starts, ends and of there being no answer.
+        """Return the scores of starts, of ends and of no answer.
 
-        K being the beam: `start_logits`, `end_logits` [B, L];
-        `answerable_logit` [B], higher where there is no answer;
-        `start_top_log_probs`, `start_top_index` [B, K];
-        `end_top_log_probs`, `end_top_index` [B, K, K]. Those that the
-        settings or the mode do not give are zeros. Training with joint
-        prediction needs `<task>_start_positions`.
+        Training with joint prediction needs `<task>_start_positions`.
+
+        Returns:
+          `start_logits`, `end_logits` [B, L]; `answerable_logit` [B], higher
+          if there is no answer; and, for a beam of size K,
+          `start_top_log_probs`, `start_top_index` [B, K];
+          `end_top_log_probs`, `end_top_index` [B, K, K]. Outputs that the
+          settings or the mode do not compute are zeros.
         """
         hidden = encoded.sequence_output
-        # 0 at [CLS], the passage and its [SEP]; else -1000. float32 [B, L].
+        # 0 at [CLS], the passage and its [SEP]; -1000 elsewhere. [B, L]
         input_mask = tf.cast(features["input_mask"], tf.float32)
         allowed = input_mask * tf.cast(features["segment_ids"], tf.float32)
         allowed += tf.one_hot(0, tf.shape(allowed)[1])
@@ -349,12 +360,12 @@ class QuestionAnsweringHead(Head):
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Returns the mean of start's and end's losses, and answerability's."""
+        """Return the mean loss of start and end, plus that of answerability."""
         cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
         starts = self.feature(features, "start_positions")
         losses = cross_entropy(starts, outputs["start_logits"])
         if self.config.joint_prediction and not training:
-            # What zero logits give: the original's evaluation has no better.
+            # The loss of zero logits, which the original's evaluation reports.
             losses += math.log(self.config.max_seq_length)
         else:
             ends = self.feature(features, "end_positions")
@@ -371,7 +382,7 @@ class QuestionAnsweringHead(Head):
     def _dense(
         self, in_width: int, units: int = 1, activation: str | None = None
     ) -> Dense:
-        """Makes the next layer that the original leaves without a name."""
+        """Return the next of the layers that the original does not name."""
         suffix = f"_{self._n_unnamed}" if self._n_unnamed else ""
         self._n_unnamed += 1
         name = f"{self.scope}/dense{suffix}"
@@ -380,7 +391,7 @@ class QuestionAnsweringHead(Head):
     def _end_given_start(
         self, hidden: tf.Tensor, mask: tf.Tensor
     ) -> Callable[[tf.Tensor], tf.Tensor]:
-        """From one start [B] a row to the end logits [B, L], masked."""
+        """Return a function from starts [B] to masked end logits [B, L]."""
         start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
         from_tokens = tf.einsum("blh,hu->blu", hidden, token_kernel)
 
@@ -397,9 +408,10 @@ class QuestionAnsweringHead(Head):
     def _search_ends(
         self, starts: tf.Tensor, end_logits_of: Callable[[tf.Tensor], tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """The best ends of each start in the beam [B, K]."""
-        # One start's activations at a time: each waits for the one before. No
-        # loop, since those that collect tensors cannot become LiteRT's.
+        """Return the best ends of each start in the beam [B, K]."""
+        # Each start waits for the one before, so that only one start's
+        # activations are in memory. There is no `tf.while_loop`, because LiteRT
+        # cannot convert loops that collect tensors.
         log_probs, index = [], []
         for number in range(self.config.beam_size):
             with tf.control_dependencies(log_probs[-1:]):
@@ -416,7 +428,7 @@ class QuestionAnsweringHead(Head):
 
 
 def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Averages [B, L, H] over real tokens; zeros where a row has none."""
+    """Return the mean of [B, L, H] over real tokens; zeros without any."""
     weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
     total = tf.reduce_sum(sequence * weights, 1)
     return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)

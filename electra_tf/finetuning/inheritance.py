@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A head that transformers trained, as the head of a task of a run.
+"""Heads that transformers trained, as the heads of a run's tasks.
 
-It has no task's name, and its labels may be in another order; a regression
-answers in the units of the labels. What is evaluated or trained on gets the
-names, the order and the scale of the task.
+Such a head has no task's name, its labels may be in another order, and a
+regression answers in the units of the labels. Before it is evaluated or trained
+it gets the name, the order and the scale of the task.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,24 +19,25 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.huggingface_heads import UNNAMED
 from electra_tf.checkpoints.weights import MemoryWeights, View, Weights
 from electra_tf.finetuning.classification import RegressionTask
-from electra_tf.finetuning.described import head_hparams, heads_of
+from electra_tf.finetuning.described import described_heads, head_hparams
 from electra_tf.finetuning.registry import find_spec
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 
-_SHOWN_LABELS = 12
+_SHOWN_LABELS = 12  # in messages
 
 
 def inherited_hparams(
     config: FinetuningConfig, weights: Weights
 ) -> dict[str, Any]:
-    """Returns the hparams that heads of transformers bring to a run's tasks."""
-    specs = {
-        name: find_spec(config.task_config, name) for name in config.task_names
-    }
-    kinds = {name: spec.type for name, spec in specs.items() if spec}
+    """Return the hparams that heads of transformers set for a run's tasks."""
+    types = {}
+    for name in config.task_names:
+        spec = find_spec(config.task_config, name)
+        if spec:
+            types[name] = spec.type
     hparams: dict[str, Any] = {}
-    for name in _matches(weights, kinds).values():
+    for name in _match_heads(_transformers_heads(weights), types).values():
         hparams |= head_hparams(weights, name)
     length = weights.max_length
     if length is not None and length < config.max_seq_length:
@@ -44,81 +45,101 @@ def inherited_hparams(
     return {n: v for n, v in hparams.items() if not config.is_explicit(n)}
 
 
-def _heads(weights: Weights) -> dict[str, TaskHead]:
-    """Returns the heads that transformers trained."""
-    heads = heads_of(weights)
+def _transformers_heads(weights: Weights) -> dict[str, TaskHead]:
+    """Return the heads that transformers trained."""
+    heads = described_heads(weights)
     return {name: head for name, head in heads.items() if head.as_elsewhere}
 
 
-def _matches(weights: Weights, kinds: Mapping[str, str]) -> dict[str, str]:
-    """Returns the head of each task that has one: by name, else by kind."""
-    heads, found = _heads(weights), {}
-    for task, kind in kinds.items():
-        if task in heads and heads[task].kind == kind:
-            found[task] = task
+def _match_heads(
+    heads: Mapping[str, TaskHead], types: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the head of each task that has one: by name, or else by type.
+
+    Args:
+      heads: the heads by name.
+      types: the types of the tasks by name.
+    """
+    matches = {}
+    for task, task_type in types.items():
+        if task in heads and heads[task].kind == task_type:
+            matches[task] = task
     for name, head in heads.items():
-        tasks = [t for t, kind in kinds.items() if kind == head.kind]
-        if name not in found.values() and len(tasks) == 1:
-            found.setdefault(tasks[0], name)
-    return found
+        tasks = [t for t, task_type in types.items() if task_type == head.kind]
+        if name not in matches.values() and len(tasks) == 1:
+            matches.setdefault(tasks[0], name)
+    return matches
 
 
 def with_inherited_heads(
     weights: Weights, tasks: Sequence[Task], is_training: bool = False
 ) -> tuple[Weights, list[str]]:
-    """Returns weights whose heads are those of the tasks, and notes.
+    """Return weights with the heads of the tasks, and notes for the console.
 
-    A head of other labels is left out where it is trained, since a fresh one
-    is; to evaluate one is a UserError.
+    Args:
+      weights: the weights of a checkpoint.
+      tasks: the tasks of the run; heads may set labels of tagging tasks.
+      is_training: whether the heads are trained. A head with other labels is
+        then left out, and a fresh one is trained.
+
+    Raises:
+      UserError: a head to evaluate is of another type or has other labels.
     """
-    heads = _heads(weights)
+    heads = _transformers_heads(weights)
     if not heads:
         return weights, []
-    matches = _matches(weights, {t.name: t.spec.type for t in tasks})
+    matches = _match_heads(heads, {t.name: t.spec.type for t in tasks})
+    prefixes = tuple(f"task_specific/{name}/" for name in heads)
     specs = {
         name: spec
         for name, spec in weights.specs.items()
-        if not name.startswith(tuple(f"task_specific/{n}/" for n in heads))
+        if not name.startswith(prefixes)
     }
-    tensors, held, notes = {}, {}, []
+    tensors: dict[str, np.ndarray] = {}
+    inherited_heads: dict[str, TaskHead] = {}
+    notes = []
     for task in tasks:
         name = matches.get(task.name)
         if name is None:
             if not is_training:
-                kinds = [f"{head.kind}" for head in heads.values()]
+                types = join_names(head.kind for head in heads.values())
                 raise UserError(
-                    f"{weights.path}: its head is of type {join_names(kinds)},"
-                    " but"
-                    f" task {task.name} is of type {task.spec.type}. Choose a"
-                    " task of its type."
+                    f"{weights.path}: its head is of type {types}, but task"
+                    f" {task.name} is of type {task.spec.type}. Choose a task"
+                    " of its type."
                 )
             continue
-        problem, order = _order_of_labels(task, heads[name], is_training)
+        problem, order = _order_labels(task, heads[name], is_training)
         if problem and not is_training:
             raise UserError(f"{weights.path}: {problem}")
         if problem:
-            reason = f"{weights.path}: {problem}"
-            notes.append(f"{task.name}: a fresh head is trained. {reason}")
+            notes.append(
+                f"{task.name}: a fresh head is trained. {weights.path}:"
+                f" {problem}"
+            )
             continue
-        tensors |= _tensors(weights, name, task, order)
-        held[task.name] = task.head
+        tensors |= _convert_head(weights, name, task, order)
+        inherited_heads[task.name] = task.head
         notes.append(f"{task.name}: the head of {weights.path} is used")
-    found = View(weights, specs, None, MemoryWeights(tensors))
-    found.heads = held
-    return found, notes
+    view = View(weights, specs, None, MemoryWeights(tensors))
+    view.heads = inherited_heads
+    return view, notes
 
 
-def _tensors(
+def _convert_head(
     weights: Weights, name: str, task: Task, order: list[int] | None
 ) -> dict[str, np.ndarray]:
-    """Returns a head's variables, named, ordered and scaled as a task's."""
-    old, new = f"task_specific/{name}/", f"task_specific/{task.name}/"
+    """Return a head's variables, named, ordered and scaled as the task's."""
+    prefix, task_prefix = (
+        f"task_specific/{name}/",
+        f"task_specific/{task.name}/",
+    )
     tensors = {
-        new + variable.removeprefix(old): weights.read(variable)
+        task_prefix + variable.removeprefix(prefix): weights.read(variable)
         for variable in weights.specs
-        if variable.startswith(old)
+        if variable.startswith(prefix)
     }
-    kernel, bias = f"{new}dense/kernel", f"{new}dense/bias"
+    kernel, bias = f"{task_prefix}dense/kernel", f"{task_prefix}dense/bias"
     if order is not None:
         tensors[kernel] = tensors[kernel][:, order]
         tensors[bias] = tensors[bias][order]
@@ -130,36 +151,47 @@ def _tensors(
     return tensors
 
 
-def _order_of_labels(
+def _order_labels(
     task: Task, head: TaskHead, is_training: bool
 ) -> tuple[str, list[int] | None]:
-    """Returns what keeps a head from being a task's, and its labels' order.
+    """Return why a head does not fit a task ("": it fits), and an order.
 
-    The order is of the head's outputs; None leaves them as they are.
+    The order is that of the head's outputs; None leaves them as they are.
     """
     if isinstance(task, TaggingTask):
-        return _take_tags(task, head, is_training), None
-    theirs, ours = [*head.labels], [*task.head.labels]
-    if not ours or theirs == ours:  # Numbers and questions have no labels.
+        return _set_tags(task, head, is_training), None
+    task.resolve_labels()
+    head_labels, task_labels = [*head.labels], [*task.head.labels]
+    # Regression and question answering have no labels.
+    if not task_labels or head_labels == task_labels:
         return "", None
-    if {*theirs} == {*ours}:
-        return "", [theirs.index(label) for label in ours]
-    if len(theirs) == len(ours) and all(map(UNNAMED.fullmatch, theirs)):
-        return "", None  # Nobody named them: they are in the task's order.
+    if {*head_labels} == {*task_labels}:
+        return "", [head_labels.index(label) for label in task_labels]
+    if len(head_labels) == len(task_labels) and all(
+        map(UNNAMED.fullmatch, head_labels)
+    ):
+        return "", None  # Labels without names are in the task's order.
     return (
-        f"its head has the labels {join_names(theirs, _SHOWN_LABELS)}; task"
-        f" {task.name} has {join_names(ours, _SHOWN_LABELS)}. Describe the task"
-        " with the labels of the head (--task_config)."
+        "its head has the labels"
+        f" {join_names(head_labels, _SHOWN_LABELS)}; task {task.name} has"
+        f" {join_names(task_labels, _SHOWN_LABELS)}. Describe the task with the"
+        " labels of the head (--task_config)."
     ), None
 
 
-def _take_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
-    """Has a task learn a head's tags; returns what keeps it from that."""
-    own = task.known_labels if is_training else {}
-    task.use_labels_of_model(head.labels)
-    others = [label for label in own if not task.knows(label)]
+def _set_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
+    """Set the labels of a task to a head's; return why they do not fit.
+
+    In training the data may have labels that the head does not.
+    """
+    data_labels: dict[str, int] = {}
+    if is_training:
+        task.resolve_labels()
+        data_labels = task.label_mapping
+    task.set_model_labels(head.labels)
+    others = [label for label in data_labels if not task.has_label_for(label)]
     if others:
-        task.use_labels(own)
+        task.set_labels(data_labels)
         return (
             f"its head has the labels {join_names(head.labels, _SHOWN_LABELS)};"
             f" the data of task {task.name} also {join_names(others)}"

@@ -35,36 +35,44 @@ class FinetuningModel(tf_keras.Model):
         super().__init__(name="finetuning")
         self.config = config
         self.task_names = tuple(task.name for task in tasks)
-        self.encoder_config = sizes = EncoderConfig.of(config)
-        positions, seed = sizes.max_position_embeddings, config.seed
-        if config.max_seq_length > positions:
+        self.encoder_config = EncoderConfig.of(config)
+        n_positions = self.encoder_config.max_position_embeddings
+        if config.max_seq_length > n_positions:
             raise UserError(
                 f"max_seq_length is {config.max_seq_length} but the model has"
-                f" {positions} positions; lower it."
+                f" {n_positions} positions; lower it."
             )
-        width = config.embedding_size or sizes.hidden_size
-        scope = f"{ENCODER_SCOPE}/embeddings"
-        embeddings = Embeddings(scope, sizes, width, seed)
-        self.encoder = Encoder(ENCODER_SCOPE, sizes, embeddings, seed=seed)
-        self.heads = [task.build_head(sizes, seed) for task in tasks]
+        embeddings = Embeddings(
+            f"{ENCODER_SCOPE}/embeddings",
+            self.encoder_config,
+            config.embedding_size or self.encoder_config.hidden_size,
+            config.seed,
+        )
+        self.encoder = Encoder(
+            ENCODER_SCOPE, self.encoder_config, embeddings, seed=config.seed
+        )
+        self.heads = [
+            task.build_head(self.encoder_config, config.seed) for task in tasks
+        ]
 
     def compute(
         self, features: Tensors, training: bool, seed: tf.Tensor | None = None
     ) -> dict[str, Any]:
-        """Runs encoder and heads on a batch.
+        """Run encoder and heads on a batch.
 
-        Every head sees every row; a row adds the loss of its own task only,
-        and a padding row (its `task_id` is no task's) none.
+        Every head computes outputs for every row. A row adds the loss of its
+        task; a padding row, whose `task_id` belongs to no task, adds none.
 
         Args:
           features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
             int32 [B] `task_id`, and the tasks' own.
+          training: whether to apply dropout.
           seed: int32 [2], such as the run's seed and the step; every draw of
-            the call is a function of it. None means (config.seed, 0).
+            the call is a function of it. None: (config.seed, 0).
 
         Returns:
           `loss`, the sum over examples of their task's loss (a scalar);
-          `task_id` [B]; and under each task's name its head's outputs.
+          `task_id` [B]; and the outputs of each head by name of task.
         """
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
@@ -75,10 +83,10 @@ class FinetuningModel(tf_keras.Model):
         for name, head in zip(self.task_names, self.heads, strict=True):
             outputs[name] = head.compute(encoded, features, dropout)
             losses.append(outputs[name]["loss"])
-        chosen = tf.one_hot(features["task_id"], len(self.heads))
-        outputs["loss"] = tf.reduce_sum(tf.stack(losses, -1) * chosen)
+        is_task = tf.one_hot(features["task_id"], len(self.heads))
+        outputs["loss"] = tf.reduce_sum(tf.stack(losses, -1) * is_task)
         return outputs
 
     def call(self, features: Tensors, training: bool = False) -> dict[str, Any]:
-        """Keras's entry; see `compute`."""
+        """Return the outputs of `compute`, as Keras requires."""
         return self.compute(features, training=training)

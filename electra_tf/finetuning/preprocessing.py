@@ -1,11 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Examples -> features -> cached records -> batches."""
+"""The data of tasks: examples, features, cached records, batches."""
 
 import collections
 import dataclasses
 import functools
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -36,16 +37,15 @@ from electra_tf.text.stripping import (
 from electra_tf.text.tokenizer_settings import read_settings
 from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
-# Examples whose lengths, rounded up to this, are equal count as alike; batches
-# have such lengths where each length costs a compilation.
-_BUCKET_WIDTH = 16
-# Batches whose examples are sorted by length among each other.
-_BATCHES_PER_POOL = 50
+# Lengths are rounded up to multiples of this for sorting, and in batches if
+# each length costs a compilation.
+_BUCKET_WIDTH = 16  # tokens
+_BATCHES_PER_POOL = 50  # the examples of a pool are sorted by length
 _PARSE_AT_ONCE = 4096
 _PROGRESS_EVERY = 20000
-# Raised whenever the same data and settings make other records.
-_FORMAT = 2  # 2: lines of CoNLL and lists in cells are read otherwise
-# The letters of so much text show what its scripts lose.
+# To be raised whenever the same data and settings make other records.
+_FORMAT = 2  # 2: other readers of CoNLL lines and of lists in cells
+# The amount of text whose letters are checked against the model's casing.
 _CHARACTERS_COUNTED = 1 << 20
 _REMEDIES = {
     "do_lower_case": "Start from a model that was pre-trained with"
@@ -53,7 +53,7 @@ _REMEDIES = {
     "strip_accents": "Start from a model that was pre-trained with"
     " --strip_accents=false.",
 }
-# Hparams that decide what the records hold.
+# Hparams that change the content of records.
 _DECIDING = tuple(
     """
     task_names max_seq_length do_lower_case strip_accents double_unordered debug
@@ -65,32 +65,32 @@ _DECIDING = tuple(
 
 @dataclasses.dataclass(frozen=True)
 class Batches:
-    """A split's records; every call gives the same batches, as a data set."""
+    """The records of a split; every call returns the same batches."""
 
     path: str  # the record file
     specs: Sequence[feature_spec.FeatureSpec]  # every feature of a record
     n_examples: int  # records in the file, padding rows included
     batch_size: int
     max_seq_length: int  # L of the records
-    training: bool  # repeat for ever, shuffled; else once, in order
+    training: bool  # True: endless and shuffled; False: once, in order
     shuffle_buffer_size: int = 100
-    shuffle_whole_set: bool = False  # shuffle all examples, anew each epoch
-    by_length: bool = False  # put examples of similar length together
+    shuffle_whole_set: bool = False  # shuffle all examples in each epoch
+    by_length: bool = False  # batch examples of similar length
     trim: bool = True  # pad batches to their longest row, not to L
-    shortest: int = 1  # least length of a batch
+    shortest: int = 1  # minimum length of a batch
     multiple: int = 1  # lengths are multiples of it (or L)
     seed: int = 0
 
     def __call__(self) -> tf.data.Dataset:
-        """Returns the data set: features by name, int32 or float32 [B, ...].
+        """Return the data set: features by name, int32 or float32 [B, ...].
 
-        Where a record has L, a batch has its own length, at most L. An
-        iterator made by `iter()` can be saved in a tf.train.Checkpoint.
+        An axis of length L in a record has the length of the batch, at most L.
+        An iterator made by `iter()` can be saved in a tf.train.Checkpoint.
 
         Source: google-research/electra, finetune/preprocessing.py,
           _input_fn_builder.
-        Differs: seeded; parses whole batches; nothing is lost at the end of
-          an evaluation.
+        Differs: the order follows from a seed, whole batches are parsed, and
+          evaluations include the last, incomplete batch.
         """
         if self.by_length or (self.training and self.shuffle_whole_set):
             batches = self._gathered()
@@ -116,27 +116,28 @@ class Batches:
         return self._trim(features) if self.trim else features
 
     def _trim(self, features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Cuts off columns that are padding in every row.
+        """Cut off columns that are padding in every row.
 
-        Columns count that any `*_mask` uses: labels may reach further than
-        tokens, where words have no wordpiece.
+        A column that any `*_mask` uses is not padding: there may be more labels
+        than tokens, because words may have no wordpiece.
         """
         needed = tf.constant(self.shortest, tf.int32)
         for spec in self.specs:
             if spec.per_token and spec.name.endswith("_mask"):
                 used = tf.reduce_any(features[spec.name] != 0, 0)  # [L]
-                places = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
-                needed = tf.maximum(needed, tf.reduce_max(places))
+                lengths = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
+                needed = tf.maximum(needed, tf.reduce_max(lengths))
         needed = _round_up(needed, self.multiple)
-        return {
-            spec.name: features[spec.name][:, :needed]
-            if spec.per_token
-            else features[spec.name]
-            for spec in self.specs
-        }
+        trimmed = {}
+        for spec in self.specs:
+            feature = features[spec.name]
+            trimmed[spec.name] = (
+                feature[:, :needed] if spec.per_token else feature
+            )
+        return trimmed
 
     def _gathered(self) -> tf.data.Dataset:
-        """Batches of records picked by number from memory."""
+        """Return batches of records that are gathered by number from memory."""
         records, lengths = self._load()
         if self.training:
             numbers = tf.data.Dataset.counter().flat_map(
@@ -148,10 +149,10 @@ class Batches:
             order = tf.argsort(-lengths, stable=True)
             numbers = tf.data.Dataset.from_tensor_slices(order)
             numbers = numbers.batch(self.batch_size)
-        return numbers.map(lambda chosen: tf.gather(records, chosen))
+        return numbers.map(lambda batch: tf.gather(records, batch))
 
     def _epoch_order(self, lengths: tf.Tensor, epoch: tf.Tensor) -> tf.Tensor:
-        """Returns an epoch's record numbers, int32 [batches, size]."""
+        """Return the record numbers of an epoch, int32 [batches, size]."""
         size = self.batch_size
         count = self.n_examples // size * size
 
@@ -171,18 +172,18 @@ class Batches:
         return shuffled(tf.reshape(order, [-1, size]), "batches")
 
     def _seed_of(self, purpose: str) -> int:
-        """A seed of its own for each shuffle."""
+        """Return the seed of one shuffle."""
         return random.Random(f"{self.seed} {purpose}").getrandbits(31)
 
     def _load(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns all records, string [n], and their lengths, int32 [n]."""
-        mask = [s for s in self.specs if s.name == "input_mask"]
+        """Return all records, string [n], and their lengths, int32 [n]."""
+        mask_specs = [s for s in self.specs if s.name == "input_mask"]
         records, lengths = [], []
         parts = tf.data.TFRecordDataset(self.path).batch(_PARSE_AT_ONCE)
         for part in parts.with_options(input_options()):
-            parsed = feature_spec.decode_example(mask, part)["input_mask"]
+            parsed = feature_spec.decode_example(mask_specs, part)["input_mask"]
             records.append(part)
-            # Within a bucket the order stays as it is.
+            # Rounding keeps the order of examples within a bucket.
             lengths.append(_round_up(tf.reduce_sum(parsed, 1), _BUCKET_WIDTH))
         return tf.concat(records, 0), tf.concat(lengths, 0)
 
@@ -194,12 +195,12 @@ def _round_up(lengths: tf.Tensor, multiple: int) -> tf.Tensor:
 class Preprocessor:
     """Loads, featurizes, caches and batches the data of tasks.
 
-    Cached records carry a fingerprint of everything they depend on (data,
-    hparams, vocabulary, batch size) in their name, so records of other data
+    The names of cached records contain a fingerprint of everything that they
+    depend on (data, hparams, vocabulary, batch size), so records of other data
     or settings are never used.
 
     Source: google-research/electra, finetune/preprocessing.py.
-    Differs: the cache is checked; the order comes from an explicit random
+    Differs: the cache is checked; the order follows from an explicit random
       stream; evaluation loses no examples.
     """
 
@@ -207,9 +208,9 @@ class Preprocessor:
         self._config = config
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
-        self._told: set[str] = set()  # warnings of letters that are printed
-        # By task and split: how often each label is there.
-        self._labels: dict[tuple[str, str], dict[str, int]] = {}
+        self._printed_warnings: set[str] = set()
+        # By task and split: the count of each label.
+        self._label_counts: dict[tuple[str, str], dict[str, int]] = {}
 
     @functools.cached_property
     def feature_specs(self) -> list[feature_spec.FeatureSpec]:
@@ -218,20 +219,21 @@ class Preprocessor:
         for task in self._tasks:
             specs += task.get_feature_specs()
         names = [spec.name for spec in specs]
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
+        duplicates = {name for name in names if names.count(name) > 1}
+        if duplicates:
             raise UserError(
                 "two tasks have features of the same name:"
-                f" {', '.join(sorted(twice))}; rename a task"
+                f" {', '.join(sorted(duplicates))}; rename a task"
             )
         return specs
 
     def facts(self) -> dict[str, Any]:
-        """What the files hold that several workers must have in common."""
+        """Return digests of the content that must be equal for all workers."""
         data, labels = {}, {}
         for task in self._tasks:
             if task.labels_path():
-                labels[f"{task.name}, labels"] = task.known_labels
+                task.resolve_labels()
+                labels[f"{task.name}, labels"] = task.resolved_labels
             for split in ("train", *task.get_dev_splits()):
                 paths = ",".join(task.data_files(split) or ())
                 data[f"{task.name}, {split}"] = paths
@@ -243,21 +245,69 @@ class Preprocessor:
     def prepare_train(
         self, order: random.Random | None = None
     ) -> tuple[Batches, int]:
+        """Return the batches of the training data and the number of steps.
+
+        Args:
+          order: draws the order of the examples; None: from the seed.
+        """
         order = order or random.Random(self._config.seed)
         return self._prepare(self._tasks, "train", order)
 
     def prepare_predict(
         self, tasks: Sequence[Task], split: str
     ) -> tuple[Batches, int]:
+        """Return the batches of a split of tasks and the number of steps."""
         return self._prepare(list(tasks), split, None)
 
     def _prepare(
         self, tasks: list[Task], split: str, order: random.Random | None
     ) -> tuple[Batches, int]:
-        config, training = self._config, order is not None
-        batch_size = (
-            config.train_batch_size if training else config.eval_batch_size
+        config, is_training = self._config, order is not None
+        batch_size = config.eval_batch_size
+        if is_training:
+            batch_size = config.train_batch_size
+        for task in self._tasks:  # Features depend on the labels.
+            task.resolve_labels()
+        path, n_examples = self._prepare_records(
+            tasks, split, order, batch_size
         )
+        n_steps = n_examples // batch_size
+        by_length = config.group_eval_by_length and config.length_buckets
+        if is_training:
+            n_steps = int(n_steps * config.num_train_epochs)
+            by_length = config.group_by_length
+        # XLA compiles a program for each length.
+        compiles = config.jit_compile or config.use_tpu
+        batches = Batches(
+            path,
+            self.feature_specs,
+            n_examples,
+            batch_size,
+            config.max_seq_length,
+            is_training,
+            shuffle_buffer_size=config.shuffle_buffer_size,
+            shuffle_whole_set=config.shuffle_whole_set,
+            by_length=by_length,
+            trim=config.length_buckets,
+            shortest=max(task.min_length for task in self._tasks),
+            multiple=_BUCKET_WIDTH if compiles else 1,
+            seed=config.seed,
+        )
+        return batches, n_steps
+
+    def _prepare_records(
+        self,
+        tasks: list[Task],
+        split: str,
+        order: random.Random | None,
+        batch_size: int,
+    ) -> tuple[str, int]:
+        """Return the record file and its number of records.
+
+        It is written, unless an earlier run wrote it. Bad rows, letters that
+        the casing changes and unknown labels are printed in either case.
+        """
+        config = self._config
         fingerprint = self._fingerprint(tasks, split, order, batch_size)
         name = "_".join(sorted(task.name for task in tasks)) + f"_{split}"
         prefix = os.path.join(
@@ -267,9 +317,9 @@ class Preprocessor:
         if config.use_tfrecords_if_existing and fingerprint["data"] is not None:
             metadata = _read_metadata(prefix, fingerprint)
             reports = metadata["reports"].values() if metadata else []
-            strict = config.strict_rows or config.strict
-            if strict and any(r["rows"] for r in reports):
-                metadata = None  # reading again stops at the bad row
+            is_strict = config.strict_rows or config.strict
+            if is_strict and any(report["rows"] for report in reports):
+                metadata = None  # Reading the data again stops at the bad row.
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
             _write_metadata(prefix, metadata | {"fingerprint": fingerprint})
@@ -280,34 +330,10 @@ class Preprocessor:
         self._print_reports(metadata["reports"])
         self._check_letters(metadata.get("scripts", {}))
         for name, counts in metadata.get("labels", {}).items():
-            if split == "dev" and (name, split) not in self._labels:
+            if split == "dev" and (name, split) not in self._label_counts:
                 self._check_labels(name, counts)
-            self._labels[name, split] = counts
-        n_examples = metadata["n_examples"]
-        steps = n_examples // batch_size
-        if training:
-            steps = int(steps * config.num_train_epochs)
-        batches = Batches(
-            f"{prefix}.tfrecord",
-            self.feature_specs,
-            n_examples,
-            batch_size,
-            config.max_seq_length,
-            training,
-            shuffle_buffer_size=config.shuffle_buffer_size,
-            shuffle_whole_set=config.shuffle_whole_set,
-            by_length=config.group_by_length
-            if training
-            else config.group_eval_by_length and config.length_buckets,
-            trim=config.length_buckets,
-            shortest=max(task.min_length for task in self._tasks),
-            # XLA compiles anew for each length.
-            multiple=_BUCKET_WIDTH
-            if config.jit_compile or config.use_tpu
-            else 1,
-            seed=config.seed,
-        )
-        return batches, steps
+            self._label_counts[name, split] = counts
+        return f"{prefix}.tfrecord", metadata["n_examples"]
 
     def _write(
         self,
@@ -317,33 +343,34 @@ class Preprocessor:
         prefix: str,
         batch_size: int,
     ) -> dict[str, Any]:
-        """Writes the records; returns their metadata."""
+        """Write the records and return their metadata."""
         before = {task.name: task.row_report.as_dict() for task in tasks}
         examples = [e for task in tasks for e in task.get_examples(split)]
-        labels = {task.name: collections.Counter() for task in tasks}
+        counts = {task.name: collections.Counter() for task in tasks}
         for example in examples:
             task = self._by_name[example.task_name]
-            labels[task.name].update(task.labels_of(example))
-        scripts = self._scripts(examples) if order is not None else {}
+            counts[task.name].update(task.label_names(example))
+        scripts: Scripts = {}
         if order is not None:
+            scripts = self._count_scripts(examples)
             order.shuffle(examples)
         path = f"{prefix}.tfrecord"
-        count = 0
+        n_records = 0
         with atomic_file(path, f"{path}.{os.getpid()}.tmp") as file:
             for features in self._featurized(examples, order is not None):
                 example = feature_spec.encode_example(
                     self.feature_specs, features
                 )
                 file.write(frame_record(example.SerializeToString()))
-                count += 1
-            padding = -count % batch_size
-            # A task_id that no task has marks a row as padding.
-            nobody = {"task_id": len(self._config.task_names)}
-            example = feature_spec.encode_example(self.feature_specs, nobody)
-            file.write(frame_record(example.SerializeToString()) * padding)
+                n_records += 1
+            n_padding = -n_records % batch_size
+            # Padding rows have the id of no task.
+            features = {"task_id": len(self._config.task_names)}
+            example = feature_spec.encode_example(self.feature_specs, features)
+            file.write(frame_record(example.SerializeToString()) * n_padding)
         print(
-            f"{os.path.basename(path)}: {count} records of {len(examples)}"
-            f" examples, {padding} padding rows"
+            f"{os.path.basename(path)}: {n_records} records of {len(examples)}"
+            f" examples, {n_padding} padding rows"
         )
         reports = {
             task.name: _difference(
@@ -355,35 +382,37 @@ class Preprocessor:
             for task in tasks
         }
         return {
-            "n_examples": count + padding,
+            "n_examples": n_records + n_padding,
             "reports": reports,
-            "labels": labels,
+            "labels": counts,
             "scripts": scripts,
         }
 
-    def _scripts(self, examples: list[Example]) -> Scripts:
+    def _count_scripts(self, examples: list[Example]) -> Scripts:
         """Count the letters of the first training examples."""
-        config, left = self._config, _CHARACTERS_COUNTED
+        config, n_left = self._config, _CHARACTERS_COUNTED
         if is_bpe(config.vocab_file):
             return {}
         letters = ScriptCounter(config.do_lower_case, config.strip_accents)
         for example in examples:
             for text in example.texts():
                 letters.add(text)
-                left -= len(text)
-            if left < 0:
+                n_left -= len(text)
+            if n_left < 0:
                 break
         return letters.scripts()
 
     def _featurized(
         self, examples: list[Example], is_training: bool
     ) -> Iterator[dict[str, Any]]:
+        """Yield the features of each row of the examples."""
         for number, example in enumerate(examples):
             if number and number % _PROGRESS_EVERY == 0:
                 print(f"Writing example {number} of {len(examples)}")
             task = self._by_name[example.task_name]
-            found = task.featurize(example, is_training)
-            rows = found if isinstance(found, list) else [found]
+            rows = task.featurize(example, is_training)
+            if not isinstance(rows, list):
+                rows = [rows]
             if self._config.log_examples and not number:
                 print(f"The first example: {example}")
                 for features in rows:
@@ -391,7 +420,7 @@ class Preprocessor:
             yield from rows
 
     def digest(self, task: Task, split: str) -> str:
-        """Of all that a task's examples depend on, however batched."""
+        """Return a digest of what a task's examples depend on."""
         return _digest(self._fingerprint([task], split, None, 0))[:12]
 
     def _fingerprint(
@@ -401,7 +430,7 @@ class Preprocessor:
         order: random.Random | None,
         batch_size: int,
     ) -> dict[str, Any]:
-        """All that the records depend on, as plain values."""
+        """Return what the records depend on, as plain values."""
         facts: dict[str, Any] = {
             "format": _FORMAT,
             "split": split,
@@ -416,30 +445,31 @@ class Preprocessor:
         }
         paths = [task.data_files(split) for task in tasks]
         facts["data"] = None
-        if all(own is not None for own in paths):
-            facts["data"] = [file_sha256(p) for own in paths for p in own]
+        if None not in paths:
+            all_paths = itertools.chain.from_iterable(paths)
+            facts["data"] = [file_sha256(path) for path in all_paths]
         return json.loads(json.dumps(facts))
 
     def _check_letters(self, scripts: Scripts) -> None:
-        """Warn of letters that the model's casing changes; once each."""
+        """Warn once of letters that the model's casing changes."""
         casing = (self._config.do_lower_case, self._config.strip_accents)
         for text in stripping_warnings(scripts, casing, _REMEDIES):
             if self._config.strict:
                 raise UserError(f"{text} (Stopped by --strict.)")
-            if text not in self._told:
+            if text not in self._printed_warnings:
                 print(f"WARNING: {text}")
-            self._told.add(text)
+            self._printed_warnings.add(text)
 
     def _check_labels(self, name: str, dev: dict[str, int]) -> None:
-        """Says which labels of dev no training example has, and how often."""
-        train = self._labels.get((name, "train"), {})
-        lacking = [f"{k!r} {n:,}" for k, n in dev.items() if k not in train]
-        if not (train and lacking):
+        """Warn of labels in dev that no training example has."""
+        train = self._label_counts.get((name, "train"), {})
+        unknown = {label: n for label, n in dev.items() if label not in train}
+        if not (train and unknown):
             return
-        count = sum(n for label, n in dev.items() if label not in train)
+        listing = join_names(f"{label!r} {n:,}" for label, n in unknown.items())
         text = (
-            f"{name}: {count:,} of {sum(dev.values()):,} labels in its dev"
-            f" split are in no training example ({join_names(lacking)}); no"
+            f"{name}: {sum(unknown.values()):,} of {sum(dev.values()):,} labels"
+            f" in its dev split are in no training example ({listing}); no"
             " model learns them. Correct them, or add such examples to train"
         )
         if self._config.strict:
@@ -447,7 +477,7 @@ class Preprocessor:
         print(f"WARNING: {text}")
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
-        """Prints each bad row once, and the losses."""
+        """Print each bad row once, and the losses."""
         for name, values in reports.items():
             report = self._by_name[name].row_report
             rows = report.unprinted(BadRow(**row) for row in values["rows"])
@@ -457,7 +487,7 @@ class Preprocessor:
 
 
 def _show(features: dict[str, Any], task: Task) -> None:
-    """Prints the features of an example, without the padding."""
+    """Print the features of an example, without the padding."""
     length = sum(features["input_mask"])
     ids = features["input_ids"][:length]
     tokens = task.tokenizer.convert_ids_to_tokens(ids)
@@ -471,13 +501,13 @@ def _difference(
     before: dict[str, Any],
     report: RowReport,
     split: str,
-    own_files: Sequence[str],
+    split_files: Sequence[str],
 ) -> dict[str, list | dict]:
-    """Returns what a report says of a split, or has learned since."""
+    """Return the rows and losses of a split, and those added since `before`."""
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
-        # A split may have been read before its records were made.
+        # The split may have been read before its records were written.
         k: n if k.startswith(f"{split}: ") else n - old_losses.get(k, 0)
         for k, n in now["losses"].items()
     }
@@ -485,16 +515,16 @@ def _difference(
         "rows": [
             row
             for row in now["rows"]
-            if row["path"] in own_files or row not in old_rows
+            if row["path"] in split_files or row not in old_rows
         ],
-        "losses": {what: count for what, count in losses.items() if count},
+        "losses": {kind: count for kind, count in losses.items() if count},
     }
 
 
 def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
-    """Write what `_read_metadata` returns, with the digests it checks."""
+    """Write metadata with the digests that `_read_metadata` checks."""
     metadata |= {"sha256": file_sha256(f"{prefix}.tfrecord")}
-    # The digest is of the values as they are read back.
+    # The digest covers the values as JSON returns them.
     metadata = json.loads(json.dumps(metadata))
     metadata["digest"] = _digest(metadata)
     path = f"{prefix}.metadata"
@@ -507,7 +537,7 @@ def _read_metadata(
 ) -> dict[str, Any] | None:
     """Return the metadata of intact records of this fingerprint, or None.
 
-    A changed byte of either file is reported: the records are written again.
+    A changed byte of either file prints a warning.
     """
     records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
     if not (filesystem.exists(records) and filesystem.exists(path)):

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Question answering: windows over passages, and the task.
+"""Question answering: the task, and windows over passages.
 
-Answers are put together and scored in `electra_tf.metrics`.
+`electra_tf.metrics.question_answering` finds and scores answers.
 
 Source: google-research/electra, finetune/qa/qa_tasks.py.
 """
@@ -32,50 +32,54 @@ from electra_tf.metrics.question_answering import (
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.offsets import OffsetTokenizer
 
-# A window's number is this times its example's, plus its place in the
-# passage, so there can be no more windows than this.
+# The id of a window is this times its example's number, plus its index in the
+# passage, so a passage cannot have more windows.
 MAX_WINDOWS = 1000
-# Features hold numbers of windows as int32.
+# Features hold the ids of windows as int32.
 _MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
-_PASSAGES_KEPT = 1024
-# What debug mode reads of a split.
+_CACHED_PASSAGES = 1024
+# Limits of debug mode.
 DEBUG_PARAGRAPHS = 10
-DEBUG_LINES = 11  # as the original; the header is one of them
+DEBUG_LINES = 11  # as in the original; the header is one of them
 DEBUG_QUESTIONS = 50
 
 
 class Pieces(NamedTuple):
-    """A passage in wordpieces."""
+    """The wordpieces of a passage."""
 
     tokens: list[str]
-    words: list[int]  # for each, the word it belongs to
-    # For each word, its first wordpiece; where a word has none, the next one's.
+    words: list[int]  # the index of each wordpiece's word
+    # The first wordpiece of each word; without any, that of the next word.
     starts: list[int]
-    # With answer offsets, int32 [len(tokens), 2]: for each, its characters in
-    # the passage, first and one past the last.
+    # With answer offsets, int32 [len(tokens), 2]: the characters of each
+    # wordpiece in the passage, first and one past the last.
     spans: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True)
-class Cut:
+class WindowedQuestion:
     """A question with the windows over its passage."""
 
     query: list[str]  # the question's wordpieces, cut to `max_query_length`
-    n_query_lost: int  # wordpieces cut off
+    n_query_cut: int  # wordpieces cut off
     pieces: Pieces
     # Start and length of each window, in wordpieces of the passage.
     spans: list[tuple[int, int]]
-    n_lost: int  # wordpieces of the passage that no window holds
+    n_cut: int  # wordpieces of the passage that no window contains
 
     def tokens(self, number: int) -> list[str]:
+        """Return the wordpieces of a window: [CLS] query [SEP] part [SEP]."""
         start, length = self.spans[number]
         part = self.pieces.tokens[start : start + length]
         return ["[CLS]", *self.query, "[SEP]", *part, "[SEP]"]
 
-    def place(
+    def locate(
         self, number: int, answer: tuple[int, int] | None
     ) -> tuple[int, int]:
-        """Returns an answer's place in a window; (0, 0) if not wholly there."""
+        """Return an answer's first and last position in a window.
+
+        (0, 0) if the window does not contain the whole answer.
+        """
         start, length = self.spans[number]
         if answer is None or answer[0] < start or answer[1] >= start + length:
             return 0, 0
@@ -84,12 +88,12 @@ class Cut:
 
 
 def _windows_of_most_context(
-    spans: list[tuple[int, int]], count: int
+    spans: Sequence[tuple[int, int]], count: int
 ) -> np.ndarray:
-    """Returns, for each wordpiece, the window that shows most around it.
+    """Return int [count], the window with the most context of each wordpiece.
 
-    That is the window where the smaller of its left and right context is
-    largest; of equal windows the first.
+    The smaller of left and right context counts; of equal windows, the first
+    is returned.
 
     Source: _check_is_max_context.
     """
@@ -99,9 +103,9 @@ def _windows_of_most_context(
         left = np.arange(length)
         score = np.minimum(left, length - 1 - left) + 0.01 * length
         part = slice(start, start + length)
-        better = score > best_score[part]
-        best[part][better] = number
-        best_score[part][better] = score[better]
+        is_better = score > best_score[part]
+        best[part][is_better] = number
+        best_score[part][is_better] = score[is_better]
     return best
 
 
@@ -109,25 +113,26 @@ class QATask(Task):
     """Finds answers in passages.
 
     A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
-    `.gz`); in debug mode `<split>-debug.json`, if it is there.
+    `.gz`); in debug mode `<split>-debug.json`, if it exists.
 
-    Differs: answers are filed by id in SQuAD's format whatever the task's
-      name is; the original looks for "squad" in it.
+    Differs: answers are filed by id in SQuAD's format whatever the name of the
+      task is; the original looks for "squad" in it.
     """
 
-    needs_words = finds_files = True
-    # What answers are compared by; None: by the official script's words.
+    needs_words = True
+    finds_files = True
+    # The units that answers are compared by; None: the official script's words.
     match: str | None = None
 
-    def __init__(self, *described: Any) -> None:
-        super().__init__(*described)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self._check_lengths()
         self.version = self.spec.version
         default = None if self.spec.original else "words"
         self.match = self.spec.match or default
         self.v2 = self.version == "squad2"  # a question may have no answer
         self.get_examples = functools.cache(self.get_examples)
-        self._pieces = functools.lru_cache(_PASSAGES_KEPT)(self._split)
+        self._pieces = functools.lru_cache(_CACHED_PASSAGES)(self._split)
 
     @functools.cached_property
     def _offsets(self) -> OffsetTokenizer:
@@ -136,7 +141,7 @@ class QATask(Task):
     @property
     def main_metric(self) -> str:
         if self.v2 and self.spec.metric == "exact_match":
-            return "exact"  # SQuAD 2.0's name for it
+            return "exact"  # its name in SQuAD 2.0
         return self.spec.metric or "f1"
 
     @property
@@ -146,7 +151,7 @@ class QATask(Task):
         Source: google-research/electra searches, in training (qa_tasks.py,
           _improve_answer_span) and for answers (qa_metrics.py,
           get_final_text): it trains on an answer's first occurrence in its
-          words, and answers with whole words where the search fails.
+          words, and answers with whole words if the search fails.
         Differs: in tasks of your own the offsets are used unless
           `answer_offsets` is false.
         """
@@ -155,14 +160,13 @@ class QATask(Task):
 
     @property
     def measure(self) -> str | None:
-        """None: the official script's words."""
+        """The way answers are compared; None: the official script's words."""
         return MATCHES.get(self.match)
 
     @property
     def min_length(self) -> int:
-        """As many places as a beam keeps."""
-        joint = self.config.joint_prediction
-        return self.config.beam_size if joint else 1
+        """The number of positions that a beam keeps."""
+        return self.config.beam_size if self.config.joint_prediction else 1
 
     def get_feature_specs(self) -> list[FeatureSpec]:
         names = ("eid", "start_positions", "end_positions", "is_impossible")
@@ -171,37 +175,38 @@ class QATask(Task):
     def featurize(
         self, example: QAExample, is_training: bool
     ) -> list[dict[str, Any]]:
-        """Turns a question into the features of its windows.
+        """Return the features of a question's windows.
 
         A training window without the whole answer gets [CLS] as its answer,
-        but is not called impossible.
+        but does not count as impossible.
         """
-        cut, losses = self.cut(example), self.row_report.losses
-        if cut.n_query_lost:
+        windowed, losses = self.window(example), self.row_report.losses
+        if windowed.n_query_cut:
             losses["questions cut to max_query_length"] += 1
-        if cut.n_lost:
+        if windowed.n_cut:
             losses[f"passages longer than {MAX_WINDOWS} windows, cut"] += 1
-            losses["wordpieces cut off such passages"] += cut.n_lost
+            losses["wordpieces cut off such passages"] += windowed.n_cut
         answer = None
         if is_training and not example.is_impossible:
-            answer = self.answer_span(example, cut.pieces)
-        windows, answered = [], False
-        for number in range(len(cut.spans)):
-            ids = self.tokenizer.convert_tokens_to_ids(cut.tokens(number))
-            n_question = len(cut.query) + 2
+            answer = self.answer_span(example, windowed.pieces)
+        windows, is_answered = [], False
+        for number in range(len(windowed.spans)):
+            tokens = windowed.tokens(number)
+            ids = self.tokenizer.convert_tokens_to_ids(tokens)
+            n_question = len(windowed.query) + 2
             segment_ids = [0] * n_question + [1] * (len(ids) - n_question)
             eid = MAX_WINDOWS * example.eid + number
-            features = self._inputs(ids, segment_ids, eid)
+            features = self._shared_features(ids, segment_ids, eid)
             if is_training:
-                place = cut.place(number, answer)
-                answered = answered or place != (0, 0)
+                start, end = windowed.locate(number, answer)
+                is_answered = is_answered or (start, end) != (0, 0)
                 features |= {
-                    f"{self.name}_start_positions": place[0],
-                    f"{self.name}_end_positions": place[1],
+                    f"{self.name}_start_positions": start,
+                    f"{self.name}_end_positions": end,
                     f"{self.name}_is_impossible": int(example.is_impossible),
                 }
             windows.append(features)
-        if answer is not None and not answered:
+        if answer is not None and not is_answered:
             losses["training questions whose answer no window holds whole"] += 1
         return windows
 
@@ -218,6 +223,7 @@ class QATask(Task):
         return metric_names(self.version, self.match)
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
+        """Return a new scorer of predictions on examples."""
         return SpanScorer(
             self.config,
             self.name,
@@ -227,72 +233,76 @@ class QATask(Task):
             self.match,
         )
 
-    def cut(self, example: QAExample) -> Cut:
-        """Lays windows over an example's passage.
+    def window(self, example: QAExample) -> WindowedQuestion:
+        """Return an example with the windows over its passage.
 
-        Differs: windows beyond `MAX_WINDOWS` are left out, where the original
-          gives them the numbers of the next example's.
+        Differs: windows beyond `MAX_WINDOWS` are left out; the original gives
+          them the ids of the next example's.
         """
-        whole = self.tokenizer.tokenize(example.question_text)
-        query = whole[: self.config.max_query_length]
+        question = self.tokenizer.tokenize(example.question_text)
+        query = question[: self.config.max_query_length]
         pieces = self._pieces(example.passage)
         count = len(pieces.tokens)
-        room = self.config.max_seq_length - len(query) - 3  # [CLS], twice [SEP]
-        spans, start = [], 0
+        # [CLS] and two [SEP] take the other positions.
+        max_length = self.config.max_seq_length - len(query) - 3
+        spans: list[tuple[int, int]] = []
+        start = 0
         while start < count and len(spans) < MAX_WINDOWS:
-            length = min(count - start, room)
+            length = min(count - start, max_length)
             spans.append((start, length))
             if start + length == count:
                 break
             start += min(length, self.config.doc_stride)
-        held = sum(spans[-1]) if spans else 0
-        return Cut(query, len(whole) - len(query), pieces, spans, count - held)
+        n_covered = sum(spans[-1]) if spans else 0
+        return WindowedQuestion(
+            query,
+            len(question) - len(query),
+            pieces,
+            spans,
+            count - n_covered,
+        )
 
     def windows(self, example: QAExample) -> list[Window]:
-        """Returns an example's windows as scoring needs them."""
-        cut = self.cut(example)
-        best = _windows_of_most_context(cut.spans, len(cut.pieces.tokens))
-        words = np.array(cut.pieces.words, np.int32)
-        before = np.full(len(cut.query) + 2, -1)
+        """Return an example's windows for the scorer."""
+        windowed = self.window(example)
+        pieces = windowed.pieces
+        best = _windows_of_most_context(windowed.spans, len(pieces.tokens))
+        words = np.array(pieces.words, np.int32)
+        before = np.full(len(windowed.query) + 2, -1)
         after = np.full(1, -1)
         windows = []
-        for number, (start, length) in enumerate(cut.spans):
+        for number, (start, length) in enumerate(windowed.spans):
             part = slice(start, start + length)
-            places = np.concatenate([before, best[part], after])
+            best_windows = np.concatenate([before, best[part], after])
             windows.append(
                 Window(
                     eid=MAX_WINDOWS * example.eid + number,
-                    tokens=cut.tokens(number),
+                    tokens=windowed.tokens(number),
                     words=np.concatenate([before, words[part], after]),
-                    max_context=places == number,
-                    spans=self._window_spans(cut, part),
+                    max_context=best_windows == number,
+                    spans=_window_spans(windowed, part),
                 )
             )
         return windows
 
-    def _window_spans(self, cut: Cut, part: slice) -> np.ndarray | None:
-        """Returns the characters of a window's wordpieces: int [L, 2]."""
-        if cut.pieces.spans is None:
-            return None
-        around = ((len(cut.query) + 2, 1), (0, 0))  # [CLS] query [SEP], [SEP]
-        return np.pad(cut.pieces.spans[part], around, constant_values=-1)
-
     def answer_span(
         self, example: QAExample, pieces: Pieces
     ) -> tuple[int, int]:
-        """Returns the answer's first and last wordpiece in its passage.
+        """Return the answer's first and last wordpiece in its passage.
 
         With answer offsets these are the wordpieces that share characters with
-        it. Without, the answer's words may hold more than the answer, such as
-        a bracket; if the wordpieces of the answer alone are among theirs, it is
-        those.
+        the answer. Without offsets they are the wordpieces of the answer's
+        words, or, if these contain those of the answer's text, the latter: its
+        words may contain more than the answer, such as a bracket.
 
         Source: _improve_answer_span.
         """
         if pieces.spans is not None:
-            first, last = example.answer_span
+            answer_start, answer_end = example.answer_span
             starts, ends = pieces.spans.T
-            shared = np.flatnonzero((starts < last) & (ends > first))
+            shared = np.flatnonzero(
+                (starts < answer_end) & (ends > answer_start)
+            )
             return int(shared[0]), int(shared[-1])
         start = pieces.starts[example.start_position]
         if example.end_position < len(example.doc_tokens) - 1:
@@ -309,12 +319,14 @@ class QATask(Task):
     def _split(self, passage: Passage) -> Pieces:
         if self.answer_offsets:
             return self._split_with_offsets(passage)
-        tokens, words, starts = [], [], []
+        tokens: list[str] = []
+        words: list[int] = []
+        starts: list[int] = []
         for number, word in enumerate(passage.words):
             starts.append(len(tokens))
-            own = self.tokenizer.tokenize(word)
-            tokens += own
-            words += [number] * len(own)
+            word_tokens = self.tokenizer.tokenize(word)
+            tokens += word_tokens
+            words += [number] * len(word_tokens)
         return Pieces(tokens, words, starts)
 
     def _split_with_offsets(self, passage: Passage) -> Pieces:
@@ -330,27 +342,27 @@ class QATask(Task):
         )
 
     def _check_pieces(self, example: QAExample) -> None:
-        """Raises UnusableError if cleaning removes all of an answer."""
+        """Raise UnusableError if cleaning removes all of an answer."""
         text = example.orig_answer_text
         if example.answer_span and not self.tokenizer.tokenize(text):
             raise questions.UnusableError(
                 f"answer {text!r}", "an answer that has a wordpiece"
             )
 
-    def _name(self, fields: dict[str, Any]) -> Any:
-        """Returns what a question is called in messages: its id."""
-        first, second = (
-            ("qid", "id") if self.version == "mrqa" else ("id", "qid")
-        )
-        return (
-            fields.get(second) if fields.get(first) is None else fields[first]
-        )
+    def _question_id(self, fields: dict[str, Any]) -> Any:
+        """Return the id that messages name a question by."""
+        names = ("qid", "id") if self.version == "mrqa" else ("id", "qid")
+        first, second = (fields.get(name) for name in names)
+        return second if first is None else first
 
     def read_questions(self, split: str) -> Iterator[RawQuestion]:
+        """Yield the questions of a split."""
         debug = self.config.debug
         if self._tfds is not None:
+            name, tfds_split = self._tfds.locate(split)
             return questions.read_tfds(
-                *self._tfds.locate(split),
+                name,
+                tfds_split,
                 self.config.tfds_data_dir,
                 DEBUG_QUESTIONS if debug else None,
             )
@@ -372,47 +384,50 @@ class QATask(Task):
 
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
-        del facts["spec"]  # It decides nothing else.
-        # Records of an earlier version that searched stay what they are.
-        return facts | ({"answers": "offsets"} if self.answer_offsets else {})
+        del facts["spec"]  # Nothing else in it changes features.
+        if self.answer_offsets:
+            # Only with offsets: records of earlier versions, which searched,
+            # remain valid.
+            facts["answers"] = "offsets"
+        return facts
 
     def _path(self, split: str) -> str:
         if self.spec.files:
             return super()._path(split)
-        end = ".jsonl" if self.version == "mrqa" else ".json"
-        path = os.path.join(self.directory, split + end)
+        suffix = ".jsonl" if self.version == "mrqa" else ".json"
+        path = os.path.join(self.directory, split + suffix)
         if self.version == "mrqa":
-            plain = filesystem.exists(path) or not filesystem.exists(
-                f"{path}.gz"
-            )
-            return path if plain else f"{path}.gz"
+            is_plain = filesystem.exists(path)
+            is_plain = is_plain or not filesystem.exists(f"{path}.gz")
+            return path if is_plain else f"{path}.gz"
         debug_path = os.path.join(self.directory, f"{split}-debug.json")
         if self.config.debug and filesystem.exists(debug_path):
             return debug_path
         return path
 
     def _check_lengths(self) -> None:
-        """Raises unless windows have room for a passage and for the beam."""
+        """Raise a UserError unless a passage and the beam fit into windows."""
         config = self.config
         length = config.max_seq_length
         if config.max_query_length + 3 >= length:
             raise UserError(
                 f"task {self.name}: max_query_length {config.max_query_length}"
-                f" leaves no room for a passage in max_seq_length {length};"
-                " lower the one or raise the other"
+                f" leaves no room for a passage in max_seq_length {length}."
+                " Lower max_query_length or raise max_seq_length"
             )
         if self.min_length > length:
             raise UserError(
                 f"task {self.name}: beam_size {config.beam_size} is more than"
-                f" the {length} positions of max_seq_length"
+                f" the {length} positions of max_seq_length. Lower beam_size"
             )
 
     @explains_bad_rows
     def get_examples(self, split: str) -> list[QAExample]:
-        """Reads a split; unusable questions leave no gap in the numbers."""
-        report, examples = self.row_report, []
+        """Return the examples of a split, numbered without gaps."""
+        report = self.row_report
+        examples: list[QAExample] = []
         keys: set[str] = set()
-        n_failures = 0
+        n_unusable = 0
         for raw in self.read_questions(split):
             try:
                 example = questions.make_example(
@@ -425,37 +440,56 @@ class QATask(Task):
                     answer_offsets=self.answer_offsets,
                 )
                 self._check_pieces(example)
-            except questions.UnusableError as problem:
-                n_failures += 1
-                found, expected = problem.args
-                found = f"question {self._name(raw.fields)!r}: {found}"
-                report.add(raw.path, raw.line(), found, expected)
+            except questions.UnusableError as error:
+                n_unusable += 1
+                problem, expected = error.args
+                content = (
+                    f"question {self._question_id(raw.fields)!r}: {problem}"
+                )
+                report.add(raw.path, raw.line(), content, expected)
                 continue
             if example.key in keys:
-                found = f"id {example.key!r} once more"
-                expected = (
+                report.add(
+                    raw.path,
+                    raw.line(),
+                    f"id {example.key!r} once more",
                     "an id of its own (answers are filed by id; the last"
-                    " question's counts)"
+                    " question's counts)",
+                    skipped=False,
                 )
-                report.add(raw.path, raw.line(), found, expected, False)
             keys.add(example.key)
             examples.append(example)
-        self._require_some(examples, split, "question")
+        self._require_examples(examples, split, "question")
         if len(examples) > _MAX_EXAMPLES:
             raise UserError(
                 f"task {self.name}: {len(examples)} questions in its {split}"
-                f" split; at most {_MAX_EXAMPLES} can be numbered, so split it"
+                f" split; expected at most {_MAX_EXAMPLES}. Split it"
             )
-        losses = {
-            "questions that make no example": n_failures,
-            "questions about an empty passage": sum(
-                not example.doc_tokens for example in examples
-            ),
-        }
+        self._count_losses(examples, split, n_unusable)
+        return examples
+
+    def _count_losses(
+        self, examples: Sequence[QAExample], split: str, n_unusable: int
+    ) -> None:
+        """Record how many questions are not used or not scored."""
+        losses = self.row_report.losses
+        losses[f"{split}: questions that make no example"] = n_unusable
+        losses[f"{split}: questions about an empty passage"] = sum(
+            not example.doc_tokens for example in examples
+        )
         if split == "dev" and not self.v2:
-            losses["questions without an answer, not scored"] = sum(
+            losses[f"{split}: questions without an answer, not scored"] = sum(
                 not example.answers for example in examples
             )
-        for what, count in losses.items():
-            report.losses[f"{split}: {what}"] = count
-        return examples
+
+
+def _window_spans(windowed: WindowedQuestion, part: slice) -> np.ndarray | None:
+    """Return int [L, 2], the characters of a window's wordpieces; -1: none."""
+    if windowed.pieces.spans is None:
+        return None
+    n_question = len(windowed.query) + 2  # [CLS] query [SEP]
+    return np.pad(
+        windowed.pieces.spans[part],
+        ((n_question, 1), (0, 0)),
+        constant_values=-1,
+    )

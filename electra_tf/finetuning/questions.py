@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From questions as they stand in a file to examples."""
+"""Questions in files of SQuAD, MRQA and TFDS, and the examples of them."""
 
 import bisect
 import dataclasses
@@ -21,7 +21,7 @@ _WORD = re.compile("[^ \t\r\n\u202f]+")
 
 
 class Passage:
-    """A text split into words, and the way back from characters to words."""
+    """A text split into words, with a map from characters to words."""
 
     def __init__(self, text: str) -> None:
         matches = list(_WORD.finditer(text))
@@ -31,7 +31,7 @@ class Passage:
         self.starts = [match.start() for match in matches]
 
     def word_at(self, offset: int) -> int:
-        """The word at a character, or before its white space; -1 for none."""
+        """Return the word at or before a character; -1: none."""
         return bisect.bisect_right(self.starts, offset) - 1
 
 
@@ -42,12 +42,14 @@ class QAExample(Example):
     text_fields = ("question_text", "doc_tokens")
     key: str  # the id that predictions are filed under
     question_text: str
-    passage: Passage  # where the answer is looked for; questions may share it
-    orig_answer_text: str | None = None  # training: as given, "" for none
-    start_position: int | None = None  # training: its first word, -1 for none
-    end_position: int | None = None  # training: its last word, -1 for none
-    # Training with answer offsets, in place of the words: its characters,
-    # first and one past the last; None for none.
+    passage: Passage  # holds the answer; questions may share it
+    # Training: the answer as in the data ("": no answer), and its first and
+    # last word (-1: no answer).
+    orig_answer_text: str | None = None
+    start_position: int | None = None
+    end_position: int | None = None
+    # Training with answer offsets, instead of the words: the characters of the
+    # answer, first and one past the last; None: no answer.
     answer_span: tuple[int, int] | None = None
     is_impossible: bool = False  # training: whether there is no answer
     answers: tuple[str, ...] = ()  # the texts that count as right
@@ -59,12 +61,12 @@ class QAExample(Example):
 
     @property
     def passage_text(self) -> str:
-        """The passage as it stands in the data."""
+        """The passage as it is in the data."""
         return self.passage.text
 
 
 class UnusableError(ValueError):
-    """A question makes no example: what was found, what was expected."""
+    """A question without an example: its content, and what was expected."""
 
 
 def make_example(
@@ -77,39 +79,45 @@ def make_example(
     version: str,
     answer_offsets: bool = False,
 ) -> QAExample:
-    """Makes an example of a question.
-
-    Numbers that stand for texts, texts that stand for numbers and Hugging
-    Face's `answers` are read as `values` and `_answers_of` say.
+    """Return the example of a question.
 
     Args:
+      fields: the question in the data. `values` and `_read_answers` define
+        which notations of texts, numbers and answers are read.
+      passage: the passage of the question.
+      task_name: the name of the task.
+      eid: the number of the example in its split.
+      is_training: whether to locate the answer.
+      version: squad1, squad2 or mrqa.
       answer_offsets: whether a training answer is the characters at its
-        offset, as in tasks of your own, or is searched in their words.
+        offset, as in tasks of your own; False: it is searched in their words.
 
-    Raises UnusableError where there is no question or id; or, in training, no
-    answer whose text stands where it should.
+    Raises:
+      UnusableError: there is no question or id; or, in training, no answer
+        whose text is at its offset.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, _add_examples.
-    Differs: an answer that starts outside the passage, an empty one and none
-      at all are unusable like those the original skips; it fails at them, or
-      trains on the passage's start. Without `is_impossible` a question of
-      SQuAD 2.0 is impossible if it has no answers. An id is a text, also
-      where the file has a number; `"false"` is false.
+    Differs: an answer that starts outside the passage, an empty answer and a
+      missing answer are unusable like those that the original skips; the
+      original fails at them, or trains on the start of the passage. Without
+      `is_impossible` a question of SQuAD 2.0 is impossible if it has no
+      answers. An id is a text even if the file has a number; `"false"` is
+      false.
     """
     question = values.as_text(fields.get("question"))
     if question is None:
-        found = fields.get("question")
-        if found is not None:
-            found = f"is {values.describe(found)}"
-        raise UnusableError(f"question {found}", "a text under question")
-    answers = _answers_of(fields)
+        content = fields.get("question")
+        if content is not None:
+            content = f"is {values.describe(content)}"
+        raise UnusableError(f"question {content}", "a text under question")
+    answers = _read_answers(fields)
     example = QAExample(
         eid=eid,
         task_name=task_name,
-        key=_key_of(fields, version),
+        key=_read_key(fields, version),
         question_text=question,
         passage=passage,
-        answers=tuple(map(_text_of, answers)),
+        answers=tuple(map(_read_text, answers)),
     )
     if not is_training:
         return example
@@ -119,14 +127,14 @@ def make_example(
         example.start_position = example.end_position = -1
         example.orig_answer_text = ""
     elif answer_offsets:
-        _take_answer(example, *_first_answer(fields, answers))
+        _locate_characters(example, *_first_answer(fields, answers))
     else:
-        _locate_answer(example, *_first_answer(fields, answers))
+        _locate_words(example, *_first_answer(fields, answers))
     return example
 
 
-def _key_of(fields: Mapping[str, Any], version: str) -> str:
-    """Returns the id that a question's answers are filed under."""
+def _read_key(fields: Mapping[str, Any], version: str) -> str:
+    """Return the id that a question's answers are filed under."""
     names = ("qid", "id") if version == "mrqa" else ("id", "qid")
     for name in names:
         if fields.get(name) is None:
@@ -142,111 +150,115 @@ def _key_of(fields: Mapping[str, Any], version: str) -> str:
 
 
 def _is_impossible(fields: Mapping[str, Any], answers: Sequence[str]) -> bool:
-    """Returns whether a question of SQuAD 2.0 has no answer."""
-    given = fields.get("is_impossible")
-    if given is None:
+    """Return whether a question of SQuAD 2.0 has no answer."""
+    value = fields.get("is_impossible")
+    if value is None:
         return not answers
-    impossible = values.as_flag(given)
-    if impossible is None:
+    is_impossible = values.as_flag(value)
+    if is_impossible is None:
         raise UnusableError(
-            f"is_impossible is {values.describe(given)}", "true or false"
+            f"is_impossible is {values.describe(value)}", "true or false"
         )
-    return impossible
+    return is_impossible
 
 
 _ANSWERS_FORM = "a list of answers, or an object with lists text, answer_start"
 
 
-def _answers_of(fields: Mapping[str, Any]) -> list[Any]:
-    """Returns the expected answers: texts in MRQA, objects in SQuAD.
+def _read_answers(fields: Mapping[str, Any]) -> list[Any]:
+    """Return the expected answers: texts in MRQA, objects in SQuAD.
 
-    Also of Hugging Face's one object for all, with a list of the texts and a
-    list of the places.
+    Hugging Face's form is read, too: one object with a list of texts and a list
+    of offsets.
     """
-    given = fields.get("answers")
-    if given is None or given in ("", {}):
+    answers = fields.get("answers")
+    if answers is None or answers in ("", {}):
         return []
-    if isinstance(given, list | tuple):
-        return list(given)
-    if not isinstance(given, Mapping) or "text" not in given:
+    if isinstance(answers, list | tuple):
+        return list(answers)
+    if not isinstance(answers, Mapping) or "text" not in answers:
         raise UnusableError(
-            f"answers is {values.describe(given)}", _ANSWERS_FORM
+            f"answers is {values.describe(answers)}", _ANSWERS_FORM
         )
-    texts, starts = given["text"], given.get("answer_start")
+    texts, starts = answers["text"], answers.get("answer_start")
     if not isinstance(texts, list):
-        return [given]
+        return [answers]
     if starts is None:
         return texts
     if not isinstance(starts, list):
         raise UnusableError(
             f"answers with a list of texts, but answer_start is"
             f" {values.describe(starts)}",
-            "a list under answer_start, too",
+            "a list under answer_start",
         )
     if len(starts) != len(texts):
         raise UnusableError(
             f"answers with {len(texts)} text and {len(starts)} answer_start",
-            "as many of the one as of the other",
+            "equally many texts and starts",
         )
     pairs = zip(texts, starts, strict=True)
     return [{"text": text, "answer_start": start} for text, start in pairs]
 
 
-def _text_of(answer: Any) -> str:
-    given = answer.get("text") if isinstance(answer, Mapping) else answer
-    text = values.as_text(given)
+def _read_text(answer: Any) -> str:
+    """Return the text of an answer."""
+    value = answer.get("text") if isinstance(answer, Mapping) else answer
+    text = values.as_text(value)
     if text is None:
         raise UnusableError(
-            f"answer {values.describe(given)}", "an answer with a text"
+            f"answer {values.describe(value)}", "an answer with a text"
         )
     return text
 
 
-def _locate_answer(example: QAExample, text: str, offset: int) -> None:
-    """Fills in the words of an answer, which may stand anywhere in them."""
+def _locate_words(example: QAExample, text: str, offset: int) -> None:
+    """Set the words of an answer, whose text may be anywhere in them."""
     passage, last = example.passage, offset + len(text) - 1
-    found = f"answer {text!r} at character {offset}"
+    content = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:
         raise UnusableError(
-            found, f"an answer within the passage ({passage.n_characters})"
+            content, f"an answer within the passage ({passage.n_characters})"
         )
     start, end = passage.word_at(offset), passage.word_at(last)
-    there = " ".join(passage.words[start : end + 1])
-    if " ".join(text.split()).lower() not in there.lower():
-        odd = {c for c in text if c.isspace()} - set(" \t\r\n\u202f")
-        why = "the text that stands there,"
-        if odd and text.lower() in there.lower():
-            names = " and ".join(sorted(f"U+{ord(c):04X}" for c in odd))
-            why = f"plain spaces for {names}, which does not separate words:"
-        raise UnusableError(found, f"{why} {there!r}")
+    passage_text = " ".join(passage.words[start : end + 1])
+    if " ".join(text.split()).lower() not in passage_text.lower():
+        odd_spaces = {c for c in text if c.isspace()} - set(" \t\r\n\u202f")
+        expected = "the text of the passage,"
+        if odd_spaces and text.lower() in passage_text.lower():
+            codes = sorted(f"U+{ord(c):04X}" for c in odd_spaces)
+            expected = (
+                f"plain spaces for {' and '.join(codes)}, which does not"
+                " separate words:"
+            )
+        raise UnusableError(content, f"{expected} {passage_text!r}")
     example.orig_answer_text = text
     example.start_position, example.end_position = start, end
 
 
-def _take_answer(example: QAExample, text: str, offset: int) -> None:
-    """Fills in the characters of an answer, which begin at its offset.
+def _locate_characters(example: QAExample, text: str, offset: int) -> None:
+    """Set the characters of an answer, which begin at its offset.
 
     They may differ from the answer's text in case and in white space.
     """
     passage = example.passage
-    found = f"answer {text!r} at character {offset}"
-    within = f"an answer within the passage ({passage.n_characters})"
+    content = f"answer {text!r} at character {offset}"
+    inside = f"an answer within the passage ({passage.n_characters})"
     if not 0 <= offset < passage.n_characters:
-        raise UnusableError(found, within)
-    words = r"\s+".join(map(re.escape, text.split()))
+        raise UnusableError(content, inside)
+    pattern = r"\s+".join(map(re.escape, text.split()))
     before = r"\s*" if text[0].isspace() else ""
-    match = re.compile(f"{before}({words})", re.IGNORECASE).match(
+    match = re.compile(f"{before}({pattern})", re.IGNORECASE).match(
         passage.text, offset
     )
     if match is None:
-        last = offset + len(text)
-        if last > passage.n_characters:
-            raise UnusableError(found, within)
-        there = shorten(repr(passage.text[offset:last]))
-        expected = f"the text that stands there, {there}"
-        if elsewhere := re.search(words, passage.text, re.IGNORECASE):
+        end = offset + len(text)
+        if end > passage.n_characters:
+            raise UnusableError(content, inside)
+        passage_text = shorten(repr(passage.text[offset:end]))
+        expected = f"the text of the passage, {passage_text}"
+        if elsewhere := re.search(pattern, passage.text, re.IGNORECASE):
             expected += f" (the answer's begins at {elsewhere.start()})"
-        raise UnusableError(found, expected)
+        raise UnusableError(content, expected)
     example.orig_answer_text = match[1]
     example.answer_span = match.span(1)
 
@@ -254,35 +266,35 @@ def _take_answer(example: QAExample, text: str, offset: int) -> None:
 def _first_answer(
     fields: Mapping[str, Any], answers: Sequence[Any]
 ) -> tuple[str, int]:
-    """Returns text and character offset of the answer that is trained on."""
+    """Return the text and the offset of the answer to train on."""
     source, name = "answers", "answer_start"
     if "detected_answers" in fields:  # MRQA's format
         source, name = "detected_answers", "char_spans"
         answers = fields[source]
     if not answers:
-        raise UnusableError("no answer", "an answer with its text and place")
+        raise UnusableError("no answer", "an answer with its text and offset")
     if not isinstance(answers, list) or not isinstance(answers[0], Mapping):
         raise UnusableError(
             f"{source} is {values.describe(answers)}",
-            "a list of answers, each with its text and place",
+            "a list of answers, each with its text and offset",
         )
-    text, place = _text_of(answers[0]), answers[0].get(name)
-    if place is None:
+    text, value = _read_text(answers[0]), answers[0].get(name)
+    if value is None:
         raise UnusableError(
-            f"answer {text!r} without {name}", f"its place under {name}"
+            f"answer {text!r} without {name}", f"its offset under {name}"
         )
     if name == "char_spans":
-        place = _first_character(place)
-    offset = values.as_integer(place)
+        value = _first_character(value)
+    offset = values.as_integer(value)
     if offset is None:
-        raise UnusableError(f"{name} is {values.describe(place)}", "an integer")
+        raise UnusableError(f"{name} is {values.describe(value)}", "an integer")
     if not text.strip():
         raise UnusableError(f"answer {text!r}", "an answer that is not empty")
     return text, offset
 
 
 def _first_character(spans: Any) -> Any:
-    """Returns where the first of MRQA's `char_spans` begins."""
+    """Return the start of the first of MRQA's `char_spans`."""
     pair = spans[0] if isinstance(spans, list) and spans else None
     if not isinstance(pair, list) or not pair:
         raise UnusableError(
@@ -292,24 +304,24 @@ def _first_character(spans: Any) -> Any:
     return pair[0]
 
 
-# Files and TFDS data sets -> questions with their passages.
+# Readers of files and of TFDS data sets.
 
 _SQUAD_FORM = 'a SQuAD file, {"data": [{"paragraphs": [...]}, ...]}'
 _PARAGRAPH_FORM = "a paragraph with a context and a list of qas"
 
 
 class RawQuestion(NamedTuple):
-    """A question as it stands in the data."""
+    """A question as it is in the data."""
 
     path: str  # the file, or the name of a TFDS split
-    # Finds its line number in it, from 1 (0 where it cannot).
+    # Returns its line number in the file, from 1; 0: unknown.
     line: Callable[[], int]
     passage: Passage
     fields: dict[str, Any]  # everything else
 
 
 def read_articles(path: str) -> tuple[str, list[Any]]:
-    """A SQuAD file's text, and the articles in it."""
+    """Return the text of a SQuAD file, and the articles in it."""
     text = read_text(path).removeprefix("\ufeff")
     try:
         document = json.loads(text)
@@ -318,23 +330,24 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
             f"{path}:{error.lineno}: malformed JSON at character"
             f" {error.colno}: {error.msg}; expected {_SQUAD_FORM}"
         ) from error
-    except (ValueError, RecursionError) as error:  # Too long, too deep.
+    except (ValueError, RecursionError) as error:
+        # A number with too many digits, or too many brackets.
         raise UserError(f"{path}: {error}; expected {_SQUAD_FORM}") from error
     articles = document.get("data") if isinstance(document, dict) else None
     if not isinstance(articles, list):
-        found = "no list under data"
+        content = "no list under data"
         if articles is not None:
-            found = f"data is {values.describe(articles)}"
+            content = f"data is {values.describe(articles)}"
         elif not isinstance(document, dict):
-            found = f"the file holds {values.describe(document)}"
-        raise UserError(f"{path}: {found}; expected {_SQUAD_FORM}")
+            content = f"the file contains {values.describe(document)}"
+        raise UserError(f"{path}: {content}; expected {_SQUAD_FORM}")
     return text, articles
 
 
 def read_squad(
     path: str, report: RowReport, max_paragraphs: int | None = None
 ) -> Iterator[RawQuestion]:
-    """Reads a file of SQuAD 1.1 or 2.0."""
+    """Yield the questions of a file of SQuAD 1.1 or 2.0."""
     text, articles = read_articles(path)
     count = 0
     for article in articles:
@@ -354,7 +367,7 @@ def read_squad(
 def read_mrqa(
     path: str, report: RowReport, max_lines: int | None = None
 ) -> Iterator[RawQuestion]:
-    """Reads a file of the MRQA 2019 shared task, plain or compressed."""
+    """Yield the questions of a file of MRQA 2019, plain or compressed."""
     for row in tables.read_rows(path, "jsonl", max_lines):
         if row.expected:
             report.add(path, row.line, row.content, row.expected)
@@ -368,7 +381,7 @@ def read_mrqa(
 def read_tfds(
     name: str, split: str, data_dir: str | None, max_rows: int | None = None
 ) -> Iterator[RawQuestion]:
-    """Reads a SQuAD data set of TensorFlow Datasets."""
+    """Yield the questions of a SQuAD data set of TensorFlow Datasets."""
     passages: dict[str, Passage] = {}
     for row in tfds_data.read_rows(name, split, data_dir, max_rows):
         context = row.cells["context"]
@@ -389,11 +402,12 @@ def _questions(
     line_of: Callable[[dict[str, Any]], int],
     line: int = 0,
 ) -> Iterator[RawQuestion]:
-    """Yields the questions of a paragraph."""
+    """Yield the questions of a paragraph."""
     context = _get(paragraph, "context", str)
     qas = _get(paragraph, "qas", list)
     if context is None or qas is None:
-        report.add(path, line, _lack(paragraph), _PARAGRAPH_FORM)
+        content = _describe_paragraph(paragraph)
+        report.add(path, line, content, _PARAGRAPH_FORM)
         return
     passage = Passage(context)
     for qa in qas:
@@ -404,24 +418,25 @@ def _questions(
 
 
 def _get(value: Any, name: str, kind: type) -> Any:
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, kind) else None
+    """Return the value of a field, if it is there and of a type."""
+    field = value.get(name) if isinstance(value, dict) else None
+    return field if isinstance(field, kind) else None
 
 
-def _lack(paragraph: Any) -> str:
-    """Names what keeps a paragraph from being one."""
+def _describe_paragraph(paragraph: Any) -> str:
+    """Return the first field of the wrong type, or the whole paragraph."""
     if isinstance(paragraph, dict):
         for name, kind in (("context", str), ("qas", list)):
-            found = paragraph.get(name)
-            if found is not None and not isinstance(found, kind):
-                return f"{name} is {values.describe(found)}"
+            value = paragraph.get(name)
+            if value is not None and not isinstance(value, kind):
+                return f"{name} is {values.describe(value)}"
     return shorten(paragraph)
 
 
 def _line_of(text: str, qa: dict[str, Any]) -> int:
-    """Returns the line of a file that holds a question's id, or its text.
+    """Return the line of a file with a question's id, or its text.
 
-    0 if the file writes them in another way than this program does.
+    0: the file writes them differently than this program does.
     """
     for name in ("id", "qid", "question"):
         if qa.get(name) is None:

@@ -15,25 +15,28 @@ from configure.formatting import limit_lines, shorten
 
 @dataclasses.dataclass(frozen=True)
 class BadRow:
-    """One row of a file that is not what it should be."""
+    """A row of a file that is not as expected."""
 
     path: str  # the file
-    line: int  # its line number, from 1 (0: the file as a whole)
-    found: str  # the row's content, shortened
+    line: int  # from 1; 0: the file as a whole
+    found: str  # the content of the row, shortened
     expected: str  # the content that was expected
-    skipped: bool = True  # makes no example; False: it is used as it is
+    skipped: bool = True  # False: the row is used nevertheless
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else self.path
-        end = " (skipped)" if self.skipped else " (kept)"
-        return f"{place}: found {self.found}; expected {self.expected}{end}"
+        location = f"{self.path}:{self.line}" if self.line else self.path
+        use = "skipped" if self.skipped else "kept"
+        return (
+            f"{location}: found {self.found}; expected {self.expected} ({use})"
+        )
 
 
 class RowReport:
-    """Collects bad rows, each once however often its file is read.
+    """The bad rows of a task, each once however often its file is read.
 
     Attributes:
-      losses: other lost parts (words cut off, comment lines), and their counts.
+      strict: whether a bad row raises an error.
+      losses: the counts of other losses (words cut off, comment lines).
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -50,16 +53,24 @@ class RowReport:
         self,
         path: str,
         line: int,
-        found: object,
+        content: object,
         expected: str,
         skipped: bool = True,
     ) -> None:
-        """Collect a row; if `strict`, raise a UserError of it instead."""
-        row = BadRow(path, line, shorten(found), expected, skipped)
+        """Add a row; if `strict`, raise a UserError instead.
+
+        Args:
+          path: the file.
+          line: the line number, from 1; 0: the file as a whole.
+          content: the content of the row.
+          expected: the content that was expected.
+          skipped: whether the row makes no example.
+        """
+        row = BadRow(path, line, shorten(content), expected, skipped)
         if self.strict:
-            place = f"{path}:{line}" if line else path
+            location = f"{path}:{line}" if line else path
             raise UserError(
-                f"{place}: found {row.found}; expected {expected}. (Stopped"
+                f"{location}: found {row.found}; expected {expected}. (Stopped"
                 " by strict_rows; without it the row is"
                 f" {'skipped' if skipped else 'kept'} and counted.)"
             )
@@ -77,7 +88,7 @@ class RowReport:
         """
         lines = _row_lines(self.rows if rows is None else rows)
         losses = self.losses if losses is None else losses
-        lines += [f"{what}: {n}" for what, n in losses.items() if n]
+        lines += [f"{kind}: {n}" for kind, n in losses.items() if n]
         return [f"{title}: {line}" for line in lines]
 
     def mark_printed(self, rows: Iterable[BadRow] | None = None) -> None:
@@ -85,11 +96,11 @@ class RowReport:
         self._printed.update(self._rows if rows is None else rows)
 
     def unprinted(self, rows: Iterable[BadRow]) -> list[BadRow]:
-        """Return those of the rows that are not marked as printed."""
+        """Return the rows that are not marked as printed."""
         return [row for row in rows if row not in self._printed]
 
     def unprinted_lines(self, title: str) -> list[str]:
-        """Return lines of the first bad rows that were not printed."""
+        """Return lines for the first bad rows that were not printed."""
         lines = _row_lines(self.unprinted(self.rows))
         return [f"{title}: {line}" for line in lines]
 
@@ -101,7 +112,7 @@ class RowReport:
         }
 
     def absorb(self, rows: Iterable[dict], losses: Mapping[str, int]) -> None:
-        """Take over the values of another report's `as_dict`."""
+        """Add the values of another report's `as_dict`."""
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
         self.losses.update(losses)
 
@@ -114,9 +125,9 @@ def _row_lines(rows: Iterable[BadRow]) -> list[str]:
     lines = []
     for path, bad in by_path.items():
         count, skipped = len(bad), sum(row.skipped for row in bad)
+        noun = "bad row" if count == 1 else "bad rows"
         lines.append(
-            f"{path}: {count} bad row{'' if count == 1 else 's'},"
-            f" {skipped} skipped, {count - skipped} kept"
+            f"{path}: {count} {noun}, {skipped} skipped, {count - skipped} kept"
         )
         lines += limit_lines([str(row) for row in bad])
     return lines
@@ -125,24 +136,25 @@ def _row_lines(rows: Iterable[BadRow]) -> list[str]:
 def bad_rows_in_errors(
     reports: Mapping[str, RowReport],
 ) -> contextlib.AbstractContextManager[None]:
-    """Add the unprinted bad rows to whatever error is raised inside.
+    """Add the unprinted bad rows to any error that is raised inside.
 
-    An error such as "no usable example" has its reasons in the report.
+    They explain errors such as "no usable example".
 
     Args:
       reports: reports by the titles of their lines, such as tasks' names.
     """
-    return append_to_errors(
-        lambda: [
-            line
-            for title, report in reports.items()
-            for line in report.unprinted_lines(title)
-        ]
-    )
+
+    def lines() -> list[str]:
+        all_lines = []
+        for title, report in reports.items():
+            all_lines += report.unprinted_lines(title)
+        return all_lines
+
+    return append_to_errors(lines)
 
 
 def explains_bad_rows(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a task's method that reads its files: see above."""
+    """Decorate a task's method: add its bad rows to errors that it raises."""
 
     @functools.wraps(method)
     def reading(self: Any, *args: Any, **named: Any) -> Any:

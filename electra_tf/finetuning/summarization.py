@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that choose the sentences of a document which summarize it.
+"""Tasks that choose the sentences that summarize a document.
 
-Each sentence is a yes or no, learned from those that a greedy search for ROUGE
-chooses.
+Each sentence has a yes or no, learned from the sentences that a greedy search
+for ROUGE chooses.
 
 Source: Liu and Lapata (2019), "Text Summarization with Pretrained Encoders".
 Differs: no [CLS] and [SEP] between sentences; see `SummarizationHead`.
@@ -13,11 +13,11 @@ import dataclasses
 import functools
 from typing import Any
 
-from electra_tf.data import values
+from electra_tf.data import tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning.heads import SummarizationHead
 from electra_tf.finetuning.row_report import explains_bad_rows
-from electra_tf.finetuning.task import Example, Task
+from electra_tf.finetuning.task import Example, Table, Task
 from electra_tf.metrics.summaries import MEASURE, SummaryScorer, find_oracle
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.sentences import split_sentences
@@ -30,97 +30,131 @@ class Document(Example):
 
     text_fields = ("text",)
     text: str
-    summary: str | None = None  # the reference, a sentence a line, if known
+    summary: str | None = None  # the reference, one sentence a line, if known
 
     @functools.cached_property
-    def places(self) -> list[tuple[int, int]]:
-        """Where its sentences begin and end, in characters."""
+    def sentence_spans(self) -> list[tuple[int, int]]:
+        """The start and end of each sentence, in characters."""
         return split_sentences(self.text)
 
     @functools.cached_property
     def sentences(self) -> tuple[str, ...]:
-        return tuple(self.text[start:end] for start, end in self.places)
+        return tuple(self.text[start:end] for start, end in self.sentence_spans)
+
+
+class _BadDocumentError(ValueError):
+    """An unusable cell: its content, and what was expected."""
 
 
 class SummarizationTask(Task):
-    """Makes windows of whole sentences, none of them twice, of documents."""
+    """Makes windows of whole sentences of documents; windows do not overlap."""
 
     measure = MEASURE
 
-    def __init__(self, *described: Any) -> None:
-        super().__init__(*described)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.get_examples = functools.cache(self.get_examples)
 
     @explains_bad_rows
     def get_examples(self, split: str) -> list[Document]:
-        place, examples = self._place(split), []
-        names = (
-            self._tfds or self.spec.find_split(split, self.directory)
-        ).columns
-        rows, columns, _ = self._open(split)
-        wanted = {"text_a": "text"}
+        location, examples = self._location(split), []
+        table = self._open(split)
+        fields = {"text_a": "text"}
         if self.spec.has_labels(self.spec.resolve_split(split)):
-            wanted["label"] = "summary"
-        for number, row in enumerate(rows):
-            found, expected, texts = row.content, row.expected, {}
-            for column, what in wanted.items() if not found else ():
-                try:
-                    cell = row.cells[columns[column]]
-                except (IndexError, KeyError):
-                    cell = None
-                texts[what] = values.as_text(cell)
-                if not (texts[what] or "").strip():
-                    found = f"{names[column]} {cell!r}"
-                    expected = f"a {what} under {names[column]}"
-                    break
-            if found:
-                self.row_report.add(place, row.line, found, expected)
-            else:
-                made = Document(eid=number, task_name=self.name, **texts)
-                examples.append(made)
-        self._require_some(examples, split, "document")
+            fields["label"] = "summary"
+        for number, row in enumerate(table.rows):
+            try:
+                texts = self._read_texts(split, row, table, fields)
+            except _BadDocumentError as error:
+                self.row_report.add(location, row.line, *error.args)
+                continue
+            examples.append(Document(eid=number, task_name=self.name, **texts))
+        self._require_examples(examples, split, "document")
         return examples
+
+    def _read_texts(
+        self, split: str, row: tables.Row, table: Table, fields: dict[str, str]
+    ) -> dict[str, str]:
+        """Return the texts of a row by field of `Document`.
+
+        Args:
+          split: the split.
+          row: the row.
+          table: the table of the row.
+          fields: purpose of a column -> field of `Document`.
+        """
+        if row.content:
+            raise _BadDocumentError(row.content, row.expected)
+        source = self._tfds or self.spec.find_split(split, self.directory)
+        texts = {}
+        for purpose, field in fields.items():
+            try:
+                cell = row.cells[table.columns[purpose]]
+            except (IndexError, KeyError):
+                cell = None
+            text = values.as_text(cell)
+            if text is None or not text.strip():
+                name = source.columns[purpose]
+                raise _BadDocumentError(
+                    f"{name} {cell!r}", f"a {field} under {name}"
+                )
+            texts[field] = text
+        return texts
 
     def featurize(
         self, example: Document, is_training: bool
     ) -> list[dict[str, Any]]:
-        """Turns a document into the features of its windows."""
+        """Return the features of a document's windows."""
         length = self.config.max_seq_length
-        whole = [[*self.tokenizer.encode(text)] for text in example.sentences]
-        rest = [ids[: length - 2] for ids in whole]
-        cut = sum(len(ids) > length - 2 for ids in whole)
-        if cut:
-            lost = "sentences cut to max_seq_length"
-            self.row_report.losses[lost] += cut
-        oracle: tuple[int, ...] = ()
-        if example.summary is not None:
-            most = self.spec.sentences
-            oracle = find_oracle(example.sentences, example.summary, most)
-            lost = "documents without a sentence that ROUGE finds in a summary"
-            self.row_report.losses[lost] += not oracle
-        windows, done = [], 0
-        while done < len(rest):
-            ids, places = join_words(
-                rest[done : done + length],
+        max_tokens = length - 2  # [CLS] and [SEP]
+        sentences, n_cut = [], 0
+        for text in example.sentences:
+            ids = [*self.tokenizer.encode(text)]
+            if len(ids) > max_tokens:
+                n_cut += 1
+            sentences.append(ids[:max_tokens])
+        if n_cut:
+            loss = "sentences cut to max_seq_length"
+            self.row_report.losses[loss] += n_cut
+        oracle = self._find_oracle(example)
+        windows, n_done = [], 0
+        while n_done < len(sentences):
+            input_ids, positions = join_words(
+                sentences[n_done : n_done + length],
                 self._cls_id,
                 self._sep_id,
                 length,
                 count_words=False,
             )
-            own = range(done, done + len(places))
-            inputs = self._inputs(ids, [0] * len(ids), example.eid)
-            features = self._padded(
-                labels=[int(i in oracle) for i in own],
-                labels_mask=[1.0] * len(own),
-                labeled_positions=places,
-                numbers=[i + 1 for i in own],
+            numbers = range(n_done, n_done + len(positions))
+            features = self._shared_features(
+                input_ids, [0] * len(input_ids), example.eid
             )
-            windows.append(inputs | features)
-            done += len(own)
+            features |= self._token_features(
+                labels=[int(number in oracle) for number in numbers],
+                labels_mask=[1.0] * len(numbers),
+                labeled_positions=positions,
+                numbers=[number + 1 for number in numbers],
+            )
+            windows.append(features)
+            n_done += len(numbers)
         return windows
 
+    def _find_oracle(self, document: Document) -> tuple[int, ...]:
+        """Return the numbers of the sentences to choose, from 0."""
+        if document.summary is None:
+            return ()
+        oracle = find_oracle(
+            document.sentences, document.summary, self.spec.sentences
+        )
+        loss = "documents without a sentence that ROUGE finds in a summary"
+        self.row_report.losses[loss] += 0 if oracle else 1
+        return oracle
+
     def get_feature_specs(self) -> list[FeatureSpec]:
-        return self._per_token(*SummarizationHead.labels, "labeled_positions")
+        return self._token_feature_specs(
+            *SummarizationHead.labels, "labeled_positions"
+        )
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int

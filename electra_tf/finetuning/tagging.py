@@ -23,7 +23,7 @@ from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
 from electra_tf.finetuning.task import (
     Example,
     Task,
-    is_whole,
+    is_encodable,
     refuse_equal_labels,
 )
 from electra_tf.metrics import tagging as scorers
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101
-# Letters of other schemes that mark what one of BIOES marks, likeliest first.
-_INSTEAD = {"S": "UBI", "E": "LI", "B": "I"}
+# Letters of other schemes for a letter of BIOES, likeliest first.
+_OTHER_LETTERS = {"S": "UBI", "E": "LI", "B": "I"}
 
 
 @dataclasses.dataclass
@@ -46,11 +46,11 @@ class Sentence:
     """One sentence as read."""
 
     path: str
-    number: int  # its number in the file, from 0, unusable ones counted
+    number: int  # in the file, from 0; unusable sentences count
     words: list[str] = dataclasses.field(default_factory=list)
-    # Of the words; empty in a split without labels.
+    # One per word; empty in a split without labels.
     tags: list[str] = dataclasses.field(default_factory=list)
-    lines: list[int] = dataclasses.field(default_factory=list)  # one a word
+    lines: list[int] = dataclasses.field(default_factory=list)  # one per word
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -59,15 +59,15 @@ class TaggingExample(Example):
 
     text_fields = ("words",)
     words: list[str]
-    labels: list[int]  # the id of each word's label; empty without labels
+    labels: list[int]  # the label's id of each word; 0 without labels
 
 
 class TaggingTask(Task):
-    """Reads sentences and makes the inputs of them.
+    """Reads sentences and makes features of them.
 
     Spans are learned as tags of the BIOES scheme, whatever the files' scheme.
 
-    Differs: the label map is JSON and always that of the data; see
+    Differs: the label map is JSON and always follows from the data; see
       `fix_tagging_truncation`, `fix_tagging_casing` and `fix_last_sentence`.
     """
 
@@ -75,9 +75,16 @@ class TaggingTask(Task):
     needs_words = True
 
     def __init__(
-        self, *described: Any, type_change_starts_span: bool = True
+        self, *arguments: Any, type_change_starts_span: bool = True
     ) -> None:
-        super().__init__(*described)
+        """Make a task.
+
+        Args:
+          *arguments: the arguments of `Task`.
+          type_change_starts_span: whether an I tag of another type starts a
+            span; False: it continues the span, as in the original's chunking.
+        """
+        super().__init__(*arguments)
         self._type_change_starts_span = type_change_starts_span
         self._aligner = WordAligner(
             self.tokenizer, self.config.fix_tagging_casing
@@ -85,13 +92,13 @@ class TaggingTask(Task):
 
     @property
     def is_token_level(self) -> bool:
-        """Whether each word has a class of its own, as in part-of-speech."""
+        """Whether each word has its own class, as parts of speech do."""
         return self.spec.tags == "words"
 
     @property
     def label_mapping(self) -> dict[str, int]:
         """The id of each label (BIOES tags, or classes of words)."""
-        return self.known_labels
+        return self.resolved_labels
 
     @property
     def head(self) -> TaskHead:
@@ -101,51 +108,62 @@ class TaggingTask(Task):
 
     @explains_bad_rows
     def get_examples(self, split: str) -> list[TaggingExample]:
-        examples = [
-            TaggingExample(
-                eid=sentence.number,
-                task_name=self.name,
-                line=sentence.lines[0],
-                words=sentence.words,
-                labels=labels,
-            )
-            for sentence in self._read(split)
-            if (labels := self._label_ids(sentence)) is not None
-        ]
-        self._require_some(examples, split, "sentence")
+        sentences = self._read_sentences(split)
+        if any(sentence.tags for sentence in sentences):
+            self.resolve_labels()
+        examples = []
+        for sentence in sentences:
+            label_ids = self._label_ids(sentence)
+            if label_ids is not None:
+                examples.append(
+                    TaggingExample(
+                        eid=sentence.number,
+                        task_name=self.name,
+                        line=sentence.lines[0],
+                        words=sentence.words,
+                        labels=label_ids,
+                    )
+                )
+        self._require_examples(examples, split, "sentence")
         return examples
 
     def featurize(
         self, example: TaggingExample, is_training: bool
     ) -> dict[str, Any]:
-        """Labels stand at words' first wordpieces; segment ids are all one."""
+        """Return features with labels at the words' first wordpieces.
+
+        All segment ids are 1, as in the original.
+        """
         length = self.config.max_seq_length
-        fixed = self.config.fix_tagging_truncation
+        fixes_truncation = self.config.fix_tagging_truncation
         input_ids, positions = join_words(
             [self._aligner.encode_word(word) for word in example.words],
             self._cls_id,
             self._sep_id,
             length,
-            count_words=not fixed,
+            count_words=not fixes_truncation,
         )
-        positions = positions[:length]  # Words may have no wordpiece.
-        cut = len(example.words) - len(positions)
-        if cut:
-            remedy = "" if fixed else " (fewer with fix_tagging_truncation)"
-            which = "train" if is_training else "dev and test"
-            lost = f"words (of {which}) cut off as too long for max_seq_length"
-            self.row_report.losses[lost + remedy] += cut
+        positions = positions[:length]  # Words without wordpieces count, too.
+        n_cut = len(example.words) - len(positions)
+        if n_cut:
+            splits = "train" if is_training else "dev and test"
+            loss = f"words (of {splits}) cut off as too long for max_seq_length"
+            if not fixes_truncation:
+                loss += " (fewer with fix_tagging_truncation)"
+            self.row_report.losses[loss] += n_cut
 
         segment_ids = [1] * len(input_ids)
-        inputs = self._inputs(input_ids, segment_ids, example.eid)
-        return inputs | self._padded(
+        features = self._shared_features(input_ids, segment_ids, example.eid)
+        return features | self._token_features(
             labels=example.labels[:length],
             labels_mask=[1.0] * len(positions),
             labeled_positions=positions,
         )
 
     def get_feature_specs(self) -> list[FeatureSpec]:
-        return self._per_token("labels", "labels_mask", "labeled_positions")
+        return self._token_feature_specs(
+            "labels", "labels_mask", "labeled_positions"
+        )
 
     def build_head(
         self, encoder_config: EncoderConfig, seed: int
@@ -162,7 +180,7 @@ class TaggingTask(Task):
             return scorers.WordAccuracyScorer()
         return scorers.EntityLevelF1Scorer(self.label_mapping)
 
-    def labels_of(self, example: TaggingExample) -> Iterable[str]:
+    def label_names(self, example: TaggingExample) -> Iterable[str]:
         names = list(self.label_mapping)
         return [names[i] for i in example.labels]
 
@@ -170,50 +188,55 @@ class TaggingTask(Task):
         starts = self._type_change_starts_span
         return super().fingerprint() | {"type_change_starts_span": starts}
 
-    def use_labels(self, found: dict[str, int]) -> None:
-        super().use_labels(found)
-        self._labels_of_model = False
+    def set_labels(self, labels: dict[str, int]) -> None:
+        super().set_labels(labels)
+        self._has_model_labels = False
 
-    def use_labels_of_model(self, labels: Sequence[str]) -> None:
-        """Takes the labels of a trained head, in the order of its outputs."""
-        self.use_labels({label: i for i, label in enumerate(labels)})
-        self._labels_of_model = True
+    def set_model_labels(self, labels: Sequence[str]) -> None:
+        """Set the labels of a trained head, in the order of its outputs."""
+        self.set_labels({label: i for i, label in enumerate(labels)})
+        self._has_model_labels = True
 
     def labels_path(self) -> str:
-        debug = "debug_" if self.config.debug else ""
+        prefix = "debug_" if self.config.debug else ""
         return os.path.join(
             self.config.preprocessed_data_dir,
-            f"{debug}{self.name}_label_mapping.json",
+            f"{prefix}{self.name}_label_mapping.json",
         )
 
-    def _read(self, split: str) -> list[Sentence]:
-        """A split's good sentences. Source: _get_labeled_sentences."""
-        kind = tables.resolve_format(
-            self._existing_path(split), self.spec.format
-        )
-        place = self.spec.find_split(split, self.directory)
-        if kind == "jsonl":
-            found = _read_jsonl(place, self.row_report)
-        elif kind == "conll":
+    def _read_sentences(self, split: str) -> list[Sentence]:
+        """Return the usable sentences of a split.
+
+        Source: _get_labeled_sentences.
+        """
+        path = self._existing_path(split)
+        file_format = tables.resolve_format(path, self.spec.format)
+        split_spec = self.spec.find_split(split, self.directory)
+        if file_format == "jsonl":
+            all_sentences = _read_jsonl(split_spec, self.row_report)
+        elif file_format == "conll":
             keep_last = self.config.fix_last_sentence
-            found = _read_conll(place, self.row_report, split, keep_last)
+            all_sentences = _read_conll(
+                split_spec, self.row_report, split, keep_last
+            )
         else:
             raise UserError(
-                f"{place.path}: a tagging task is read from conll columns or"
-                " jsonl; give its format"
+                f"{path}: a tagging task reads conll columns or jsonl. Set its"
+                " format in the description"
             )
         sentences = []
-        for sentence in found:
-            if self._has_good_tags(sentence):
+        for sentence in all_sentences:
+            if self._has_valid_tags(sentence):
                 sentences.append(sentence)
             if self.config.debug and len(sentences) >= DEBUG_SENTENCES:
                 break
         return sentences
 
-    def _has_good_tags(self, sentence: Sentence) -> bool:
+    def _has_valid_tags(self, sentence: Sentence) -> bool:
+        """Return whether all tags are of a known scheme; report others."""
         if self.is_token_level:
             return True
-        good = True
+        is_valid = True
         for i, tag in enumerate(sentence.tags):
             try:
                 split_tag(tag)
@@ -225,21 +248,21 @@ class TaggingTask(Task):
                     "O, or B-TYPE, I-TYPE, E-TYPE, S-TYPE (the sentence is"
                     " left out)",
                 )
-                good = False
-        return good
+                is_valid = False
+        return is_valid
 
-    def _labels_of(self, sentence: Sentence) -> list[str]:
-        """Returns the labels that are learned: BIOES for spans."""
+    def _sentence_labels(self, sentence: Sentence) -> list[str]:
+        """Return the labels to be learned: for spans, BIOES tags."""
         if self.is_token_level:
             return sentence.tags
-        found = read_spans(sentence.tags, self._type_change_starts_span)
-        return write_tags(found, len(sentence.tags))
+        spans = read_spans(sentence.tags, self._type_change_starts_span)
+        return write_tags(spans, len(sentence.tags))
 
     def _label_ids(self, sentence: Sentence) -> list[int] | None:
-        """Returns label ids, or None (reported) if a label is unknown."""
+        """Return label ids, or None (reported) if a label is unknown."""
         if not sentence.tags:
             return [0] * len(sentence.words)
-        labels = [*map(self._known_label, self._labels_of(sentence))]
+        labels = [*map(self._match_label, self._sentence_labels(sentence))]
         for i, label in enumerate(labels):
             if label not in self.label_mapping:
                 self.row_report.add(
@@ -252,107 +275,128 @@ class TaggingTask(Task):
                 return None
         return [self.label_mapping[label] for label in labels]
 
-    def knows(self, label: str) -> bool:
-        """Whether a label of the BIOES scheme has one of those in use."""
-        return self._known_label(label) in self.label_mapping
+    def has_label_for(self, label: str) -> bool:
+        """Return whether the task can express a label of the BIOES scheme."""
+        return self._match_label(label) in self.label_mapping
 
-    def _known_label(self, label: str) -> str:
-        """Returns a label of the BIOES scheme in that of the labels in use.
+    def _match_label(self, label: str) -> str:
+        """Return a BIOES label in the scheme of the task's labels.
 
-        A head of transformers may know BIO, IO or BILOU tags alone.
+        A head of transformers may have BIO, IO or BILOU tags instead.
         """
         if label in self.label_mapping or self.is_token_level:
             return label
-        letter, dash, kind = label.partition("-")
-        others = (f"{x}{dash}{kind}" for x in _INSTEAD.get(letter, ""))
-        known = (name for name in others if name in self.label_mapping)
-        return next(known, label)
+        letter, dash, span_type = label.partition("-")
+        for other_letter in _OTHER_LETTERS.get(letter, ""):
+            other_label = f"{other_letter}{dash}{span_type}"
+            if other_label in self.label_mapping:
+                return other_label
+        return label
 
     @explains_bad_rows
     def find_labels(self) -> dict[str, int] | None:
-        labels: set[str] = set()
         if self.spec.labels is not None:
             labels = set(self.spec.labels)
             if not self.is_token_level:
-                marks = {f"{m}-{t}" for m in "BIES" for t in labels}
-                labels = marks | {"O"}
+                labels = {f"{m}-{t}" for m in "BIES" for t in labels} | {"O"}
         else:
-            splits = [s for s in self.label_splits if self.has_split(s)]
-            for split in splits:
-                for sentence in self._read(split):
-                    labels.update(self._labels_of(sentence))
-            if self.is_token_level:
-                refuse_equal_labels(self.name, sorted(labels))
-            labelled = [s for s in splits if self.spec.has_labels(s)]
-            if not labels and labelled:
-                paths = ", ".join(map(self._path, labelled))
-                raise UserError(
-                    f"task {self.name}: no usable labels in {paths}"
-                    f" ({self._lost_rows()}); check format and columns"
-                )
-            if not labels:
-                return None
+            labels = self._collect_labels()
+        if not labels:
+            return None
         return {label: i for i, label in enumerate(sorted(labels))}
+
+    def _collect_labels(self) -> set[str]:
+        """Return the labels in the data; nothing without labelled files.
+
+        Raises:
+          UserError: labelled files have no usable label.
+        """
+        labels: set[str] = set()
+        splits = [s for s in self.label_splits if self.has_split(s)]
+        for split in splits:
+            for sentence in self._read_sentences(split):
+                labels.update(self._sentence_labels(sentence))
+        if self.is_token_level:
+            refuse_equal_labels(self.name, sorted(labels))
+        labelled_splits = [s for s in splits if self.spec.has_labels(s)]
+        if not labels and labelled_splits:
+            paths = ", ".join(map(self._path, labelled_splits))
+            raise UserError(
+                f"task {self.name}: no usable labels in {paths}"
+                f" ({self._lost_rows()}). Correct format and columns in the"
+                " description"
+            )
+        return labels
 
 
 def _read_conll(
-    place: SplitSpec, report: RowReport, split: str, keep_last: bool
+    split_spec: SplitSpec, report: RowReport, split: str, keep_last: bool
 ) -> Iterator[Sentence]:
-    columns = {"word": 0, "tag": -1, **place.columns}
-    if not place.labelled:
+    """Yield the sentences of a CoNLL file and report bad lines."""
+    columns = {"word": 0, "tag": -1, **split_spec.columns}
+    if not split_spec.labelled:
         del columns["tag"]
+    path = split_spec.path
     reader = conll.ConllReader(
-        LineReader(place.path), columns, keeps_unended=keep_last
+        LineReader(path), columns, keeps_unended=keep_last
     )
     for item in reader:
         if isinstance(item, tables.Row):
-            report.add(place.path, item.line, item.content, item.expected)
+            report.add(path, item.line, item.content, item.expected)
             continue
         words, tags = item.columns["word"], item.columns.get("tag", [])
-        yield Sentence(place.path, item.number, words, tags, item.lines)
+        yield Sentence(path, item.number, words, tags, item.lines)
     for kind, count in reader.skipped.items():
         report.losses[f"{split}: {kind}"] = count
 
 
-def _read_jsonl(place: SplitSpec, report: RowReport) -> Iterator[Sentence]:
-    columns = {"word": "words", "tag": "tags", **place.columns}
-    for number, row in enumerate(tables.read_rows(place.path, "jsonl")):
+def _read_jsonl(split_spec: SplitSpec, report: RowReport) -> Iterator[Sentence]:
+    """Yield the sentences of a file of JSON lines and report bad lines."""
+    columns = {"word": "words", "tag": "tags", **split_spec.columns}
+    path = split_spec.path
+    for number, row in enumerate(tables.read_rows(path, "jsonl")):
         try:
             if row.expected:
                 raise _BadCellError(row.content, row.expected)
-            words = _texts_under(row, columns["word"], values.as_text)
+            words = _read_texts(row, columns["word"], values.as_text)
             if not words:
                 raise _BadCellError(
                     f"no word under {columns['word']}", "a list of texts"
                 )
             tags: list[str] = []
-            if place.labelled:
-                tags = _texts_under(row, columns["tag"], _as_tag)
+            if split_spec.labelled:
+                tags = _read_texts(row, columns["tag"], _read_tag)
                 if len(tags) != len(words):
                     raise _BadCellError(
                         f"{len(tags)} {columns['tag']} of {len(words)} words",
                         f"as many {columns['tag']} as words",
                     )
-        except _BadCellError as problem:
-            report.add(place.path, row.line, *problem.args)
+        except _BadCellError as error:
+            report.add(path, row.line, *error.args)
             continue
-        yield Sentence(place.path, number, words, tags, [row.line] * len(words))
+        yield Sentence(path, number, words, tags, [row.line] * len(words))
 
 
 class _BadCellError(ValueError):
-    """A cell that cannot be used: what was found, what was expected."""
+    """An unusable cell: its content, and what was expected."""
 
 
-def _as_tag(value: Any) -> str | None:
-    """Read a tag: a text of whole characters, or a whole number."""
+def _read_tag(value: Any) -> str | None:
+    """Return a tag: a text of whole characters, or a whole number as text."""
     text = values.as_id(value)
-    return text if text is not None and is_whole(text) else None
+    return text if text is not None and is_encodable(text) else None
 
 
-def _texts_under(
+def _read_texts(
     row: tables.Row, name: int | str, read: Callable[[Any], str | None]
 ) -> list[str]:
-    """Return the texts that a row's cell of that name lists."""
+    """Return the texts in the list under a name.
+
+    Args:
+      row: the row.
+      name: the column.
+      read: returns the text of an item; None if it has none.
+    """
     expected = f"a list of texts under {name}"
     if not row.cells:
         raise _BadCellError("an empty line", expected)
@@ -362,10 +406,10 @@ def _texts_under(
     if not isinstance(cell, list):
         raise _BadCellError(f"{name} is {values.describe(cell)}", expected)
     texts = []
-    for value in cell:
-        text = read(value)
+    for item in cell:
+        text = read(item)
         if text is None:
-            found = f"{values.describe(value)} in {name}"
-            raise _BadCellError(found, expected)
+            content = f"{values.describe(item)} in {name}"
+            raise _BadCellError(content, expected)
         texts.append(text)
     return texts

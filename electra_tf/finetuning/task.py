@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The contracts of fine-tuning: example, task, and what is wrong with data.
+"""The base classes of fine-tuning: examples and tasks.
 
-Data of plain columns needs no Python: see `registry`. Another task is a
-subclass of `ClassificationTask`, `TaggingTask` ... among `registry.TASKS`.
+Data in plain columns needs no Python: see `task_spec`. Another task is a
+subclass of `ClassificationTask`, `TaggingTask`, ... in `registry.TASKS`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from configure.errors import UserError
 from electra_tf.checkpoints.contents import TaskHead
@@ -36,48 +36,52 @@ if TYPE_CHECKING:
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
-TASK_FILE = "task.json"  # the description, beside a model of one's own task
-# Rows read in debug mode, a header among them, as in the original.
+TASK_FILE = "task.json"  # the description, next to a model of your own task
+# Rows read in debug mode, a header included, as in the original.
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
-
-
-def is_whole(text: str) -> bool:
-    """Whether UTF-8 can write it; JSON may hold halves of characters."""
-    return not re.search("[\ud800-\udfff]", text)
-
-
-# A whole number, whatever its notation.
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# A whole number in any notation.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
 
 
+def is_encodable(text: str) -> bool:
+    """Return whether UTF-8 can encode a text.
+
+    JSON may contain halves of characters (lone surrogates).
+    """
+    return not _SURROGATES.search(text)
+
+
 def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
-    """Raise a UserError for two labels of one meaning, such as "1", "1.0"."""
+    """Raise a UserError if two labels mean the same, such as "1" and "1.0"."""
     by_meaning: dict[str, str] = {}
     for label in labels:
         meaning = label.strip()
-        how = "by spaces alone"
+        difference = "by spaces alone"
         if number := _WHOLE_NUMBER.fullmatch(meaning):
-            meaning, how = number[1], "as numbers in their notation alone"
+            meaning = number[1]
+            difference = "as numbers in their notation alone"
         elif meaning.lower() in ("true", "false"):
-            meaning, how = meaning.lower(), "in upper and lower case alone"
+            meaning = meaning.lower()
+            difference = "in upper and lower case alone"
         first = by_meaning.setdefault(meaning, label)
         if first != label:
             raise UserError(
                 f"task {task_name}: its labels {first!r} and {label!r} differ"
-                f" {how}. Write them alike, or list the labels under labels in"
-                " the task's description"
+                f" {difference}. Write them in one way, or list the labels"
+                " under labels in the description of the task"
             )
 
 
 @dataclasses.dataclass(kw_only=True)
 class Example:
-    """One example of a task, as read."""
+    """One example of a task, as read from its data."""
 
-    eid: int  # the example's number within its split; bad rows leave gaps
-    task_name: str  # the task it belongs to
-    line: int = 0  # its (first) line in the split's file; 0 where not known
-    # Fields that hold its text: a string, or a list of them.
+    eid: int  # number in the split; unusable rows leave gaps
+    task_name: str
+    line: int = 0  # (first) line in the file of the split; 0: unknown
+    # Fields that hold its text: a string, or a list of strings.
     text_fields: ClassVar[tuple[str, ...]] = ()
 
     def texts(self) -> Iterator[str]:
@@ -87,19 +91,29 @@ class Example:
             yield from (value,) if isinstance(value, str) else value
 
 
+class Table(NamedTuple):
+    """The rows of a split, before they become examples."""
+
+    rows: Iterator[tables.Row]
+    columns: Columns  # purpose -> name or index of the column
+    # The names of classes whose labels are their numbers, as in TFDS.
+    class_names: list[str] | None = None
+
+
 class Task(abc.ABC):
-    """One task, made of its description: data, head and scorer.
+    """One task, made from its description: data, head and scorer.
 
     Source: google-research/electra, finetune/task.py.
-    Differs: `featurize` and `get_scorer` are told the split they need, heads
-      are layers, and bad rows are collected.
+    Differs: `featurize` and `get_scorer` take a split, heads are layers, and
+      bad rows are collected.
     """
 
-    # Whether text must be traced to words, which byte-level BPE has not.
+    # Whether text must be traced to words, which byte-level BPE cannot do.
     needs_words = False
-    finds_files = False  # whether the description need not name any
-    given_labels: Any = None  # by the description; None: the data is asked
-    # Splits whose labels are collected; their files decide the features, too.
+    finds_files = False  # whether a description without files is complete
+    # The labels of the description; None: they are read from the data.
+    described_labels: Any = None
+    # Splits whose labels are collected; features depend on their files, too.
     label_splits: tuple[str, ...] = ()
 
     def __init__(
@@ -109,107 +123,117 @@ class Task(abc.ABC):
         tokenizer: Tokenizer,
         directory: str | None = None,
     ) -> None:
-        """`directory` is where the description's paths begin."""
+        """Make a task; no data is read.
+
+        Args:
+          config: the settings.
+          spec: the description.
+          tokenizer: the tokenizer of the model.
+          directory: the folder that the paths of the description are relative
+            to; None: that of the built-in task.
+        """
         if self.needs_words:
-            what = f"task {spec.name} ({spec.type.replace('_', ' ')})"
-            require_wordpiece(config.vocab_file, what)
+            kind = spec.type.replace("_", " ")
+            require_wordpiece(config.vocab_file, f"task {spec.name} ({kind})")
         self.config, self.spec, self.name = config, spec, spec.name
         self.tokenizer = tokenizer
         self.row_report = RowReport(config.strict_rows or config.strict)
-        self._known_labels: Any = None
-        self._labels_of_model = False
+        self._resolved_labels: Any = None
+        self._has_model_labels = False
         self.directory = directory or config.raw_data_dir(spec.name)
-        special = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
-        self._cls_id, self._sep_id = special
-        # Where TensorFlow Datasets has the data; None: they are files.
+        special_ids = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+        self._cls_id, self._sep_id = special_ids
+        # The data set of TensorFlow Datasets; None: the data are files.
         self._tfds = spec.tfds if config.data_source == "tfds" else None
         if config.data_source == "tfds" and spec.tfds is None:
             raise UserError(
-                f"task {self.name}: not known to TensorFlow Datasets; use"
-                " data_source=files"
+                f"task {self.name}: TensorFlow Datasets has no data for it. Set"
+                " data_source to files."
             )
 
     @property
     def head(self) -> TaskHead:
-        """What a checkpoint's shapes do not show of its head."""
+        """The properties of its head that shapes in checkpoints do not show."""
         return TaskHead(self.spec.type)
 
     @abc.abstractmethod
     def get_examples(self, split: str) -> list[Example]:
-        """Reads a split; its examples are in the order of the data.
+        """Return the examples of a split, in the order of the data.
 
-        Decorated with `explains_bad_rows`, it adds the bad rows to errors.
+        Methods with the decorator `explains_bad_rows` add the bad rows to
+        errors.
         """
 
     @property
     def main_metric(self) -> str | None:
-        """The figure that counts when runs are compared; None: the first."""
+        """The metric by which runs are compared; None: the first."""
         return self.spec.metric
 
     @property
     def measure(self) -> str | None:
-        """How texts are compared, for the results; None: no texts are."""
+        """The way texts are compared, for the results; None: they are not."""
         return None
 
     @property
     def min_length(self) -> int:
-        """The fewest places that a row of a batch must have."""
+        """The minimum length of the rows of a batch, in tokens."""
         return 1
 
     def get_test_splits(self) -> list[str]:
-        """The splits that predictions are made for."""
+        """Return the splits to make predictions for."""
         return [s for s in self.spec.files or ["test"] if "test" in s]
 
     def get_dev_splits(self) -> list[str]:
-        """The labelled splits to evaluate on, the main one first."""
+        """Return the labelled splits to evaluate on, the main one first."""
         known = ("train", "dev", "dev_matched", *self.get_test_splits())
         others = [s for s in self.spec.files if s not in known]
         return ["dev", *filter(self.spec.has_labels, others)]
 
     def has_split(self, split: str) -> bool:
-        """Whether the split's data is there."""
+        """Return whether the data of a split exists."""
         if self.spec.resolve_split(split) not in self.spec.files:
             return False
         return self._tfds is not None or filesystem.exists(self._path(split))
 
     def check_split(self, split: str) -> None:
-        """Raises a UserError where its data is missing."""
-        # A class of one's own may read what no description names.
+        """Raise a UserError if the data of a split is missing."""
+        # A task in Python may read data that no description names.
         if (self.spec.files or self.finds_files) and not self.has_split(split):
             self._existing_path(split)
 
     @abc.abstractmethod
     def get_feature_specs(self) -> list[FeatureSpec]:
-        """Returns the features besides the shared ones, `<name>_eid` first."""
+        """Return the features besides the shared ones, `<name>_eid` first."""
 
     @abc.abstractmethod
     def featurize(
         self, example: Example, is_training: bool
     ) -> dict[str, Any] | list[dict[str, Any]]:
-        """Turns an example into numbers.
+        """Return the features of an example.
 
-        The shared features (`input_ids`, `input_mask`, `segment_ids`,
-        `task_id`) and the task's own by name; a list of them where one
-        example makes several (windows).
+        These are the shared features (`input_ids`, `input_mask`, `segment_ids`,
+        `task_id`) and the task's own, by name. An example that makes several
+        rows (windows) gives a list.
         """
 
     @abc.abstractmethod
     def build_head(self, encoder_config: EncoderConfig, seed: int) -> Head:
-        """Returns a freshly initialized head."""
+        """Return a freshly initialized head."""
 
     @abc.abstractmethod
     def get_scorer(self, split: str = "dev") -> Scorer:
-        """Returns a fresh scorer for predictions on a split."""
+        """Return a new scorer of predictions on a split."""
 
     def metric_names(self) -> tuple[str, ...]:
-        """Return the names of the figures that a dev evaluation gives."""
+        """Return the names of the metrics of a dev evaluation."""
+        self.resolve_labels()
         return self.get_scorer("dev").metric_names
 
     def data_files(self, split: str) -> list[str] | None:
-        """The files that a split's features depend on, its own first.
+        """Return the files that the features of a split depend on, its first.
 
-        Cached records are used again only while these files stay the same;
-        None means unknown, and nothing is used again.
+        Cached records are reused only while these files do not change; None
+        means that they are unknown, and records are never reused.
         """
         if self._tfds is not None:
             return []
@@ -219,110 +243,63 @@ class Task(abc.ABC):
         return list(dict.fromkeys(map(self._path, splits)))
 
     def fingerprint(self) -> dict[str, Any]:
-        """Plain values, besides hparams, that decide the features."""
+        """Return what features depend on besides hparams, as plain values."""
         facts = {"class": type(self).__name__, "name": self.name}
-        same = {"hparams": {}, "metric": None, "files": {}}  # no feature's
-        facts["spec"] = repr(dataclasses.replace(self.spec, **same))
-        if self._labels_of_model:  # Else the data say what they are.
-            facts["labels"] = self.known_labels
+        # These fields do not change features.
+        irrelevant = {"hparams": {}, "metric": None, "files": {}}
+        facts["spec"] = repr(dataclasses.replace(self.spec, **irrelevant))
+        if self._has_model_labels:  # Other labels follow from the data.
+            facts["labels"] = self.resolved_labels
         if self._tfds is not None:
             name, data_dir = self._tfds.name, self.config.tfds_data_dir
             facts["tfds"] = tfds_data.identify(name, data_dir)
         return facts
 
-    def labels_of(self, example: Example) -> Iterable[str]:
-        """Names of an example's labels, to be counted; none of other kinds."""
+    def label_names(self, example: Example) -> Iterable[str]:
+        """Return the names of an example's labels, to be counted.
+
+        Tasks whose labels are not names return nothing.
+        """
         del example
         return ()
 
-    # Labels that are found in the data, as a JSON value.
+    # The labels of the data, as a JSON value.
 
     def labels_path(self) -> str | None:
-        """Where labels found in data are kept; None if none are."""
+        """Return the cache of labels from the data; None: labels are known."""
         return None
 
-    def find_labels(self) -> Any | None:
-        """Looks for labels in the data; None if no file of it exists."""
-        return None
-
-    def use_labels(self, found: Any) -> None:
-        """Takes labels as a run found them, instead of looking for them."""
-        self._known_labels = found
-
-    def load_labels(self, path: str) -> None:
-        """Take the labels that an earlier run kept in a file.
-
-        Raises a UserError if it differs from its folder's digests, if any.
-        """
-        check_digest(path)
-        with filesystem.open_file(path, "rb") as file:
-            try:
-                self.use_labels(json.loads(file.read()))
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}: not valid JSON: {error}") from None
-
-    def labels_name(self) -> str:
-        """The name of their file in a model's folder; "" for none."""
+    def labels_file_name(self) -> str:
+        """Return the name of their file in a model's folder; "" for none."""
         return os.path.basename(self.labels_path() or "")
 
-    def _keep_labels(self, folder: str) -> None:
-        if name := self.labels_name():
-            text = json.dumps(self.known_labels, indent=1, ensure_ascii=False)
-            write_atomically(os.path.join(folder, name), f"{text}\n")
+    def find_labels(self) -> Any | None:
+        """Read the labels from the data; return None if no file exists."""
+        return None
 
-    def keep(self, folder: str) -> None:
-        """Writes labels and description into a model's folder."""
-        self._keep_labels(folder)
-        own = self.config.task_config
-        if own is not None and filesystem.exists(own):
-            text = read_bytes(own)
-            write_atomically(os.path.join(folder, TASK_FILE), text)
+    def set_labels(self, labels: Any) -> None:
+        """Set the labels, instead of reading them from the data."""
+        self._resolved_labels = labels
 
-    def take_labels_of(self, folder: str) -> bool:
-        """Takes those that a model learned; the description's must be them."""
-        path = os.path.join(folder, name := self.labels_name())
-        if not name or not filesystem.exists(path):
-            return False
-        self.load_labels(path)
-        self._labels_of_model = self.given_labels is None
-        self._compare(self._known_labels, self.given_labels, path)
-        return True
+    def resolve_labels(self) -> None:
+        """Determine the labels, unless they are described or set already.
 
-    def check_head(self, head: TaskHead | None, path: str) -> None:
-        """Raises where a model's classes are in another order than here."""
-        own, pooling = self.head.labels, self.head.pooling
-        if head and head.pooling != pooling:
-            raise UserError(
-                f"{path}: its head learned pooling {head.pooling}; got"
-                f" {pooling}"
-            )
-        # Names that are all others, such as LABEL_0, say nothing.
-        if head and {*head.labels} & {*own}:
-            self._compare([*head.labels], own, path)
+        They are read from the data and written to `labels_path`. Without data
+        they are those that an earlier run wrote there.
 
-    def _compare(self, kept: Any, own: Any, path: str) -> None:
-        if own is not None and kept != [*own]:
-            raise UserError(
-                f"{path}: the model learned {kept}; task {self.name} now has"
-                f" {[*own]}. Put labels (or range) back, or train anew"
-            )
-
-    @property
-    def known_labels(self) -> Any:
-        """The given labels; without, the data's; without, an earlier run's."""
-        if self.given_labels is not None:
-            return self.given_labels
-        if self._known_labels is None:
-            self._determine_labels()
-        return self._known_labels
-
-    def _determine_labels(self) -> None:
-        path, labels = self.labels_path(), self.find_labels()
+        Raises:
+          UserError: there is neither data nor such a file.
+        """
+        path = self.labels_path()
+        if path is None or self.described_labels is not None:
+            return
+        if self._resolved_labels is not None:
+            return
+        labels = self.find_labels()
         if labels is not None:
-            self.use_labels(labels)
-            self._keep_labels(os.path.dirname(path))
-            if path:
-                add_digest(path)
+            self.set_labels(labels)
+            self._write_labels(os.path.dirname(path))
+            add_digest(path)
         elif filesystem.exists(path):
             self.load_labels(path)
         else:
@@ -334,22 +311,107 @@ class Task(abc.ABC):
                 " model next to the checkpoint."
             )
 
-    # Files and rows, and features of them.
+    @property
+    def resolved_labels(self) -> Any:
+        """The labels of the description, or else those of `resolve_labels`."""
+        if self.described_labels is not None:
+            return self.described_labels
+        if self._resolved_labels is None:
+            raise RuntimeError(
+                f"task {self.name}: call resolve_labels() before its labels are"
+                " used"
+            )
+        return self._resolved_labels
 
-    def _require_some(
-        self, examples: Sequence[Example], split: str, what: str
+    def load_labels(self, path: str) -> None:
+        """Set the labels to those in a file.
+
+        Raises:
+          UserError: the file is not valid JSON, or it differs from the digests
+            of its folder.
+        """
+        check_digest(path)
+        with filesystem.open_file(path, "rb") as file:
+            try:
+                self.set_labels(json.loads(file.read()))
+            except (ValueError, RecursionError) as error:
+                raise UserError(f"{path}: not valid JSON: {error}") from None
+
+    def load_model_labels(self, folder: str) -> bool:
+        """Set the labels to those in a model's folder, if it has any.
+
+        Raises:
+          UserError: they differ from the labels of the description.
+        """
+        name = self.labels_file_name()
+        path = os.path.join(folder, name)
+        if not name or not filesystem.exists(path):
+            return False
+        self.load_labels(path)
+        self._has_model_labels = self.described_labels is None
+        self._compare(self._resolved_labels, self.described_labels, path)
+        return True
+
+    def write_to_model(self, folder: str) -> None:
+        """Write labels and description into a model's folder."""
+        self._write_labels(folder)
+        description = self.config.task_config
+        if description is not None and filesystem.exists(description):
+            text = read_bytes(description)
+            write_atomically(os.path.join(folder, TASK_FILE), text)
+
+    def _write_labels(self, folder: str) -> None:
+        if name := self.labels_file_name():
+            labels = self.resolved_labels
+            text = json.dumps(labels, indent=1, ensure_ascii=False)
+            write_atomically(os.path.join(folder, name), f"{text}\n")
+
+    def check_head(self, head: TaskHead | None, path: str) -> None:
+        """Raise a UserError unless a model's head fits the task.
+
+        Args:
+          head: the properties of the head; None: unknown.
+          path: the checkpoint, for messages.
+        """
+        if head is None:
+            return
+        if head.pooling != self.head.pooling:
+            raise UserError(
+                f"{path}: its head was trained with pooling {head.pooling}; got"
+                f" {self.head.pooling}. Set pooling to {head.pooling}."
+            )
+        labels = self.head.labels
+        # Labels without common names, such as LABEL_0, were never named.
+        if {*head.labels} & {*labels}:
+            self._compare([*head.labels], labels, path)
+
+    def _compare(
+        self, model_labels: Any, task_labels: Sequence[Any] | None, path: str
     ) -> None:
-        """Raises where no row of a split makes an example."""
+        if task_labels is not None and model_labels != [*task_labels]:
+            raise UserError(
+                f"{path}: the model was trained with {model_labels}, but task"
+                f" {self.name} now defines {[*task_labels]}. Restore the labels"
+                " (or the range), or retrain."
+            )
+
+    # Files, rows and features.
+
+    def _require_examples(
+        self, examples: Sequence[Example], split: str, kind: str
+    ) -> None:
+        """Raise a UserError if no row of a split makes an example."""
         if not examples:
             raise UserError(
-                f"task {self.name}: no usable {what} in its {split} split"
-                f" ({self._place(split)}; {self._lost_rows()})"
+                f"task {self.name}: no usable {kind} in its {split} split"
+                f" ({self._location(split)}; {self._lost_rows()}). Correct the"
+                " data, or the columns in the description"
             )
 
     def _lost_rows(self) -> str:
         """Return the counts of bad rows and of other lost parts."""
         report = self.row_report
-        losses = [f"{what}: {n}" for what, n in report.losses.items() if n]
+        losses = [f"{kind}: {n}" for kind, n in report.losses.items() if n]
         return ", ".join([f"bad rows: {len(report.rows)}", *losses])
 
     def _path(self, split: str) -> str:
@@ -358,73 +420,75 @@ class Task(abc.ABC):
     def _existing_path(self, split: str) -> str:
         path = self._path(split)
         if not filesystem.exists(path):
-            remedy = ""
+            remedy = "Add it."
             if split == "dev":
                 remedy = (
-                    ". Put it there, or do without evaluations: do_eval false,"
-                    " eval_every_n_steps 0"
+                    "Add it, or turn evaluations off: set do_eval to false and"
+                    " eval_every_n_steps to 0."
                 )
             raise UserError(
-                f"{path}: no such file; the {split} split of task {self.name}"
-                f" is read from there{remedy}"
+                f"{path}: no such file; it is the {split} split of task"
+                f" {self.name}. {remedy}"
             )
         return path
 
-    def _place(self, split: str) -> str:
-        """The file of a split, or the name that messages have for it."""
+    def _location(self, split: str) -> str:
+        """Return the file of a split, or its name in TFDS, for messages."""
         if self._tfds is None:
             return self._path(split)
-        name, theirs = self._tfds.locate(self.spec.resolve_split(split))
-        return f"tfds:{name}/{theirs}"
+        name, tfds_split = self._tfds.locate(self.spec.resolve_split(split))
+        return f"tfds:{name}/{tfds_split}"
 
-    def _open(
-        self, split: str
-    ) -> tuple[Iterator[tables.Row], Columns, list[str] | None]:
-        """A split's rows, their columns, and the names of TFDS's classes."""
-        most = DEBUG_ROWS if self.config.debug else None
+    def _open(self, split: str) -> Table:
+        """Open a split."""
+        max_rows = DEBUG_ROWS if self.config.debug else None
         if self._tfds is not None:
-            data_dir = self.config.tfds_data_dir
-            name, theirs = self._tfds.locate(split)
-            columns, class_names = self._tfds.columns, None
-            if self._tfds.label_names:
-                label = columns["label"]
-                class_names = tfds_data.label_names(name, label, data_dir)
-            rows = tfds_data.read_rows(name, theirs, data_dir, most)
-            return rows, columns, class_names
-        path = self._existing_path(split)
-        place = self.spec.find_split(split, self.directory)
-        kind = tables.resolve_format(path, self.spec.format)
-        if kind == "conll":
-            raise UserError(
-                f"{path}: a task of type {self.spec.type} is read from tsv,"
-                " csv or jsonl; give its format"
-            )
-        rows = tables.read_rows(path, kind, most)
-        columns = dict(place.columns)
-        if not place.labelled:
-            columns.pop("label", None)
-        if kind != "jsonl":
-            header = next(rows, None) if place.header else None
-            names = header.cells if header is not None else []
-            options = {name: [column] for name, column in columns.items()}
-            remedy = "Correct columns in the description of the task"
-            if kind == "tsv":
-                remedy += ", or its format"
-            columns = column_indices(options, names, path, lambda _: remedy)
-            refuse_unnamed(columns, names, path)
-            if any(isinstance(c, str) for c in place.columns.values()):
-                rows = (tables.limit_cells(row, len(names)) for row in rows)
-        if place.labelled and "label" not in columns:
-            raise UserError(
-                f"{path}: no column holds the label; name it in columns, or"
-                " set labelled to false for this split"
-            )
-        return rows, columns, None
+            return self._open_tfds(split, max_rows)
+        return self._open_file(split, max_rows)
 
-    def _inputs(
+    def _open_tfds(self, split: str, max_rows: int | None) -> Table:
+        data_dir = self.config.tfds_data_dir
+        name, tfds_split = self._tfds.locate(self.spec.resolve_split(split))
+        columns = self._tfds.columns
+        class_names = None
+        if self._tfds.label_names:
+            class_names = tfds_data.label_names(
+                name, columns["label"], data_dir
+            )
+        rows = tfds_data.read_rows(name, tfds_split, data_dir, max_rows)
+        return Table(rows, columns, class_names)
+
+    def _open_file(self, split: str, max_rows: int | None) -> Table:
+        path = self._existing_path(split)
+        split_spec = self.spec.find_split(split, self.directory)
+        file_format = tables.resolve_format(path, self.spec.format)
+        if file_format == "conll":
+            raise UserError(
+                f"{path}: a task of type {self.spec.type} reads tsv, csv or"
+                " jsonl. Set its format in the description"
+            )
+        rows = tables.read_rows(path, file_format, max_rows)
+        columns = dict(split_spec.columns)
+        if not split_spec.labelled:
+            columns.pop("label", None)
+        if split_spec.labelled and "label" not in columns:
+            raise UserError(
+                f"{path}: no column holds the label. Name it in columns, or set"
+                " labelled to false for this split"
+            )
+        if file_format == "jsonl":
+            return Table(rows, columns)
+        header = next(rows, None) if split_spec.header else None
+        names = header.cells if header is not None else []
+        indices = _find_columns(columns, names, path, file_format)
+        if any(isinstance(c, str) for c in split_spec.columns.values()):
+            rows = (tables.limit_cells(row, len(names)) for row in rows)
+        return Table(rows, indices)
+
+    def _shared_features(
         self, input_ids: list[int], segment_ids: list[int], eid: int
     ) -> dict[str, Any]:
-        """The features that every task has, padded, and `<name>_eid`."""
+        """Return the features of every task, padded, and `<name>_eid`."""
         padding = [0] * (self.config.max_seq_length - len(input_ids))
         return {
             "input_ids": input_ids + padding,
@@ -434,22 +498,37 @@ class Task(abc.ABC):
             f"{self.name}_eid": eid,
         }
 
-    def _padded(self, **values: list[Any]) -> dict[str, Any]:
-        """Features of this task of a value a token or word, padded."""
+    def _token_features(self, **features: list[Any]) -> dict[str, Any]:
+        """Return features of one value per token or word, padded."""
         length = self.config.max_seq_length
         return {
-            f"{self.name}_{name}": own + [0] * (length - len(own))
-            for name, own in values.items()
+            f"{self.name}_{name}": values + [0] * (length - len(values))
+            for name, values in features.items()
         }
 
-    def _per_token(self, *names: str) -> list[FeatureSpec]:
-        """`<name>_eid`, and the features that `_padded` gives."""
-        length = [self.config.max_seq_length]
-        lists = (
-            (f"{self.name}_{name}", length, not name.endswith("_mask"))
-            for name in names
-        )
-        return [
-            FeatureSpec(f"{self.name}_eid", []),
-            *(FeatureSpec(*each, per_token=True) for each in lists),
-        ]
+    def _token_feature_specs(self, *names: str) -> list[FeatureSpec]:
+        """Return `<name>_eid` and the specs of `_token_features`."""
+        specs = [FeatureSpec(f"{self.name}_eid", [])]
+        for name in names:
+            specs.append(
+                FeatureSpec(
+                    f"{self.name}_{name}",
+                    [self.config.max_seq_length],
+                    is_int_feature=not name.endswith("_mask"),
+                    per_token=True,
+                )
+            )
+        return specs
+
+
+def _find_columns(
+    columns: Columns, header: Sequence[str], path: str, file_format: str
+) -> dict[str, int]:
+    """Return the indices of columns in a table with a header."""
+    options = {purpose: [column] for purpose, column in columns.items()}
+    remedy = "Correct columns in the description of the task"
+    if file_format == "tsv":
+        remedy += ", or its format"
+    indices = column_indices(options, header, path, lambda purpose: remedy)
+    refuse_unnamed(indices, header, path)
+    return indices

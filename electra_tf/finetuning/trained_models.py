@@ -62,12 +62,12 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     Raises:
       UserError: there is no model, or there are several runs to choose from.
     """
-    if config.init_checkpoint and config.is_stated("init_checkpoint"):
+    if config.init_checkpoint and config.is_explicit("init_checkpoint"):
         return _with_stated_model(config)
     settings = read_config(_find_run(config)) or {}
-    config = config.with_settings_of(settings, _NOT_INHERITED)
+    config = config.with_run_settings(settings, _NOT_INHERITED)
     trials = config.num_trials
-    if trials < 0 or not config.is_stated("num_trials"):
+    if trials < 0 or not config.is_explicit("num_trials"):
         folders = (f"{config.model_dir}_{k}" for k in itertools.count(1))
         trials = len([*itertools.takewhile(find_best_or_latest, folders)])
     origins = {"init_checkpoint": TRAINED, "num_trials": TRAINED}
@@ -85,7 +85,7 @@ def _with_stated_model(config: FinetuningConfig) -> FinetuningConfig:
     settings = read_config(folder) or {}
     if "task_names" not in settings:  # not a fine-tuned model
         settings = {}
-    config = config.with_settings_of(settings, (*_NOT_INHERITED, *_RESULTS))
+    config = config.with_run_settings(settings, (*_NOT_INHERITED, *_RESULTS))
     first_trial = f"{config.model_dir}_1"
     if config.write_test_outputs and find_best_or_latest(first_trial):
         raise UserError(
@@ -101,7 +101,7 @@ def _find_run(config: FinetuningConfig) -> str:
     Without task_names it is that of the only run in the folder.
     """
     first_trial = f"{config.model_dir}_1"
-    if config.is_stated("task_names") or find_best_or_latest(first_trial):
+    if config.is_explicit("task_names") or find_best_or_latest(first_trial):
         return first_trial
     suffix = f"_{config.run_name}_model_1" if config.run_name else "_model_1"
     folder = os.path.dirname(config.model_dir)

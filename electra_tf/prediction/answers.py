@@ -380,8 +380,8 @@ class SummaryAnswerer(Answerer):
                 {
                     "number": i,
                     "text": document.sentences[i],
-                    "start": document.places[i][0],
-                    "end": document.places[i][1],
+                    "start": document.sentence_spans[i][0],
+                    "end": document.sentence_spans[i][1],
                     "probability": shares[i],
                 }
                 for i in choose(shares, self._task.spec.sentences)

@@ -167,8 +167,8 @@ def _read_tasks(
         if task.directory == os.path.dirname(os.path.abspath(copy)):
             # Paths of data are relative to the user's description.
             task.directory = os.path.dirname(os.path.abspath(path))
-        if not task.take_labels_of(home) and task.labels_path():
-            task.take_labels_of(config.preprocessed_data_dir)
+        if not task.load_model_labels(home) and task.labels_path():
+            task.load_model_labels(config.preprocessed_data_dir)
     return tasks
 
 

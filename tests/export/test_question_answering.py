@@ -198,7 +198,7 @@ def test_a_huge_context_is_read_as_far_as_evaluation_reads(model, qa_example):
     found = module.compute_text(*(tf.constant([text]) for text in pair))
     assert found["n_windows"][0] == 1000
     task = loaded.tasks[0]
-    assert found["n_cut"][0] == task.cut(qa_example(task, *pair)).n_lost > 0
+    assert found["n_cut"][0] == task.window(qa_example(task, *pair)).n_cut > 0
     assert found["answer"][0] != b""
 
 

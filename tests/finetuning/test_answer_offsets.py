@@ -334,7 +334,7 @@ def test_ids_that_are_numbers_are_decimal_text(name, fields, key, qa_task):
         (
             {"answers": {"text": ["fox", "a"], "answer_start": [4]}},
             "answers with 2 text and 1 answer_start",
-            "as many of the one as of the other",
+            "equally many texts and starts",
         ),
         (
             {"answers": {"text": ["fox"], "answer_start": 4}},

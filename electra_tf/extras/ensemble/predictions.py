@@ -69,7 +69,7 @@ def open_task(
     config = FinetuningConfig.create("ensemble", data_dir, **hparams)
     task = get_tasks(config)[0]
     if task.labels_path():
-        task.use_labels(task.find_labels())
+        task.set_labels(task.find_labels())
     return task
 
 
