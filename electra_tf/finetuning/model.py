@@ -51,6 +51,9 @@ class FinetuningModel(tf_keras.Model):
         self.encoder = Encoder(
             ENCODER_SCOPE, self.encoder_config, embeddings, seed=config.seed
         )
+        for task in tasks:
+            # A head has an output for each label. A run has resolved them.
+            task.resolve_labels()
         self.heads = [
             task.build_head(self.encoder_config, config.seed) for task in tasks
         ]

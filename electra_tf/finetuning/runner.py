@@ -222,6 +222,7 @@ class _Run:
             config = dataclasses.replace(config, model_dir=NO_MODEL)
             return self._score(evaluator, trial, config, global_step=0)
         for task in self.tasks:
+            # Labels that the data define are read here, before the model.
             task.resolve_labels()
         run = Trial(
             config,

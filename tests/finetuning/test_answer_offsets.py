@@ -83,7 +83,7 @@ def qa_task(finetuning_config, write_task, tmp_path, vocab_file):
 
 def positions(task, example):
     """The wordpieces of the passage that an example is trained on."""
-    cut = task.cut(example)
+    cut = task.window(example)
     return task.answer_span(example, cut.pieces)
 
 
@@ -126,7 +126,7 @@ def answers_of(task, example, first, last):
     """The evaluation's answer where a model points at these wordpieces."""
     scorer = task.scorer_of([example])
     for row, (start, length) in zip(
-        task.featurize(example, False), task.cut(example).spans, strict=True
+        task.featurize(example, False), task.window(example).spans, strict=True
     ):
         logits = np.full([2, task.config.max_seq_length], -9.0, np.float32)
         shift = row["segment_ids"].index(1) - start
@@ -166,7 +166,7 @@ def test_made_questions_have_the_places_that_the_library_computes(
     for one, example in zip(made, examples, strict=True):
         pieces = library(one.passage)
         first, last = pieces_under(pieces, one.start, one.end)
-        cut = task.cut(example)
+        cut = task.window(example)
         assert cut.pieces.tokens == [token for token, _, _ in pieces]
         assert cut.pieces.spans.tolist() == [[s, e] for _, s, e in pieces]
         assert positions(task, example) == (first, last)
@@ -236,8 +236,8 @@ def report_of(task):
         ("fox", -1, "'fox' at character -1", "within the passage (47)"),
         ("foxhole.", 40, "character 40", "within the passage (47)"),
         ("fox", 3, "at character 3", "' fo' (the answer's begins at 4)"),
-        ("fo", 5, "at character 5", "stands there, 'ox' (the answer's"),
-        ("dog", 4, "'dog' at character 4", "that stands there, 'fox'"),
+        ("fo", 5, "at character 5", "text of the passage, 'ox' (the answer's"),
+        ("dog", 4, "'dog' at character 4", "the text of the passage, 'fox'"),
         ("fox", "x", "answer_start is the text 'x'", "an integer"),
         ("fox", 4.5, "answer_start is the number 4.5", "an integer"),
         ("fox", True, "answer_start is true", "an integer"),

@@ -41,15 +41,13 @@ TAGGING = {"type": "tagging", "format": "conll"}
 
 
 def tagged(task, split="train"):
-    """Words and labels of a split, a sentence an item."""
-    names = list(task.label_mapping)
-    return [
-        [
-            f"{word}/{names[i]}"
-            for word, i in zip(e.words, e.labels, strict=True)
-        ]
-        for e in task.get_examples(split)
-    ]
+    """Return the words and labels of each sentence of a split."""
+    sentences = []
+    for example in task.get_examples(split):
+        names = list(task.label_mapping)
+        pairs = zip(example.words, example.labels, strict=True)
+        sentences.append([f"{word}/{names[i]}" for word, i in pairs])
+    return sentences
 
 
 def test_conll_u_has_the_words_of_its_numbered_lines(describe):

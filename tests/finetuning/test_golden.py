@@ -46,7 +46,7 @@ def configure(golden_dir, tmp_path, tiny_vocab, monkeypatch):
         tasks = get_tasks(config)
         if config.task_names == ["chunk"]:
             head = read_json(golden_dir / "head_chunk.json")
-            tasks[0].use_labels(head["label_mapping"])
+            tasks[0].set_labels(head["label_mapping"])
         return config, tasks
 
     return make

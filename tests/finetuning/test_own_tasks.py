@@ -142,8 +142,8 @@ def test_tagging_takes_lists_from_json_lines(describe):
         {"type": "tagging", "tags": "words"},
         {"train.jsonl": text, "dev.jsonl": text.splitlines()[0]},
     )
-    assert task.label_mapping == {"N": 0, "V": 1}
     assert [e.eid for e in task.get_examples("train")] == [0]
+    assert task.label_mapping == {"N": 0, "V": 1}
     assert [row.line for row in task.row_report.rows] == [2, 3, 4, 5]
 
 
@@ -152,8 +152,8 @@ def test_given_entity_types_make_all_their_tags(describe):
         {"type": "tagging", "labels": ["PER", "LOC"]},
         {"train.txt": "a B-PER\n\nb B-ORG\n\n", "dev.txt": "a O\n\n"},
     )
-    assert len(task.label_mapping) == 9
     assert [e.eid for e in task.get_examples("train")] == [0]
+    assert len(task.label_mapping) == 9
     assert task.row_report.rows[0].found == "label 'S-ORG'"
 
 
@@ -242,11 +242,11 @@ def test_a_class_keeps_its_order(finetuning_config, run, monkeypatch, tmp_path):
     convert_checkpoint.main(convert_checkpoint.parse_flags(words))
     assert Predictor.from_pretrained(str(model))("a")["label"] in Reviews.LABELS
     monkeypatch.setattr(Reviews, "LABELS", ("good", "bad"))
-    with pytest.raises(UserError, match=r"_labels.json: the model learned"):
+    with pytest.raises(UserError, match=r"_labels.json: the model was tr"):
         Predictor.from_pretrained(str(model))
     for path in (model, tmp_path / "there"):
         given = {"do_train": False, "init_checkpoint": str(path)}
-        with pytest.raises(UserError, match=f"{path}.*: the model learned"):
+        with pytest.raises(UserError, match=f"{path}.*: the model was tr"):
             run(finetuning_config("my_qa_task", **given))
 
 
@@ -323,10 +323,16 @@ def test_data_head_and_scorer_fit_together(kind, description, metric, own_task):
 
 def test_f1_of_one_class_is_refused_of_three(own_task):
     task = own_task("classification", description={"metric": "f1"})
-    refused("there are 3; use accuracy or mcc", task.get_scorer)
-    scorer = own_task("classification").get_scorer()
+    task.resolve_labels()
+    refused("there are 3. Set metric to accuracy or mcc", task.get_scorer)
+
+
+def test_accuracy_of_three_classes_has_no_f1(own_task):
+    task = own_task("classification")
+    task.resolve_labels()
+    scorer = task.get_scorer()
     scorer.update({"loss": 0.0, "label_ids": 0, "predictions": 1})
-    assert scorer.get_details() == []  # Whatever labels there are.
+    assert scorer.get_details() == []
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ import pytest
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.files.atomic import write_atomically
+from electra_tf.finetuning.early_stopping import patience_is_over
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
+from electra_tf.finetuning.predictions import write_test_outputs
 from electra_tf.finetuning.results import ResultsFiles, TrialRecord
-from electra_tf.finetuning.trial import patience_is_over, write_test_outputs
 from electra_tf.training.summaries import Console
 from tests.conftest import refused
 
@@ -69,7 +70,7 @@ def test_undefined_figures_survive_reading_back(finetuning_config):
     assert counts == [2, 1]
     with open(config.results_json, "w") as file:
         file.write("[]")
-    refused("no results file", results.earlier_trials)
+    refused("not a results file", results.earlier_trials)
 
 
 @pytest.mark.usefixtures("with_pictures")

@@ -90,7 +90,7 @@ def test_a_file_that_exists_is_not_called_absent(describe, tmp_path):
     assert "exist (" not in str(error.value)
     for name in ("train.txt", "dev.txt"):
         (tmp_path / name).unlink()
-    refused("none of the data files exist .*train.txt", lambda: task.head)
+    refused("none of the data files exist .*train.txt", task.resolve_labels)
 
 
 def test_rows_of_one_task_are_named_in_the_error_of_another():

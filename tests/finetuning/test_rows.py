@@ -12,9 +12,9 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from electra_tf.finetuning import question_answering
+from electra_tf.finetuning.evaluation import Evaluator
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
-from electra_tf.finetuning.trial import Evaluator
 from tests.conftest import refused
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
@@ -117,10 +117,15 @@ def chunk(make_task, write_task):
 
 
 def labels_of(task):
-    """The labels of the only sentence, by name."""
-    names = list(task.label_mapping)
+    """Return the names of the labels of the only sentence."""
     (example,) = task.get_examples("train")
+    names = list(task.label_mapping)
     return [names[i] for i in example.labels]
+
+
+def resolved_labels(task):
+    task.resolve_labels()
+    return task.label_mapping
 
 
 def features_of(task):
@@ -140,19 +145,22 @@ def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
     assert task.row_report.rows == []
 
 
+def test_missing_data_of_labels_are_listed(make_task):
+    message = r"cannot determine .*chunk/train.txt.*/dev.txt.*/test.txt\)"
+    refused(message, make_task("chunk").resolve_labels)
+
+
 def test_labels_follow_the_data_or_an_earlier_run(chunk, make_task, tmp_path):
-    with pytest.raises(
-        UserError, match="cannot determine the labels"
-    ) as caught:
-        assert make_task("chunk").label_mapping
-    places = [f"chunk/{split}.txt" for split in ("train", "dev", "test")]
-    assert all(place in str(caught.value) for place in places)
-    assert "tfrecords" not in str(caught.value)
-    assert "B-NP" in chunk(SENTENCE).label_mapping
-    labels = chunk("a x B-ZZ\n\n").label_mapping
+    assert "B-NP" in resolved_labels(chunk(SENTENCE))
+    labels = resolved_labels(chunk("a x B-ZZ\n\n"))
     assert set(labels) == {"S-ZZ"}
     (tmp_path / "finetuning_data" / "chunk" / "train.txt").unlink()
-    assert make_task("chunk").label_mapping == labels
+    assert resolved_labels(make_task("chunk")) == labels
+
+
+def test_labels_are_not_read_before_they_are_resolved(chunk):
+    with pytest.raises(RuntimeError, match=r"call resolve_labels\(\) before"):
+        assert chunk(SENTENCE).label_mapping
 
 
 def test_entities_of_other_types_are_told_apart_but_not_in_chunking(chunk):
@@ -231,9 +239,13 @@ def qa_task(make_task, write_task):
 @pytest.mark.parametrize(
     ("fields", "found", "expected"),
     [
-        (answer("dog", 4), "'dog' at character 4", "that stands there, 'cat'"),
+        (
+            answer("dog", 4),
+            "'dog' at character 4",
+            "the text of the passage, 'cat'",
+        ),
         (answer("cat", 400), "character 400", "within the passage (36)"),
-        ({"answers": []}, "no answer", "an answer with its text and place"),
+        ({"answers": []}, "no answer", "an answer with its text and offset"),
         (answer(3.5, 4), "the number 3.5", "with a text"),
         ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
         ({"question": None}, "question None", "a text under question"),
@@ -305,7 +317,7 @@ def test_impossible_questions_have_no_place(qa_task):
     ("text", "message"),
     [
         ('{"data":\n [,', r"train.json:2: malformed JSON at character 3"),
-        ("[]", r"train.json: the file holds a list \[\]; expected a SQuAD"),
+        ("[]", r"train.json: the file contains a list \[\]; expected a SQuAD"),
         ("{}", "no list under data"),
         ('{"data": 3}', "data is the number 3"),
         ('{"data": []}'.encode("utf-16"), "train.json:1: found UTF-16"),
@@ -445,5 +457,5 @@ def test_settings_without_room_are_refused(own_task, qa_task):
     with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
         own_task(text, max_query_length=29)
     refused("beam_size 33 is more than the 32", own_task, text, beam_size=33)
-    with pytest.raises(UserError, match="newsqa: not known to TensorFlow Data"):
+    with pytest.raises(UserError, match="newsqa: TensorFlow Datasets"):
         qa_task("newsqa", "", data_source="tfds")

@@ -21,7 +21,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import find_latest, write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
-from electra_tf.finetuning.trial import changed_hparams
+from electra_tf.finetuning.hparam_changes import changed_hparams
 from electra_tf.modeling.precision import LossScale
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.pretraining.loading import load_pretrained
@@ -116,7 +116,7 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
 
 def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
     regular = {"eval_every_n_steps": 4}
-    refused("no figure 'mcc'", run, config_of(keep_best="mcc", **regular))
+    refused("no metric 'mcc'", run, config_of(keep_best="mcc", **regular))
     both = {"task_names": ["sst", "cola"], "early_stopping_patience": 2}
     refused("keep_best says which figure", run, config_of(**both, **regular))
     (tmp_path / "finetuning_data/sst/dev.tsv").unlink()
