@@ -1,17 +1,17 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From a model's scores for windows of passages to answers and figures.
+"""Answers from a model's scores of windows, and the metrics of answers.
 
-Answers are scored as SQuAD 1.1 and 2.0 and MRQA 2019 do; SQuAD's scores are
-computed by the official scripts of tf-models-official.
+Answers are scored as SQuAD 1.1 and 2.0 and MRQA 2019 score them; the scripts of
+tf-models-official compute the scores of SQuAD.
 
 Source: google-research/electra, finetune/qa/qa_metrics.py,
-squad_official_eval_v1.py, squad_official_eval.py (of which these scripts are
-versions, too) and mrqa_official_eval.py.
+squad_official_eval_v1.py, squad_official_eval.py (other versions of these
+scripts) and mrqa_official_eval.py.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
@@ -19,62 +19,87 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.metrics.matching import encode_answers, keeps_script
-from electra_tf.metrics.scorers import ANY_SCRIPT, Metrics, Scorer
+from electra_tf.metrics.scorers import (
+    ANY_SCRIPT,
+    Json,
+    Metrics,
+    Row,
+    Scorer,
+)
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 
 # Null odds of a question without any window.
 NO_WINDOW = np.float32(1000000)
-# Outputs of the head that spans are made of, by whether prediction is joint.
-SPAN_OUTPUTS = {
+# The outputs of the head that spans are made of, by `joint_prediction`.
+SPAN_OUTPUTS: Mapping[bool, tuple[str, ...]] = {
     True: (
-        *("start_top_log_probs", "start_top_index"),
-        *("end_top_log_probs", "end_top_index"),
+        "start_top_log_probs",
+        "start_top_index",
+        "end_top_log_probs",
+        "end_top_index",
     ),
     False: ("start_logits", "end_logits"),
 }
 
 
 class Question(Protocol):
-    """A question, as scoring sees it."""
+    """A question with its expected answers."""
 
     key: str  # its id in predictions
     answers: tuple[str, ...]  # the texts that count as right, or none
-    doc_tokens: list[str]  # the passage's words
-    passage_text: str  # the passage; read where windows have spans
+    question_text: str
+
+    @property
+    def doc_tokens(self) -> list[str]:
+        """The words of the passage."""
+
+    @property
+    def passage_text(self) -> str:
+        """The passage."""
+
+
+QuestionT = TypeVar("QuestionT", bound=Question)
+
+
+class ScoredQuestion(Protocol):
+    """What the scripts need of a question, encoded for them or not."""
+
+    key: str
+    answers: tuple[str, ...]
 
 
 class Window(NamedTuple):
-    """Part of a passage behind its question, as the model sees it."""
+    """A model input: a question and a part of its passage."""
 
-    eid: int  # the number that the model's outputs for it carry
-    tokens: list[str]  # special ones among them, without padding
-    # Int [len(tokens)], the passage's word each belongs to; -1 for none.
+    eid: int  # the id in the model's outputs
+    tokens: list[str]  # including special ones, without padding
+    # Int [len(tokens)], the index of each token's word; -1: none.
     words: np.ndarray
-    # Bool [len(tokens)], whether no other window shows more around each.
+    # Bool [len(tokens)], whether no other window has more context of the token.
     max_context: np.ndarray
-    # Int [len(tokens), 2], the characters of the passage under each, first and
-    # one past the last, -1 for none; None: answers are searched in the words.
+    # Int [len(tokens), 2], the characters of each token in the passage, first
+    # and one past the last, -1: none. None: answers are searched in the words.
     spans: np.ndarray | None = None
 
 
 class Answer(NamedTuple):
     """A candidate answer."""
 
-    text: str  # as it stands in the passage
+    text: str  # as in the passage
     start_score: float  # of its first wordpiece: a logit or a log probability
     end_score: float  # of its last wordpiece
-    words: tuple[int, int] | None = None  # the passage's, first and last
-    # Its characters in the passage; None where it was searched in the words.
+    words: tuple[int, int] | None = None  # indices of its first and last word
+    # Its characters in the passage; None: it was searched in the words.
     span: tuple[int, int] | None = None
 
     @property
     def score(self) -> float:
-        """The sum that answers are ordered by, in the scores' precision."""
+        """The sum by which answers are ordered, in the scores' precision."""
         return self.start_score + self.end_score
 
 
 class _Spans(NamedTuple):
-    """Candidates of one or several windows; one row each."""
+    """Candidates of one or several windows; one row per candidate."""
 
     window: np.ndarray
     start: np.ndarray
@@ -86,18 +111,27 @@ class _Spans(NamedTuple):
 def find_answers(
     config: FinetuningConfig,
     windows: Sequence[Window],
-    outputs: Sequence[Mapping[str, Any]],
+    outputs: Sequence[Row],
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
     passage: str | None = None,
 ) -> list[Answer]:
-    """Returns the `n_best_size` best different texts, best first.
+    """Return the `n_best_size` best different texts, best first.
 
-    "empty" if there are none. With a passage an answer is the characters under
-    its wordpieces (`Window.spans`); without, `project_to_passage` searches it.
+    Without any, the answer is "empty".
+
+    Args:
+      config: the settings of the search.
+      windows: the windows of a question.
+      outputs: the head's outputs for each window.
+      doc_tokens: the words of the passage.
+      tokenizer: the tokenizer that made the wordpieces.
+      passage: the passage, of which an answer is the characters under its
+        wordpieces (`Window.spans`); None: `project_to_passage` searches it.
     """
-    pairs = enumerate(zip(windows, outputs, strict=True))
-    parts = [_allowed_spans(config, number, *pair) for number, pair in pairs]
+    parts = []
+    for number, window in enumerate(windows):
+        parts.append(_allowed_spans(config, number, window, outputs[number]))
     if not parts:
         return [Answer("empty", 0.0, 0.0)]
     spans = _Spans(*map(np.concatenate, zip(*parts, strict=True)))
@@ -109,33 +143,35 @@ def find_answers(
             break
         window = windows[spans.window[row]]
         start, end = spans.start[row], spans.end[row]
-        place = None
+        span = None
         if passage is not None:
-            place = _characters(window, start, end)
-            text = passage[slice(*place)]
+            span = _character_span(window, start, end)
+            text = passage[slice(*span)]
         else:
-            text = _searched_text(window, start, end, doc_tokens, tokenizer)
+            text = _search_text(window, start, end, doc_tokens, tokenizer)
         if text not in answers:
             scores = spans.start_score[row], spans.end_score[row]
             words = int(window.words[start]), int(window.words[end])
-            answers[text] = Answer(text, *scores, words, place)
+            answers[text] = Answer(text, *scores, words, span)
     return list(answers.values()) or [Answer("empty", 0.0, 0.0)]
 
 
-def _characters(window: Window, start: int, end: int) -> tuple[int, int]:
-    """Returns the characters under wordpieces, `start` to `end` included."""
+def _character_span(window: Window, start: int, end: int) -> tuple[int, int]:
+    """Return the characters of wordpieces `start` to `end`, included."""
+    if window.spans is None:
+        raise ValueError("answers of a passage need windows with spans")
     part = window.spans[start : end + 1]
     return int(part[:, 0].min()), int(part[:, 1].max())
 
 
-def _searched_text(
+def _search_text(
     window: Window,
     start: int,
     end: int,
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
 ) -> str:
-    """Returns an answer as the original finds it in the passage's words."""
+    """Return an answer as the original finds it in the passage's words."""
     words = doc_tokens[window.words[start] : window.words[end] + 1]
     joined = " ".join(window.tokens[start : end + 1])
     joined = joined.replace(" ##", "").replace("##", "")
@@ -144,7 +180,7 @@ def _searched_text(
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
-    """Returns the softmax over the scores of at least one answer."""
+    """Return the softmax over the scores of at least one answer."""
     scores = np.array([answer.score for answer in answers], np.float64)
     odds = np.exp(scores - scores.max())
     return (odds / odds.sum()).tolist()
@@ -154,23 +190,29 @@ def _allowed_spans(
     config: FinetuningConfig,
     number: int,
     window: Window,
-    output: Mapping[str, Any],
+    output: Row,
 ) -> _Spans:
-    """The window's candidates that can be answers."""
+    """Return the candidates of a window that can be answers."""
     names = SPAN_OUTPUTS[config.joint_prediction]
-    given = [np.asarray(output[name]) for name in names]
+    arrays = [np.asarray(output[name]) for name in names]
     if config.joint_prediction:
-        # The beam: each start with the ends that follow from it.
-        start_score, start, end_score, end = given
+        # The beam: each start with the ends that were scored given it.
+        start_score, start, end_score, end = arrays
         grid = (start[:, None], end, start_score[:, None], end_score)
         grid = np.broadcast_arrays(*grid)
     else:  # Each of the best starts with each of the best ends.
         best = [
             np.argsort(-logits, kind="stable")[: config.n_best_size]
-            for logits in given
+            for logits in arrays
         ]
-        grid = [*np.meshgrid(*best, indexing="ij")]
-        grid += [logits[at] for logits, at in zip(given, grid, strict=True)]
+        start_grid, end_grid = np.meshgrid(*best, indexing="ij")
+        start_logits, end_logits = arrays
+        grid = [
+            start_grid,
+            end_grid,
+            start_logits[start_grid],
+            end_logits[end_grid],
+        ]
     start, end, start_score, end_score = (part.ravel() for part in grid)
     count = len(window.tokens)
     inside = (start < count) & (end < count)
@@ -184,49 +226,55 @@ def _allowed_spans(
         & (length >= 1)
         & (length <= config.max_answer_length)
     )
-    kept = [part[allowed] for part in (start, end, start_score, end_score)]
-    return _Spans(np.full(len(kept[0]), number), *kept)
+    columns = [part[allowed] for part in (start, end, start_score, end_score)]
+    return _Spans(np.full(len(columns[0]), number), *columns)
 
 
 def project_to_passage(
     answer: str, passage: str, tokenizer: BasicTokenizer
 ) -> str:
-    """Finds the part of a passage that a tokenized answer stands for.
+    """Return the part of a passage that a tokenized answer stands for.
 
     Tokenizing lower-cases, splits punctuation off and may drop accents. The
-    passage is tokenized in the same way, the answer is looked for in the
-    result, and its first and last character are carried back by counting
-    characters that are not spaces. It is the whole passage where tokenizing
-    changed the number of characters or the answer cannot be found.
+    passage is tokenized in the same way, the answer is searched in the result,
+    and the positions of its first and last character are mapped back by
+    counting characters that are not spaces. The whole passage is returned if
+    tokenizing changed the number of characters, or if the answer is not found.
     """
     tokenized = " ".join(tokenizer.tokenize(passage))
     start = tokenized.find(answer)
     if start < 0:
         return passage
     end = start + len(answer) - 1
-    passage_places = [i for i, c in enumerate(passage) if c != " "]
-    places = [i for i, c in enumerate(tokenized) if c != " "]
-    if len(passage_places) != len(places):
+    passage_indices = [i for i, c in enumerate(passage) if c != " "]
+    indices = [i for i, c in enumerate(tokenized) if c != " "]
+    if len(passage_indices) != len(indices):
         return passage
-    numbers = {place: number for number, place in enumerate(places)}
-    if start not in numbers or end not in numbers:
+    to_passage = dict(zip(indices, passage_indices, strict=True))
+    if start not in to_passage or end not in to_passage:
         return passage
-    first = passage_places[numbers[start]]
-    return passage[first : passage_places[numbers[end]] + 1]
+    return passage[to_passage[start] : to_passage[end] + 1]
 
 
 def metric_names(version: str, match: str | None) -> tuple[str, ...]:
-    """Return the names of the figures of a task by version and `match`."""
-    names = (*_FIGURES[version], "loss", "questions", "windows")
+    """Return the names of the metrics of a task, by version and `match`."""
+    names = (*_METRICS[version], "loss", "questions", "windows")
     return names if match is None else (*names, ANY_SCRIPT)
 
 
-class SpanScorer(Scorer):
-    """Puts the windows of each question together, and scores the answers.
+class SpanScorer(Scorer, Generic[QuestionT]):
+    """Joins the windows of each question and scores the answers.
 
-    Differs: windows may come in any order. Only what the answers need is
-      kept of a window's outputs. The best answers with their probabilities,
-      which the original computes and drops, are among the files.
+    Differs: windows may come in any order. Only the outputs that answers need
+      are stored. The best answers with their probabilities, which the original
+      computes and drops, are among the files.
+
+    Attributes:
+      predictions: the best answer of each question, by its id; empty before
+        `answer` is called.
+      null_odds: the odds that a question has no answer ("squad2" only).
+      best: the answers of each question, best first.
+      scores: the scores, in the order of the official script.
     """
 
     def __init__(
@@ -234,13 +282,22 @@ class SpanScorer(Scorer):
         config: FinetuningConfig,
         name: str,
         version: str,
-        examples: Sequence[Question],
-        windows_of: Callable[[Any], list[Window]],
+        examples: Sequence[QuestionT],
+        windows_of: Callable[[QuestionT], list[Window]],
         match: str | None = None,
     ) -> None:
-        """`match`: as of `metrics.matching`; None for the official script."""
+        """Make a scorer.
+
+        Args:
+          config: the settings of the search for answers.
+          name: the name of the task.
+          version: squad1, squad2 or mrqa.
+          examples: the questions of the split.
+          windows_of: returns the windows of a question.
+          match: one of `matching.MATCHES`; None: the official script's words.
+        """
         super().__init__()
-        self._updated = True  # There may be questions without a window.
+        self._updated = True  # There may be only questions without windows.
         self._config = config
         self._name = name
         self._version = version
@@ -252,34 +309,37 @@ class SpanScorer(Scorer):
             config.do_lower_case, config.strip_accents
         )
         self._outputs: dict[int, dict[str, np.ndarray]] = {}
+        self._null_scores: dict[int, np.float32] = {}
         self._losses: dict[int, float] = {}
-        # By question's id, once `answer` was called: its best answer, the odds
-        # that there is none ("squad2" only), and its answers, best first.
         self.predictions: dict[str, str] = {}
         self.null_odds: dict[str, float] = {}
         self.best: dict[str, list[Answer]] = {}
-        self.scores: dict[str, float] = {}  # in the official script's order
+        self.scores: dict[str, float] = {}
 
-    def update(self, results: Mapping[str, Any]) -> None:
-        """Takes `eid`, `loss`, `answerable_logit`, and logits or the beam."""
+    def update(self, results: Row) -> None:
+        """Add `eid`, `loss`, `answerable_logit`, and logits or the beam."""
         super().update(results)
         eid = int(results["eid"])
         self._losses[eid] = float(results["loss"])
         names = SPAN_OUTPUTS[self._config.joint_prediction]
-        kept = {name: np.array(results[name]) for name in names}
-        if self._version == "squad2" and self._config.answerable_classifier:
-            kept["null_score"] = np.float32(results["answerable_logit"])
-        elif self._version == "squad2":
-            start, end = results["start_logits"][0], results["end_logits"][0]
-            kept["null_score"] = np.float32(start) + np.float32(end)
-        self._outputs[eid] = kept
+        outputs = {name: np.array(results[name]) for name in names}
+        if self._version == "squad2":
+            if self._config.answerable_classifier:
+                self._null_scores[eid] = np.float32(results["answerable_logit"])
+            else:
+                start = np.float32(results["start_logits"][0])
+                end = np.float32(results["end_logits"][0])
+                self._null_scores[eid] = start + end
+        self._outputs[eid] = outputs
 
     def get_loss(self) -> float:
+        """Return the mean loss of a window."""
         losses = [self._losses[eid] for eid in sorted(self._losses)]
         return sum(losses) / max(1, len(losses))
 
     def get_details(self) -> Metrics:
-        details = [
+        """Return the loss and the numbers of questions and windows."""
+        details: Metrics = [
             ("loss", self.get_loss()),
             ("questions", len(self._examples)),
             ("windows", len(self._losses)),
@@ -294,16 +354,16 @@ class SpanScorer(Scorer):
         return details
 
     def single_prediction(self) -> str | None:
-        """The one answer given throughout, though the expected ones differ."""
+        """Return the only answer, if the expected answers differ."""
         self.get_results()
         expected = {example.answers for example in self._examples}
-        found = set(self.final_answers().values())
-        if len(expected) > 1 and len(found) == 1:
-            return found.pop()
+        answers = set(self.final_answers().values())
+        if len(expected) > 1 and len(answers) == 1:
+            return answers.pop()
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return, for SQuAD 2.0, the figures of answering no question."""
+        """Return, for SQuAD 2.0, the metrics of answering no question."""
         if self._version != "squad2":
             return {}
         keys = [example.key for example in self._examples]
@@ -316,7 +376,7 @@ class SpanScorer(Scorer):
         return {"majority": scores}
 
     def final_answers(self) -> dict[str, str]:
-        """Answers by question's id, "" where none is predicted.
+        """Return answers by the questions' ids, "" for no answer.
 
         Source: google-research/electra, run_finetuning.py, run_finetuning.
         """
@@ -327,6 +387,7 @@ class SpanScorer(Scorer):
         }
 
     def answer(self) -> None:
+        """Compute `predictions`, `null_odds` and `best` from the outputs."""
         self.predictions, self.null_odds, self.best = {}, {}, {}
         for example in self._examples:
             windows = self._windows_of(example)
@@ -346,38 +407,30 @@ class SpanScorer(Scorer):
                 self._tokenizer,
                 example.passage_text if by_offset else None,
             )
-            self.best[example.key], chosen = answers, answers[0]
+            self.best[example.key], best = answers, answers[0]
             if self._version == "squad2":
-                # Where only no answer may be the best, the best other one is
-                # taken: it is the odds that decide.
-                chosen = next((a for a in answers if a.text), chosen)
-                odds = min([NO_WINDOW, *(o["null_score"] for o in outputs)])
+                # The odds decide whether there is an answer, so an empty text
+                # is no prediction if there is another.
+                best = next((a for a in answers if a.text), best)
+                scores = [self._null_scores[window.eid] for window in windows]
+                odds = min([NO_WINDOW, *scores])
                 if not self._config.answerable_classifier:
-                    odds = odds - chosen.start_score - chosen.end_score
+                    odds = odds - best.start_score - best.end_score
                 self.null_odds[example.key] = float(odds)
-            self.predictions[example.key] = chosen.text
+            self.predictions[example.key] = best.text
 
-    def files(self) -> dict[str, Any]:
-        """Answers, odds of having none, best answers, figures; for JSON."""
+    def files(self) -> Mapping[str, Json]:
+        """Return answers, best answers, null odds and metrics."""
         self.get_results()
         best = {
-            key: [
-                {
-                    "text": answer.text,
-                    "probability": share,
-                    "start_logit": float(answer.start_score),
-                    "end_logit": float(answer.end_score),
-                }
-                for answer, share in zip(
-                    answers, probabilities(answers), strict=True
-                )
-            ]
+            key: _describe_answers(answers)
             for key, answers in self.best.items()
         }
-        found = {"preds": self.predictions, "nbest": best}
+        files: dict[str, Json] = {"preds": self.predictions, "nbest": best}
         if self._version == "squad2":
-            found["null_odds"] = self.null_odds
-        return found | {"eval": self.scores}
+            files["null_odds"] = self.null_odds
+        files["eval"] = self.scores
+        return files
 
     def _get_results(self) -> Metrics:
         self.answer()
@@ -395,38 +448,63 @@ class SpanScorer(Scorer):
         return sorted(self.scores.items())
 
 
+def _describe_answers(answers: Sequence[Answer]) -> list[dict[str, Json]]:
+    """Return answers as plain values, with their probabilities."""
+    return [
+        {
+            "text": answer.text,
+            "probability": probability,
+            "start_logit": float(answer.start_score),
+            "end_logit": float(answer.end_score),
+        }
+        for answer, probability in zip(
+            answers, probabilities(answers), strict=True
+        )
+    ]
+
+
 # Scores of answers.
 
-# Names of the original's script -> names of tf-models-official's.
+# Names in the original's script -> names in tf-models-official's.
 _BEST = {
     f"best_{name}": f"final_{name}"
     for name in ("exact", "exact_thresh", "f1", "f1_thresh")
 }
-_GROUPS = ("", "HasAns_", "NoAns_")
-_OF_GROUPS = [p + n for p in _GROUPS for n in ("exact", "f1", "total")]
-# What can be asked of an evaluation, by the kind of its files.
-_FIGURES = {
+# Of all questions, of those with and of those without an answer.
+_GROUP_METRICS = (
+    "exact",
+    "f1",
+    "total",
+    "HasAns_exact",
+    "HasAns_f1",
+    "HasAns_total",
+    "NoAns_exact",
+    "NoAns_f1",
+    "NoAns_total",
+)
+# Metrics by the version of the files.
+_METRICS: Mapping[str, tuple[str, ...]] = {
     "squad1": ("exact_match", "f1"),
     "mrqa": ("exact_match", "f1"),
-    "squad2": (*_OF_GROUPS, *_BEST),
+    "squad2": (*_GROUP_METRICS, *_BEST),
 }
-# Of two texts: whether they are the same once lower-cased, without punctuation,
-# articles and extra spaces; and F1 of their words, 0 to 1.
+# Functions of two texts: whether they are equal if lower-cased, without
+# punctuation, articles and extra spaces; and the F1 of their words, 0 to 1.
 exact_match = squad_evaluate_v1_1._exact_match_score
 f1_score = squad_evaluate_v1_1._f1_score
 
 
 def evaluate_squad1(
-    questions: Sequence[Question], predictions: Mapping[str, str]
+    questions: Sequence[ScoredQuestion], predictions: Mapping[str, str]
 ) -> dict[str, float]:
-    """Scores answers to questions that all have one.
+    """Return the scores of answers to questions that all have an answer.
 
     Differs: the original fails at a question without answers.
     """
     answered = [question for question in questions if question.answers]
     _require_answers(answered, len(questions))
     scores = squad_evaluate_v1_1.evaluate(_dataset(answered), predictions)
-    # As in the original's script, which multiplies before it divides.
+    # The original's script multiplies before it divides: other roundings.
     matches = round(scores["exact_match"] * len(answered))
     return {
         "exact_match": 100.0 * matches / len(answered),
@@ -435,25 +513,34 @@ def evaluate_squad1(
 
 
 def evaluate_squad2(
-    questions: Sequence[Question],
+    questions: Sequence[ScoredQuestion],
     predictions: Mapping[str, str],
     null_odds: Mapping[str, float],
     threshold: float,
 ) -> dict[str, float]:
-    """Scores answers where a question may have none."""
+    """Return the scores of answers to questions that may have no answer.
+
+    Args:
+      questions: the questions.
+      predictions: answers by the questions' keys.
+      null_odds: the odds that a question has no answer, by key.
+      threshold: the odds above which a question counts as unanswered.
+    """
     predicted = [q for q in questions if q.key in predictions]
     _require_answers(predicted, len(questions))
     dataset = _dataset(predicted)
-    # The script's threshold is fixed at 1.
-    decided = {key: 2.0 * (odds > threshold) for key, odds in null_odds.items()}
+    # The script has a fixed threshold of 1.
+    decided = {
+        key: 2.0 if odds > threshold else 0.0 for key, odds in null_odds.items()
+    }
     at_threshold = squad_evaluate_v2_0.evaluate(dataset, predictions, decided)
     at_best = squad_evaluate_v2_0.evaluate(dataset, predictions, null_odds)
-    scores = {n: at_threshold[n] for n in _OF_GROUPS if n in at_threshold}
-    return scores | {name: at_best[own] for name, own in _BEST.items()}
+    scores = {n: at_threshold[n] for n in _GROUP_METRICS if n in at_threshold}
+    return scores | {name: at_best[key] for name, key in _BEST.items()}
 
 
-def _dataset(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """The questions as the scripts read them."""
+def _dataset(questions: Sequence[ScoredQuestion]) -> list[dict[str, list]]:
+    """Return the questions in the format of the scripts."""
     qas = [
         {"id": q.key, "answers": [{"text": text} for text in q.answers]}
         for q in questions
@@ -462,27 +549,28 @@ def _dataset(questions: Sequence[Question]) -> list[dict[str, Any]]:
 
 
 def evaluate_mrqa(
-    questions: Sequence[Question], predictions: Mapping[str, str]
+    questions: Sequence[ScoredQuestion], predictions: Mapping[str, str]
 ) -> dict[str, float]:
-    """Compares predictions with the best fitting expected answer each."""
+    """Return the scores of predictions against the closest expected answers."""
     answers = {question.key: question.answers for question in questions}
     scored = [key for key in answers if key in predictions and answers[key]]
     _require_answers(scored, len(answers))
     matches = f1 = 0.0
     for key in scored:
-        found = predictions[key]
-        matches += max(exact_match(found, answer) for answer in answers[key])
-        f1 += max(f1_score(found, answer) for answer in answers[key])
+        text = predictions[key]
+        matches += max(exact_match(text, answer) for answer in answers[key])
+        f1 += max(f1_score(text, answer) for answer in answers[key])
     return {
         "exact_match": 100.0 * matches / len(scored),
         "f1": 100.0 * f1 / len(scored),
     }
 
 
-def _require_answers(scored: list[Any], n_questions: int) -> None:
+def _require_answers(scored: Sequence[object], n_questions: int) -> None:
+    """Raise a UserError if there is nothing to score."""
     if not scored:
         raise UserError(
             f"none of {n_questions} questions has both a prediction and an"
-            " expected answer, so there is nothing to score; evaluate on a"
+            " expected answer, so there is nothing to score. Evaluate on a"
             " split with answers"
         )

@@ -169,6 +169,7 @@ def _read_tasks(
             task.directory = os.path.dirname(os.path.abspath(path))
         if not task.load_model_labels(home) and task.labels_path():
             task.load_model_labels(config.preprocessed_data_dir)
+        task.resolve_labels()
     return tasks
 
 
