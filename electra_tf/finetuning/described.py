@@ -92,7 +92,7 @@ def make_config(
         if overrides.get(name):
             raise UserError(
                 f"--{name}={overrides[name]}: {weights.path} describes its"
-                " task itself. Remove the flag."
+                " task itself. Leave the flag out."
             )
     model_hparams = {**weights.contents.hparams(), **weights.hparams}
     hparams = {
