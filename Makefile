@@ -28,6 +28,7 @@ help:
 	@echo "make test                lint and all tests (15 minutes on 2 cores)"
 	@echo "make lint                ruff and the import layers"
 	@echo "make typecheck           mypy on the packages that compute and train"
+	@echo "make docs                the documentation as a site in site/"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
@@ -79,8 +80,8 @@ test: lint
 
 # What one runs while working: without these, few processes are started and
 # nothing is exported. Of each property fewer examples are drawn.
-SLOW := benchmarks commands compare end_to_end export faults inspection keras \
-	prediction serving study
+SLOW := benchmarks commands compare documents end_to_end export extras faults \
+	inspection keras prediction
 
 quick: $(READY)
 	@$(PYTEST) -q -m "not slow" --hypothesis-profile=quick $(SLOW:%=--ignore=tests/%)
@@ -93,6 +94,10 @@ lint: $(READY)
 # The packages, and what mypy is strict about, stand in pyproject.toml.
 typecheck: $(READY)
 	@.venv/bin/mypy
+
+# A broken link, or a public name without an entry or a docstring, is an error.
+docs: $(READY)
+	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 
 # Executes the notebook and keeps its outputs.
 notebook: $(READY)

@@ -68,7 +68,8 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
       embedding_size: width of the embedding tables; None: the hidden size.
       pad_token_id: where ids come without a mask, those equal to it are
         padding; None: none are.
-      return_hidden_states, return_attentions: whether the outputs hold them.
+      return_hidden_states: whether the outputs include `hidden_states`.
+      return_attentions: whether the outputs include `attentions`.
       seed: of dropout, and of the weights until others are loaded; None: from
         Keras (`tf_keras.utils.set_random_seed`).
       dtype: a Keras policy. Blocks compute in its compute dtype, the rest, the

@@ -100,6 +100,11 @@ class MaskFiller:
             yield FilledText(text, tuple(to_tokens(row[1:-1])), masks)
 
     def encode(self, text: str) -> list[int]:
+        """Return the ids of a text that contains [MASK].
+
+        Raises:
+          UserError: the text contains no [MASK].
+        """
         ids = encode(self.pretrained, text)
         if self.pretrained.model.special.mask_id not in ids:
             raise UserError(

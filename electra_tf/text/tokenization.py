@@ -73,8 +73,9 @@ def open_tokenizer(
 
     Args:
       vocab_file: path of a vocab.txt, or of a tokenizer.json of BPE.
-      do_lower_case, strip_accents: None: as the file next to the vocabulary
-        states, else true.
+      do_lower_case: whether text is lower-cased; None: as the file next to the
+        vocabulary states, else true.
+      strip_accents: whether accents are deleted; None: as for do_lower_case.
     """
     do_lower_case, strip_accents = _casing(
         vocab_file, do_lower_case, strip_accents

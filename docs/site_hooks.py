@@ -1,0 +1,216 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Pages of the site that are made from other files of the project.
+
+README, CONTRIBUTING and CHANGELOG become pages; the help of commands and the
+table of hyperparameters are generated from the programs. `mkdocs build` calls
+the functions whose names begin with `on_`.
+"""
+
+import contextlib
+import dataclasses
+import importlib
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import typing
+
+import griffe
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Pages by the documents that they show.
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "models/reference/README.md": "reference_model.md",
+}
+# Keras documents these methods of layers; the reference does not show them.
+KERAS_METHODS = {"get_config", "call", "build", "compute_output_shape"}
+# The original's programs, whose help is that of their config or parser.
+CONFIGS = {
+    "run_pretraining.py": ("configure.pretraining", "PretrainingConfig"),
+    "run_finetuning.py": ("configure.finetuning", "FinetuningConfig"),
+}
+
+
+def _target_of(link, source):
+    """Return a link of a document outside docs/ as a link of its page."""
+    name, hash_sign, anchor = link.partition("#")
+    if not name or ":" in name:
+        return link
+    path = os.path.normpath(os.path.join(os.path.dirname(source), name))
+    page = PAGES.get(path, path.removeprefix("docs/"))
+    return page + hash_sign + anchor
+
+
+def _with_links(text, source):
+    """Return the text of a document with links that fit its page."""
+
+    def replaced(match):
+        return f"{match[1]}{_target_of(match[2], source)}{match[3]}"
+
+    text = re.sub(r"(\]\()([^)\s]+)(\))", replaced, text)
+    return re.sub(r'((?:src|srcset)=")([^"]+)(")', replaced, text)
+
+
+def _help_of(module, name):
+    """Return the help that a command prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        module.parse_flags([name, "--help"])
+    if not printed.getvalue():
+        raise PluginError(f"{name} --help printed nothing; expected its help.")
+    return printed.getvalue().rstrip()
+
+
+def _commands_page():
+    """Return the page of every command's help."""
+    from electra_tf.__main__ import COMMANDS, PROGRAMS
+
+    os.environ["COLUMNS"] = "80"
+    lines = ["# Commands", ""]
+    for program, purpose in PROGRAMS.items():
+        lines += [f"## {program}", "", _sentence(purpose), ""]
+        if program in CONFIGS:
+            anchor = program.replace(".", "")
+            link = f"[hyperparameters](hyperparameters.md#{anchor})"
+            lines += [f"Its flags are its {link}.", ""]
+            continue
+        help_text = subprocess.check_output(
+            [sys.executable, str(ROOT / program), "--help"], text=True
+        )
+        lines += ["```text", help_text.rstrip(), "```", ""]
+    for name, purpose in COMMANDS.items():
+        module = importlib.import_module(f"electra_tf.commands.{name}")
+        lines += [f"## {name}", "", _sentence(purpose), ""]
+        lines += ["```text", _help_of(module, name), "```", ""]
+    return "\n".join(lines)
+
+
+def _sentence(phrase):
+    return phrase[0].upper() + phrase[1:] + "."
+
+
+def _cell(text):
+    return str(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _hyperparameters_page():
+    """Return the table of every hyperparameter of both programs."""
+    from configure import flags
+    from configure.config import default_of
+
+    lines = ["# Hyperparameters", ""]
+    for program, (module, class_name) in CONFIGS.items():
+        config_class = getattr(importlib.import_module(module), class_name)
+        hints = typing.get_type_hints(config_class, include_extras=True)
+        fields = {f.name: f for f in dataclasses.fields(config_class)}
+        lines += [f"## {program}", ""]
+        for title, notes in flags.read_sections(config_class).items():
+            rows = []
+            for name, note in notes.items():
+                if name not in fields or (not note and name.startswith("_")):
+                    continue
+                default = default_of(fields.pop(name))
+                if default is dataclasses.MISSING:
+                    default = "required"
+                kind = flags.type_name(hints[name])
+                rows.append(
+                    f"| `{name}` | {_cell(kind)} | `{_cell(default)}` |"
+                    f" {_cell(note)} |"
+                )
+            if rows:
+                lines += [f"### {title.rstrip(':.')}", ""]
+                lines += ["| name | type | default | meaning |"]
+                lines += ["|---|---|---|---|", *rows, ""]
+    return "\n".join(lines)
+
+
+def _named_objects():
+    """Return the public names in README and the guides, with their document."""
+    names = {}
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        for module, imported in re.findall(
+            r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$", text
+        ):
+            for name in imported.split(","):
+                names[f"{module}.{name.strip()}"] = path.name
+        for name in re.findall(r"`(electra_tf(?:\.\w+)+\.[A-Z]\w+)`", text):
+            names[name] = path.name
+    return names
+
+
+def _check_reference():
+    """Raise if a public name has no entry, or an entry has no docstring."""
+    text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    entries = re.findall(r"(?m)^::: (\S+)$", text)
+    for name, document in _named_objects().items():
+        if name not in entries:
+            raise PluginError(
+                f"{document} names {name}, but docs/reference.md has no entry"
+                f" for it. Add the line '::: {name}' there."
+            )
+    loader = griffe.GriffeLoader(search_paths=[str(ROOT)])
+    packages = {
+        package: loader.load(package) for package in ("configure", "electra_tf")
+    }
+    undocumented = []
+    for name in entries:
+        package, _, path = name.partition(".")
+        loaded = packages[package][path]
+        if loaded.is_alias:
+            loaded = loaded.final_target
+        undocumented += [
+            member.path
+            for member in [loaded, *loaded.members.values()]
+            if not member.name.startswith("_")
+            and not member.is_alias
+            and member.name not in KERAS_METHODS
+            and (member is loaded or member.is_function)
+            and not member.has_docstring
+        ]
+    if undocumented:
+        raise PluginError(
+            f"{', '.join(undocumented)}: no docstring; expected one, because"
+            " docs/reference.md shows it. Write it."
+        )
+
+
+def on_files(files, config):
+    """Add the generated pages, and the files that documents link to."""
+    # mkdocs restores the path after it has imported this module.
+    sys.path.insert(0, str(ROOT))
+    _check_reference()
+    for source, page in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        content = _with_links(text, source)
+        files.append(File.generated(config, page, content=content))
+    for page, write in (
+        ("commands.md", _commands_page),
+        ("hyperparameters.md", _hyperparameters_page),
+    ):
+        files.append(File.generated(config, page, content=write()))
+    for name in ("LICENSE", "examples/pretraining.ipynb"):
+        content = (ROOT / name).read_bytes()
+        files.append(File.generated(config, name, content=content))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Point links that leave docs/ to the pages or files of the site."""
+    del config, files
+
+    def replaced(match):
+        path = os.path.normpath(os.path.join("docs", match[1]))
+        return f"]({PAGES.get(path, path)}{match[2]})"
+
+    if page.file.src_uri in PAGES.values():
+        return markdown
+    return re.sub(r"\]\((\.\./[^)#\s]+)((?:#[^)\s]*)?)\)", replaced, markdown)
