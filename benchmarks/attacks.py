@@ -59,8 +59,12 @@ def lose(lost):
 
 
 def logged(least=3):
-    """The train log that has so many rows, and its last step."""
-    for path in glob.glob("killed/**/train_log.jsonl", recursive=True):
+    """The run's train log if it has so many rows, and its last step."""
+    paths = glob.glob("killed/**/train_log.jsonl", recursive=True)
+    tuned = [path for path in paths if "/finetuning_models/" in path]
+    for path in tuned or paths:
+        if not tuned and os.path.exists("killed/models/tiny/best"):
+            continue  # of the model that fine-tuning starts from
         rows = read(path).splitlines()
         if len(rows) >= least:
             return path, json.loads(rows[-1])["step"]
