@@ -111,7 +111,13 @@ class F1Scorer(SentenceLevelScorer):
     Differs: the original reports precision under all three names.
     """
 
-    metric_names = ("precision", "recall", "f1", "loss", "accuracy")
+    metric_names: tuple[str, ...] = (
+        "precision",
+        "recall",
+        "f1",
+        "loss",
+        "accuracy",
+    )
 
     def _get_results(self) -> Metrics:
         return [*self._class_f1(1), ("loss", self.get_loss())]

@@ -93,11 +93,15 @@ def score_task(
     """
     metrics_of_trials = []
     for trial in trials:
-        metrics = trial["results"][task] | trial["details"].get(task, {})
+        metrics = {
+            **trial["results"][task],
+            **trial["details"].get(task, {}),
+        }
         if mismatched := trial["other_splits"].get(f"{task}/dev_mismatched"):
             metrics[MISMATCHED] = mismatched["accuracy"]
         metrics_of_trials.append(metrics)
-    names, lacking = [], []
+    names: list[str] = []
+    lacking: list[str] = []
     for name in LEADERBOARD_METRICS[task]:
         has_data = all(name in metrics for metrics in metrics_of_trials)
         (names if has_data else lacking).append(name)

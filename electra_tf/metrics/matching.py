@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Units in which answers are compared: words of any script, or characters.
+"""The units that answers are compared by: words of any script, or characters.
 
 The official scripts lower-case, remove English articles and the punctuation of
-ASCII, and part words at white space, so that in Chinese, Japanese or Thai a
-whole answer is one word. They go on to count here, but get each unit under a
-name that they leave as it is.
+ASCII, and split words at white space, so that in Chinese, Japanese or Thai a
+whole answer is one word. These scripts still count here, but they receive a
+name for each unit, which they do not change.
 """
 
 import functools
@@ -21,7 +21,7 @@ from electra_tf.text.measured_words import (
     split_into_words,
 )
 
-# Values of a task's `match`, and how results name them.
+# Values of a task's `match`, and their descriptions in results.
 MATCHES: Mapping[str, str] = {
     "words": (
         "match words: as the official script where question and passage are in"
@@ -38,7 +38,10 @@ class ComparedQuestion(Protocol):
     key: str
     question_text: str
     answers: tuple[str, ...]
-    doc_tokens: list[str]  # the passage's words
+
+    @property
+    def doc_tokens(self) -> list[str]:
+        """The words of the passage."""
 
 
 class EncodedQuestion:
@@ -49,7 +52,7 @@ class EncodedQuestion:
 
 
 def keeps_script(match: str | None, question: ComparedQuestion) -> bool:
-    """Return whether answers go to the official script as they are."""
+    """Return whether the official script compares the answers unchanged."""
     if match is None:
         return True
     if match == "characters" or any(map(_SPACELESS.search, question.answers)):
@@ -65,18 +68,18 @@ _is_english = functools.lru_cache(1024)(is_english)
 def answer_encoder(
     match: str | None, question: ComparedQuestion
 ) -> Callable[[str], str]:
-    """Return a function from an answer to what the official scripts compare.
+    """Return a function from an answer to the text that the scripts compare.
 
     Args:
-      match: one of `MATCHES`; None for the official scripts' own words.
-      question: it decides whether words are English ones.
+      match: one of `MATCHES`; None: the official scripts' own words.
+      question: decides whether words are split as in English.
     """
-    if keeps_script(match, question):
+    if match is None or keeps_script(match, question):
         return lambda text: text
     split = _SPLITTERS[match]
 
     def encode(text: str) -> str:
-        # Of symbols alone, such as "++", there are no words.
+        # A text of symbols alone, such as "++", has no words.
         units = split(text) or text.split()
         return " ".join(_name(unit) for unit in units)
 
@@ -106,5 +109,5 @@ def encode_answers(
 
 
 def _name(unit: str) -> str:
-    """Letters and digits of ASCII that are no article."""
+    """Return letters and digits of ASCII that are not an article."""
     return f"u{unit.encode('utf-8', 'surrogatepass').hex()}"

@@ -130,8 +130,9 @@ def find_answers(
         wordpieces (`Window.spans`); None: `project_to_passage` searches it.
     """
     parts = []
-    for number, window in enumerate(windows):
-        parts.append(_allowed_spans(config, number, window, outputs[number]))
+    pairs = zip(windows, outputs, strict=True)
+    for number, (window, output) in enumerate(pairs):
+        parts.append(_allowed_spans(config, number, window, output))
     if not parts:
         return [Answer("empty", 0.0, 0.0)]
     spans = _Spans(*map(np.concatenate, zip(*parts, strict=True)))
@@ -198,21 +199,17 @@ def _allowed_spans(
     if config.joint_prediction:
         # The beam: each start with the ends that were scored given it.
         start_score, start, end_score, end = arrays
-        grid = (start[:, None], end, start_score[:, None], end_score)
-        grid = np.broadcast_arrays(*grid)
+        grid = np.broadcast_arrays(
+            start[:, None], end, start_score[:, None], end_score
+        )
     else:  # Each of the best starts with each of the best ends.
         best = [
             np.argsort(-logits, kind="stable")[: config.n_best_size]
             for logits in arrays
         ]
-        start_grid, end_grid = np.meshgrid(*best, indexing="ij")
+        start, end = np.meshgrid(*best, indexing="ij")
         start_logits, end_logits = arrays
-        grid = [
-            start_grid,
-            end_grid,
-            start_logits[start_grid],
-            end_logits[end_grid],
-        ]
+        grid = [start, end, start_logits[start], end_logits[end]]
     start, end, start_score, end_score = (part.ravel() for part in grid)
     count = len(window.tokens)
     inside = (start < count) & (end < count)

@@ -45,7 +45,7 @@ def main_metric(names: Sequence[str], preferred: str | None = None) -> str:
 
     It is the preferred one, or else F1, or else the first of the names.
     """
-    if preferred in names:
+    if preferred is not None and preferred in names:
         return preferred
     return "f1" if "f1" in names else names[0]
 

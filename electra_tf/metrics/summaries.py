@@ -1,18 +1,26 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Summaries made of a document's sentences: oracles, ROUGE, baselines."""
+"""ROUGE of summaries of a document's sentences, oracles and baselines."""
+
+from __future__ import annotations
 
 import collections
 import functools
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from configure.errors import missing_extra
-from electra_tf.metrics.scorers import ANY_SCRIPT, Metrics, Scorer
+from electra_tf.metrics.scorers import (
+    ANY_SCRIPT,
+    Json,
+    Metrics,
+    Row,
+    Scorer,
+)
 from electra_tf.text.measured_words import (
     VERSION,
     is_english,
@@ -20,11 +28,10 @@ from electra_tf.text.measured_words import (
 )
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-# What stands beside a model: see `SummaryScorer`.
+# Summaries to compare a model's with: see `SummaryScorer`.
 BASELINES = ("lead", "oracle", "random")
 
-
-# How texts were split, as results name it.
+# Ways of splitting texts, by their names in results.
 ROUGE_SCORE = "rouge-score"
 WORDS_OF_ANY_SCRIPT = f"words of any script (version {VERSION})"
 MEASURE = (
@@ -33,14 +40,43 @@ MEASURE = (
 )
 
 
-class _AnyScript:
-    """A tokenizer for rouge-score that leaves the words of no script out.
+class _Tokenizer(Protocol):
+    """A tokenizer of rouge-score."""
 
-    Words in a-z and 0-9 alone are those of rouge-score's own tokenizer, stems
-    among them, so that texts in ASCII have its numbers.
+    def tokenize(self, text: str) -> list[str]: ...
+
+
+class _Score(Protocol):
+    """A score of rouge-score."""
+
+    fmeasure: float
+
+
+class _RougeScorer(Protocol):
+    """The scorer of rouge-score."""
+
+    def score(self, target: str, prediction: str) -> Mapping[str, _Score]: ...
+
+
+class SummarizedDocument(Protocol):
+    """A document to be summarized."""
+
+    eid: int
+    summary: str | None  # the reference, needed for metrics
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences of the document."""
+
+
+class _AnyScript:
+    """A tokenizer for rouge-score that keeps words of all scripts.
+
+    Words in ASCII are split by rouge-score's own tokenizer, which returns
+    stems, so that texts in ASCII have its numbers.
     """
 
-    def __init__(self, ascii_tokenizer: Any) -> None:
+    def __init__(self, ascii_tokenizer: _Tokenizer) -> None:
         self._tokenize_ascii = ascii_tokenizer.tokenize
 
     def tokenize(self, text: str) -> list[str]:
@@ -51,13 +87,13 @@ class _AnyScript:
 
 
 @functools.cache
-def _scorers() -> dict[str, tuple[Any, Callable[[str], list[str]]]]:
+def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
     """Return rouge-score's scorer and tokenizer for each way of splitting."""
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
-        what = "summaries are labelled and scored by rouge-score, which"
-        raise missing_extra(what, "rouge", error) from error
+        subject = "summaries are labelled and scored by rouge-score, which"
+        raise missing_extra(subject, "rouge", error) from error
     default = tokenizers.DefaultTokenizer(use_stemmer=True)
     return {
         name: (
@@ -72,11 +108,11 @@ def _scorers() -> dict[str, tuple[Any, Callable[[str], list[str]]]]:
 
 
 def choose_splitting(reference: str) -> str:
-    """Return how summaries are split that are compared with a reference.
+    """Return the way of splitting summaries for a reference.
 
-    rouge-score's tokenizer takes every letter outside of a-z for a space. So
-    it is kept for English, where published numbers have "fiancée" as "fianc"
-    and "e"; everything else is split into words of any script.
+    rouge-score's tokenizer reads every letter outside of a-z as a space. It is
+    used for English, because published numbers depend on it ("fiancée" becomes
+    "fianc" and "e"); other texts are split into words of any script.
     """
     english = is_english(reference)
     return ROUGE_SCORE if english else WORDS_OF_ANY_SCRIPT
@@ -84,7 +120,10 @@ def choose_splitting(reference: str) -> str:
 
 @functools.lru_cache(2**16)
 def rouge(reference: str, summary: str) -> Mapping[str, float]:
-    """Return a summary's F-measures, in percent; for ROUGE-Lsum by lines."""
+    """Return the F-measures of a summary, in percent.
+
+    ROUGE-Lsum compares lines.
+    """
     scorer, _ = _scorers()[choose_splitting(reference)]
     scores = scorer.score(reference, summary)
     return {name: 100.0 * score.fmeasure for name, score in scores.items()}
@@ -92,12 +131,12 @@ def rouge(reference: str, summary: str) -> Mapping[str, float]:
 
 @functools.lru_cache(2**16)
 def find_oracle(
-    sentences: tuple[str, ...], reference: str, most: int
+    sentences: tuple[str, ...], reference: str, limit: int
 ) -> tuple[int, ...]:
-    """Choose sentences one by one, each raising ROUGE-1 + ROUGE-2 most.
+    """Return the indices of the sentences of a greedy summary, in order.
 
-    At most so many, fewer where no other raises it; in their order. Bigrams
-    do not reach from one sentence into the next.
+    Each step adds the sentence that raises ROUGE-1 + ROUGE-2 most, until no
+    sentence raises it or there are `limit`. Bigrams do not span two sentences.
 
     Source: Liu and Lapata (2019), BERTSUM, greedy_selection.
     """
@@ -108,120 +147,157 @@ def find_oracle(
         pairs = itertools.pairwise(tokens)
         return [collections.Counter(tokens), collections.Counter(pairs)]
 
-    wanted, own = grams(reference), [grams(text) for text in sentences]
+    reference_grams = grams(reference)
+    grams_of_sentences = [grams(text) for text in sentences]
 
-    def score(counts: list[collections.Counter]) -> float:
-        return sum(
-            2.0 * (have & want).total() / max(1, have.total() + want.total())
-            for have, want in zip(counts, wanted, strict=True)
-        )
+    def score(summary: list[collections.Counter]) -> float:
+        total = 0.0
+        for a, b in zip(summary, reference_grams, strict=True):
+            total += 2.0 * (a & b).total() / max(1, a.total() + b.total())
+        return total
 
-    chosen: list[int] = []
-    have, best = grams(""), 0.0
-    while len(chosen) < most:
-        tried = {
-            i: [a + b for a, b in zip(have, counts, strict=True)]
-            for i, counts in enumerate(own)
-            if i not in chosen
-        }
-        top = max(tried, key=lambda i: score(tried[i]), default=None)
-        if top is None or score(tried[top]) <= best:
+    indices: list[int] = []
+    summary, best = grams(""), 0.0
+    while len(indices) < limit:
+        extended = {}
+        for i, sentence in enumerate(grams_of_sentences):
+            if i not in indices:
+                pairs = zip(summary, sentence, strict=True)
+                extended[i] = [a + b for a, b in pairs]
+        scores = {i: score(counts) for i, counts in extended.items()}
+        top = max(scores, key=lambda i: scores[i], default=None)
+        if top is None or scores[top] <= best:
             break
-        chosen.append(top)
-        have, best = tried[top], score(tried[top])
-    return tuple(sorted(chosen))
+        indices.append(top)
+        summary, best = extended[top], scores[top]
+    return tuple(sorted(indices))
 
 
-def choose(scores: Sequence[float], most: int) -> list[int]:
-    """The sentences of the highest scores, in their order."""
+def choose(scores: Sequence[float], limit: int) -> list[int]:
+    """Return the indices of the highest scores, in ascending order."""
     order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
-    return sorted(order[:most].tolist())
+    return sorted(order[:limit].tolist())
 
 
 class SummaryScorer(Scorer):
     """ROUGE of the best sentences of each document, in percent.
 
-    Among the details is what the first sentences give (`lead`), those of
-    `find_oracle`, and random ones, always the same. Documents have `eid`,
-    `sentences` and, for figures, a `summary`.
+    The details include ROUGE of the first sentences (`lead`), of those of
+    `find_oracle`, and of random ones, which depend only on the document's
+    number.
     """
 
     metric_names = (
         *ROUGE,
         "loss",
-        *(f"{name}_{figure}" for name in BASELINES for figure in ROUGE),
+        *(f"{name}_{metric}" for name in BASELINES for metric in ROUGE),
         ANY_SCRIPT,
     )
 
-    def __init__(self, documents: Sequence[Any], most: int) -> None:
+    def __init__(
+        self, documents: Sequence[SummarizedDocument], limit: int
+    ) -> None:
+        """Make a scorer.
+
+        Args:
+          documents: the documents of the split.
+          limit: the maximum number of sentences of a summary.
+        """
         super().__init__()
         self._documents = {document.eid: document for document in documents}
-        self._most = most
+        self._limit = limit
         self._losses: list[float] = []
+        # By document and sentence, from 1.
         self._odds: dict[int, dict[int, float]] = {}
-        self._rows: list[dict[str, Any]] = []  # once they are computed
+        self._summaries: list[dict] = []  # filled when they are needed
 
-    def update(self, results: Mapping[str, Any]) -> None:
-        """Takes in one window, as `SummarizationHead` gives it."""
+    def update(self, results: Row) -> None:
+        """Add the outputs of `SummarizationHead` for one window."""
         super().update(results)
         count = round(float(np.sum(results["labels_mask"])))
-        odds = np.subtract(*np.transpose(results["logits"][:count])[::-1])
-        own = self._odds.setdefault(int(results["eid"]), {})
-        own.update(zip(results["numbers"][:count], odds, strict=True))
+        no, yes = np.transpose(results["logits"][:count])
+        odds = self._odds.setdefault(int(results["eid"]), {})
+        odds.update(zip(results["numbers"][:count], yes - no, strict=True))
         self._losses.append(float(results["loss"]))
-        self._rows = []
+        self._summaries = []
 
     def get_loss(self) -> float:
+        """Return the mean loss of a window."""
         return float(np.mean(self._losses))
 
     def answer(self) -> dict[int, list[int]]:
-        """The sentences chosen of each document, counted from 0."""
-        return {
-            eid: choose([found[n] for n in sorted(found)], self._most)
-            for eid, found in sorted(self._odds.items())
-        }
+        """Return the indices of the chosen sentences of each document."""
+        indices = {}
+        for eid, odds in sorted(self._odds.items()):
+            scores = [odds[number] for number in sorted(odds)]
+            indices[eid] = choose(scores, self._limit)
+        return indices
 
     def final_answers(self) -> dict[str, str]:
-        """The summary of each document, by its number."""
-        return {
-            str(eid): "\n".join(self._documents[eid].sentences[i] for i in own)
-            for eid, own in self.answer().items()
-        }
+        """Return the summary of each document, by its number."""
+        summaries = {}
+        for eid, indices in self.answer().items():
+            sentences = self._documents[eid].sentences
+            summaries[str(eid)] = "\n".join(sentences[i] for i in indices)
+        return summaries
 
     def _get_results(self) -> Metrics:
         return [*self._means("model", ""), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
+        """Return ROUGE of the other summaries, and a count of any script."""
         means = (self._means(name, f"{name}_") for name in BASELINES)
-        rows = self.files()["summaries"]
-        count = len([row for row in rows if row["words"] != ROUGE_SCORE])
+        summaries = self._compute_summaries()
+        count = sum(row["words"] != ROUGE_SCORE for row in summaries)
         return [*itertools.chain.from_iterable(means), (ANY_SCRIPT, count)]
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return the figures of sentences that are drawn uniformly."""
+        """Return the metrics of sentences that are drawn uniformly."""
         return {"chance": dict(self._means("random", ""))}
 
-    def _means(self, name: str, lead: str) -> Metrics:
-        rows = [row[name]["rouge"] for row in self.files()["summaries"]]
-        return [(lead + f, float(np.mean([r[f] for r in rows]))) for f in ROUGE]
+    def _means(self, name: str, prefix: str) -> Metrics:
+        """Return the mean ROUGE of one of the summaries of each document."""
+        scores = [row[name]["rouge"] for row in self._compute_summaries()]
+        return [
+            (prefix + metric, float(np.mean([row[metric] for row in scores])))
+            for metric in ROUGE
+        ]
 
-    def files(self) -> Mapping[str, Any]:
-        """Every document's summaries, their sentences and ROUGE."""
-        for eid, chosen in () if self._rows else self.answer().items():
-            document = self._documents[eid]
-            sentences, reference = document.sentences, document.summary
-            every, most = range(len(sentences)), self._most
-            drawn = random.Random(eid).sample(every, min(most, len(every)))
-            row: dict[str, Any] = {"document": eid}
-            row["words"] = choose_splitting(reference)
-            for name, numbers in {
-                "model": chosen,
-                "lead": every[:most],
-                "oracle": find_oracle(sentences, reference, most),
-                "random": sorted(drawn),
-            }.items():
-                summary = "\n".join(sentences[i] for i in numbers)
-                scores = rouge(reference, summary)
-                row[name] = {"sentences": [*numbers], "rouge": scores}
-            self._rows.append(row)
-        return {"summaries": self._rows}
+    def files(self) -> Mapping[str, Json]:
+        """Return the summaries of each document with sentences and ROUGE."""
+        return {"summaries": self._compute_summaries()}
+
+    def _compute_summaries(self) -> list[dict]:
+        if not self._summaries:
+            for eid, indices in self.answer().items():
+                document = self._documents[eid]
+                self._summaries.append(self._summarize(document, indices))
+        return self._summaries
+
+    def _summarize(
+        self, document: SummarizedDocument, indices: list[int]
+    ) -> dict:
+        """Return the summaries of a document: the model's and the others."""
+        sentences, reference = document.sentences, document.summary
+        if reference is None:
+            raise ValueError(f"document {document.eid} has no summary")
+        every, limit = range(len(sentences)), self._limit
+        drawn = random.Random(document.eid).sample(
+            every, min(limit, len(every))
+        )
+        row: dict = {
+            "document": document.eid,
+            "words": choose_splitting(reference),
+        }
+        for name, sentence_indices in (
+            ("model", indices),
+            ("lead", every[:limit]),
+            ("oracle", find_oracle(sentences, reference, limit)),
+            ("random", sorted(drawn)),
+        ):
+            summary = "\n".join(sentences[i] for i in sentence_indices)
+            row[name] = {
+                "sentences": [*sentence_indices],
+                "rouge": rouge(reference, summary),
+            }
+        return row

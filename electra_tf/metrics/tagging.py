@@ -37,7 +37,7 @@ class WordLevelScorer(Scorer):
     `loss_per_word`, among the details, adds it once.
     """
 
-    _row_attributes = ("_labels", "_preds")
+    _row_attributes: tuple[str, ...] = ("_labels", "_preds")
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,8 +131,13 @@ class EntityLevelF1Scorer(WordLevelScorer):
         super().__init__()
         self._names = {v: k for k, v in label_mapping.items()}
         names = ("precision", "recall", "f1")
-        self.metric_names = (*names, *(f"conlleval_{name}" for name in names))
-        self.metric_names += ("loss", "word_accuracy", "loss_per_word")
+        self.metric_names = (
+            *names,
+            *(f"conlleval_{name}" for name in names),
+            "loss",
+            "word_accuracy",
+            "loss_per_word",
+        )
         # For each sentence the numbers of correct, predicted and gold spans.
         self._counts: list[tuple[int, int, int]] = []
 
