@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m electra_tf`: one help page, every command it names, mistakes."""
+"""`python -m electra_tf`: its help page, its commands, wrong command lines."""
 
 import importlib
 import pathlib
@@ -17,14 +17,22 @@ def command(name):
     return importlib.import_module(f"electra_tf.commands.{name}")
 
 
-def test_the_help_page_names_each_command_there_is(run_python):
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_is_a_module_with_flags_and_main(name):
     folder = pathlib.Path(commands.__file__).parent
-    for name in COMMANDS:
-        assert (folder / f"{name}.py").is_file(), name
-        module = command(name)
-        assert callable(module.main) and callable(module.parse_flags), name
-    page = run_python("-m", "electra_tf", "--help")
-    assert all(f"  {name} " in page.stdout for name in COMMANDS)
+    assert (folder / f"{name}.py").is_file()
+    module = command(name)
+    assert callable(module.main) and callable(module.parse_flags)
+
+
+def test_the_help_page_names_every_command(run_python):
+    page = run_python("-m", "electra_tf", "--help").stdout
+    assert [name for name in COMMANDS if f"  {name} " not in page] == []
+
+
+def test_the_help_page_has_eighty_columns(run_python):
+    page = run_python("-m", "electra_tf", "--help").stdout
+    assert max(map(len, page.splitlines())) <= 80
 
 
 def test_the_help_page_begins_with_pre_training_and_fine_tuning(run_python):
@@ -38,19 +46,21 @@ def test_the_help_page_begins_with_pre_training_and_fine_tuning(run_python):
 
 
 @pytest.mark.parametrize(
-    ("words", "start"),
+    ("argv", "start"),
     [
         ("help", "usage: python -m electra_tf COMMAND"),
         ("help score", "usage: python -m electra_tf score"),
         ("--version", f"electra_tf {electra_tf.__version__}\n"),
     ],
 )
-def test_help_and_version_are_printed(run_python, words, start):
-    page = run_python("-m", "electra_tf", *words.split())
+def test_help_and_version_are_printed(run_python, argv, start):
+    page = run_python("-m", "electra_tf", *argv.split())
     assert page.stdout.startswith(start)
 
 
-def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
+def test_a_command_may_have_dashes_and_a_wrong_one_names_the_nearest(
+    run_python,
+):
     wrong = run_python("-m", "electra_tf", "scor", status=2)
     assert wrong.stderr == "error: no command 'scor'; did you mean score?\n"
     usage = run_python("-m", "electra_tf", "fill-mask", "--help")
@@ -58,7 +68,7 @@ def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("line", "message"),
     [
         ("ask texts --model=m", "expected one of QUESTION"),
         ("compare_checkpoints A", "give two checkpoints"),
@@ -70,9 +80,9 @@ def test_a_name_is_taken_with_dashes_or_refused_with_the_nearest(run_python):
         ("plan --model-name=n --data-dir=d --memory_gib=inf", "be finite"),
     ],
 )
-def test_a_command_line_that_cannot_be_has_status_two(words, message, capsys):
-    name, *words = words.split()
+def test_an_impossible_command_line_has_status_two(line, message, capsys):
+    name, *argv = line.split()
     with pytest.raises(SystemExit) as stopped:
-        command(name).parse_flags([name, *words])
+        command(name).parse_flags([name, *argv])
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err

@@ -38,9 +38,13 @@ def data(tmp_path, write_task):
         sts = [f"{text()}\t{text()}\t{i % 5}.0" for i in range(7)]
         write(f"sts/{split}.tsv", ["sentence1\tsentence2\tscore", *sts])
     for split in ("train", "dev_matched", "dev_mismatched"):
-        rows = [[*"x" * 8, text(), text(), labels[i % 3]] for i in range(6)]
-        write(f"mnli/{split}.tsv", map("\t".join, ["h" * 11, *rows]))
-    write("cola/test.tsv", ["index\tsentence", *(f"{i}\tthe" for i in "0123")])
+        unused = "\t".join("x" * 8)
+        rows = [
+            f"{unused}\t{text()}\t{text()}\t{labels[i % 3]}" for i in range(6)
+        ]
+        write(f"mnli/{split}.tsv", ["\t".join("h" * 11), *rows])
+    test_rows = [f"{i}\tthe" for i in "0123"]
+    write("cola/test.tsv", ["index\tsentence", *test_rows])
     return tmp_path
 
 
@@ -63,46 +67,50 @@ def summary(data):
     return read_json(data / "models/m/results/glue.json")
 
 
-def test_tasks_with_data_run_and_the_rest_is_named(data, glue_run, capsys):
-    names = ["cola", "sts", "mnli", "wnli"]
-    assert glue_run(task_names=names) == 0
+NAMES = ["cola", "sts", "mnli", "wnli"]
+
+
+def test_tasks_with_data_run_and_missing_ones_are_named(data, glue_run, capsys):
+    assert glue_run(task_names=NAMES) == 0
     printed = capsys.readouterr().out
     assert "GLUE 3/3: mnli" in printed
     assert "wnli: no data: no " in printed and "wnli/train.tsv" in printed
     assert "not among task_names: sst, mrpc, qqp, qnli, rte" in printed
-    found = summary(data)
-    assert found["tasks"]["wnli"]["state"] == "no data"
-    assert found["tasks"]["mnli"]["lacking"] == []
-    cola = found["tasks"]["cola"]
+    results = summary(data)
+    assert results["tasks"]["wnli"]["state"] == "no data"
+    assert results["tasks"]["mnli"]["lacking"] == []
+    cola = results["tasks"]["cola"]
     assert cola["state"] == "done" and cola["trials"] == 1
     path = data / "models/m/results/cola_results.json"
-    results = [trial["results"]["cola"] for trial in read_json(path)["trials"]]
-    assert cola["score"]["values"] == [figures["mcc"] for figures in results]
+    trials = [trial["results"]["cola"] for trial in read_json(path)["trials"]]
+    assert cola["score"]["values"] == [metrics["mcc"] for metrics in trials]
     missing = ["sst", "mrpc", "qqp", "qnli", "rte", "wnli"]
-    assert found["averages"]["glue"]["missing"] == missing
+    assert results["averages"]["glue"]["missing"] == missing
     text = (data / "models/m/results/glue.txt").read_text()
     assert "ELECTRA paper's AVG" in text and text in printed
-    # Again: nothing is trained, and what was not asked for before is made up.
+    # A second call trains nothing, and adds the predictions.
     models = data / "models/m/finetuning_models"
     before = {p: p.stat().st_mtime_ns for p in models.rglob("*")}
-    assert glue_run("--write_test_outputs", task_names=names) == 0
+    assert glue_run("--write_test_outputs", task_names=NAMES) == 0
     assert {p: p.stat().st_mtime_ns for p in models.rglob("*")} == before
-    assert summary(data)["averages"] == found["averages"]
+    assert summary(data)["averages"] == results["averages"]
     (path,) = (data / "models/m/test_predictions").iterdir()
     assert path.name == "cola_test_1_predictions.pkl"
-    # What was predicted is what the server's file is made of.
+    # The submission holds these predictions.
     submit(data, "--partial")
     ((name, text),) = archive_of(data).items()
     lines = text.splitlines()[1:]
-    assert name == "CoLA.tsv" and [line[0] for line in lines] == [*"0123"]
+    assert name == "CoLA.tsv" and [line[0] for line in lines] == list("0123")
 
 
-def test_a_task_s_own_defaults_stay_its_own():
+def test_each_task_keeps_its_defaults():
     argv = ["x", "--data-dir=d", "--model-name=m", "--learning_rate=3e-4"]
     config, _ = run_glue.parse_flags(argv)
     assert config.task_names == list(glue.TASKS)
-    names = ({"task_names": [task]} for task in ("rte", "cola"))
-    rte, cola = (config.with_values("program", one) for one in names)
+    rte, cola = (
+        config.with_values("program", {"task_names": [task]})
+        for task in ("rte", "cola")
+    )
     assert (rte.num_train_epochs, cola.num_train_epochs) == (10.0, 3.0)
     assert rte.learning_rate == cola.learning_rate == 3e-4
     assert rte.results_json == "d/models/m/results/rte_results.json"
@@ -113,9 +121,9 @@ def test_one_task_s_bad_data_does_not_stop_the_others(data, glue_run, capsys):
     (data / "finetuning_data/cola/train.tsv").write_text("nothing of use\n")
     assert glue_run(task_names=["cola", "sts"]) == 1
     assert "WARNING: cola failed: " in capsys.readouterr().out
-    found = summary(data)["tasks"]
-    assert found["cola"]["state"] == "failed"
-    assert "train" in found["cola"]["why"] and found["sts"]["state"] == "done"
+    tasks = summary(data)["tasks"]
+    assert tasks["cola"]["state"] == "failed"
+    assert "train" in tasks["cola"]["why"] and tasks["sts"]["state"] == "done"
 
 
 def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
@@ -127,15 +135,17 @@ def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("hparams", "words"),
+    ("hparams", "message"),
     [
         ({"model_dir": "x"}, "model_dir: every GLUE task has its own"),
         ({"distribution_strategy": "multi_worker"}, "workers meet once"),
         ({"task_names": ["rte"]}, "no GLUE task has data:\n  rte: no "),
     ],
 )
-def test_what_concerns_all_tasks_stops_at_once(hparams, words, data, glue_run):
-    refused(words, glue_run, **hparams)
+def test_a_setting_of_all_tasks_is_refused_at_once(
+    hparams, message, data, glue_run
+):
+    refused(message, glue_run, **hparams)
     assert not (data / "models").exists()
 
 
@@ -155,10 +165,10 @@ def model(tmp_path):
         (path / spec.files[part.split]).write_text(text)
         if spec.labels:
             classes = np.eye(len(spec.labels), dtype=np.float32)
-            found = {i: classes[i % len(classes)] for i in range(ROWS)}
+            predictions = {i: classes[i % len(classes)] for i in range(ROWS)}
         else:
-            found = {i: np.float32(0.1 + 0.2 * i) for i in range(ROWS)}
-        write(tmp_path, f"{part.task}_{part.split}_1", found)
+            predictions = {i: np.float32(0.1 + 0.2 * i) for i in range(ROWS)}
+        write(tmp_path, f"{part.task}_{part.split}_1", predictions)
     return tmp_path
 
 
@@ -186,28 +196,52 @@ def archive_of(data_dir, name="glue_submission"):
         return {n: archive.read(n).decode() for n in archive.namelist()}
 
 
-def test_eleven_files_in_the_server_s_words(model, capsys):
+def test_a_submission_has_a_file_for_each_test_set(model, capsys):
     submit(model)
-    found = archive_of(model)
-    assert sorted(found) == [
-        *("AX.tsv", "CoLA.tsv", "MNLI-m.tsv", "MNLI-mm.tsv", "MRPC.tsv"),
-        *("QNLI.tsv", "QQP.tsv", "RTE.tsv", "SST-2.tsv", "STS-B.tsv"),
+    assert sorted(archive_of(model)) == [
+        "AX.tsv",
+        "CoLA.tsv",
+        "MNLI-m.tsv",
+        "MNLI-mm.tsv",
+        "MRPC.tsv",
+        "QNLI.tsv",
+        "QQP.tsv",
+        "RTE.tsv",
+        "SST-2.tsv",
+        "STS-B.tsv",
         "WNLI.tsv",
     ]
-    rows = "10\t0\n11\t1\n12\t0\n13\t1\n"
-    assert found["CoLA.tsv"] == "index\tprediction\n" + rows
-    assert found["AX.tsv"].split() == [
-        *("index", "prediction", "10", "contradiction", "11", "entailment"),
-        *("12", "neutral", "13", "contradiction"),
-    ]
-    assert "10\tentailment\n11\tnot_entailment" in found["RTE.tsv"]
-    assert found["STS-B.tsv"].splitlines()[1] == "10\t0.5000"
     printed = capsys.readouterr().out
     assert "QQP.tsv: 4 rows, as in the test set that was predicted" in printed
     assert "the server expects 390965" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "predictions"),
+    [
+        ("CoLA.tsv", ["0", "1", "0", "1"]),
+        ("RTE.tsv", ["entailment", "not_entailment"] * 2),
+        ("STS-B.tsv", ["0.5000", "1.5000", "2.5000", "3.5000"]),
+        (
+            "AX.tsv",
+            ["contradiction", "entailment", "neutral", "contradiction"],
+        ),
+    ],
+)
+def test_predictions_are_in_the_server_s_words(model, name, predictions):
+    submit(model)
+    head, *rows = archive_of(model)[name].splitlines()
+    assert head == "index\tprediction"
+    expected = [f"{10 + i}\t{text}" for i, text in enumerate(predictions)]
+    assert rows == expected
+
+
+def test_a_submission_is_replaced_only_by_overwrite(model):
+    submit(model)
+    files = archive_of(model)
     refused("pass --overwrite", submit, model)
     submit(model, "--overwrite")
-    assert archive_of(model) == found
+    assert archive_of(model) == files
 
 
 def test_a_named_run_has_a_submission_of_its_own(model):
@@ -219,8 +253,8 @@ def test_a_named_run_has_a_submission_of_its_own(model):
 
 
 def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
-    found = {0: np.float32(-0.1), 1: 1.2, 2: 1.0, 3: np.float64(0.25)}
-    write(model, "sts_test_1", found)
+    predictions = {0: np.float32(-0.1), 1: 1.2, 2: 1.0, 3: np.float64(0.25)}
+    write(model, "sts_test_1", predictions)
     submit(model)
     values = archive_of(model)["STS-B.tsv"].split()[3::2]
     assert values == ["0.0000", "5.0000", "5.0000", "1.2500"]
@@ -228,21 +262,25 @@ def test_numbers_outside_the_range_are_clipped_and_counted(model, capsys):
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("predictions", "message"),
     [
         ({0: [0.0, 1.0], 1: [0.0, 1.0], 3: [1.0, 0.0]}, "1 of 4 rows have no"),
         ({i: [0.0, 1.0] for i in range(5)}, "5 predictions, but .* 4 rows"),
         (None, "no .*sst_test_1_predictions.pkl; predict with"),
     ],
 )
-def test_what_is_not_whole_is_refused_or_left_out(found, words, model, capsys):
-    if found is None:
+def test_an_incomplete_file_is_refused_or_left_out(
+    predictions, message, model, capsys
+):
+    if predictions is None:
         folder = model / "models/m/test_predictions"
         (folder / "sst_test_1_predictions.pkl").unlink()
     else:
-        value = {key: np.asarray(v, np.float32) for key, v in found.items()}
+        value = {
+            key: np.asarray(v, np.float32) for key, v in predictions.items()
+        }
         write(model, "sst_test_1", value)
-    refused(f"lack\n  SST-2.tsv: .*{words}", submit, model)
+    refused(f"lack\n  SST-2.tsv: .*{message}", submit, model)
     assert not list((model / "models/m/test_predictions").glob("*.zip"))
     submit(model, "--partial")
     assert "SST-2.tsv" not in archive_of(model) and len(archive_of(model)) == 10
@@ -250,32 +288,33 @@ def test_what_is_not_whole_is_refused_or_left_out(found, words, model, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "message"),
     [
         ("index\ts\nx\ta\n", "test.tsv:2: found 'x'; expected an index"),
         ("index\ts\n7\ta\n8\n\n9\tb\n", "is index 8, .*test.tsv:3"),
     ],
 )
-def test_files_that_cannot_be_used_are_named(text, words, model):
+def test_an_unusable_test_file_is_named(text, message, model):
     (model / "finetuning_data/sst/test.tsv").write_text(text)
     value = np.zeros(2, np.float32)
     write(model, "sst_test_1", {0: value, 3: value})
-    refused(words, submit, model)
+    refused(message, submit, model)
 
 
-def test_each_task_s_best_trial_is_taken_unless_one_is_given(model):
-    used = {"data_source": "files", "tfds_data_dir": None}
-    write_results(model, {"best_trial": 2, "config": used})
+@pytest.mark.parametrize(
+    ("flags", "classes"), [([], "1111"), (["--trial=1"], "0101")]
+)
+def test_the_best_trial_is_packed_unless_one_is_named(model, flags, classes):
+    config = {"data_source": "files", "tfds_data_dir": None}
+    write_results(model, {"best_trial": 2, "config": config})
     write(model, "sst_test_2", {i: np.eye(2)[1] for i in range(ROWS)})
-    expected = ([], "1111"), (["--trial=1", "--overwrite"], "0101")
-    for flags, classes in expected:
-        submit(model, *flags)
-        lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]
-        assert [line[-1] for line in lines] == [*classes]
+    submit(model, *flags)
+    lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]
+    assert [line[-1] for line in lines] == list(classes)
 
 
 class Attack:
-    """What a pickle from elsewhere could do."""
+    """An object whose unpickling runs a command."""
 
     def __reduce__(self):
         return (os.system, ("echo run",))
@@ -293,21 +332,22 @@ def test_arrays_and_numbers_of_every_protocol_are_read(protocol, tmp_path):
     value = {np.int64(3): np.arange(2, dtype=np.float32), 4: np.float32(0.5)}
     path = tmp_path / "x.pkl"
     path.write_bytes(pickle.dumps(value, protocol))
-    found = read_predictions(str(path))
-    assert found[3].tolist() == [0.0, 1.0] and found[4] == 0.5
+    predictions = read_predictions(str(path))
+    assert predictions[3].tolist() == [0.0, 1.0]
+    assert predictions[4] == 0.5
 
 
 def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
-    asked = []
+    requests = []
 
     def read_rows(name, split, data_dir):
-        asked.append((name, split, data_dir))
+        requests.append((name, split, data_dir))
         return (Row(i + 1, {"idx": idx}) for i, idx in enumerate((2, 0, 3, 1)))
 
     monkeypatch.setattr(tfds_data, "read_rows", read_rows)
-    used = {"data_source": "tfds", "tfds_data_dir": "there"}
-    write_results(model, {"best_trial": None, "config": used})
+    config = {"data_source": "tfds", "tfds_data_dir": "there"}
+    write_results(model, {"best_trial": None, "config": config})
     submit(model)
-    assert asked == [("glue/sst2", "test", "there")]
+    assert requests == [("glue/sst2", "test", "there")]
     lines = archive_of(model)["SST-2.tsv"].splitlines()[1:]
     assert lines == ["2\t0", "0\t1", "3\t0", "1\t1"]

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Texts in files; answers (predict) or vectors (embed) out."""
+"""Answers (predict) and vectors (embed) of texts in files."""
 
 import json
 import types
@@ -18,13 +18,13 @@ from tests.conftest import refused
 def run(tmp_path, finetuned_folder):
     """Runs on a file; returns the answers."""
 
-    def call(task, name, text, *words, output="out.jsonl"):
+    def call(task, name, text, *flags, output="out.jsonl"):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         output = tmp_path / output
-        words = ["--model", finetuned_folder(task), str(path), *words]
-        words += ["--output", str(output), "--overwrite"]
-        assert predict.main(predict.parse_flags(["predict", *words])) == 0
+        argv = ["predict", "--model", finetuned_folder(task), str(path), *flags]
+        argv += ["--output", str(output), "--overwrite"]
+        assert predict.main(predict.parse_flags(argv)) == 0
         return [json.loads(line) for line in output.read_text().splitlines()]
 
     return call
@@ -42,34 +42,63 @@ def test_bad_and_blank_lines_are_named_counted_and_left_out(run, capfd):
     assert "1 bad line left out; 1 blank line left out" in err
 
 
-def test_columns_are_the_tasks_own_or_the_given_ones(run):
-    table = "two,one,label,key\nof that,the king,no,k1\n,the,yes,k2\n"
-    by_name = run("pairs", "a.csv", table, "--id_column=key")
-    assert [a["id"] for a in by_name] == ["k1", "k2"]
-    flags = ("--columns=text_a=y,text_b=x", "--header")
-    by_flag = run("pairs", "b.csv", "x,y\nof that,the king\n,the\n", *flags)
-    odd = ("pairs", "d.csv", "x,y\na,b\n", "--columns=text_a=--7", "--header")
-    refused("no column '--7'", run, *odd)
-    like = run("pairs", "c.csv", table, "--like=dev")
-    for a, b, c in zip(by_name, by_flag, like, strict=True):
-        assert a["label"] == b["label"] == c["label"]
-        assert a["probabilities"] == b["probabilities"]
+PAIRS = "two,one,label,key\nof that,the king,no,k1\n,the,yes,k2\n"
+
+
+def test_an_id_column_is_copied(run):
+    answers = run("pairs", "a.csv", PAIRS, "--id_column=key")
+    assert [answer["id"] for answer in answers] == ["k1", "k2"]
+
+
+@pytest.mark.parametrize(
+    ("table", "flags"),
+    [
+        (
+            "x,y\nof that,the king\n,the\n",
+            ("--columns=text_a=y,text_b=x", "--header"),
+        ),
+        (PAIRS, ("--like=dev",)),
+    ],
+)
+def test_columns_are_found_by_flags_or_by_a_split(run, table, flags):
+    expected = run("pairs", "a.csv", PAIRS)
+    answers = run("pairs", "b.csv", table, *flags)
+    labels = [answer["label"] for answer in expected]
+    assert [answer["label"] for answer in answers] == labels
+    probabilities = [answer["probabilities"] for answer in expected]
+    assert [answer["probabilities"] for answer in answers] == probabilities
+
+
+def test_an_unknown_column_is_refused(run):
+    flags = ("--columns=text_a=--7", "--header")
+    refused("no column '--7'", run, "pairs", "d.csv", "x,y\na,b\n", *flags)
+
+
+def test_an_id_may_be_missing_or_a_number(run):
     rows = '{"text": "of", "key": null}\n{"text": "of", "key": 7}\n'
-    some = run("reviews", "a.jsonl", rows, "--id_column=key")
-    assert [a["id"] for a in some] == [None, 7]
-    for name in ("a.txt", "a.conll"):
-        for flag in ("--id_column=key", "--header=False"):
-            with pytest.raises(UserError, match=f"{flag}.*: .* has no columns"):
-                run("names", name, "of x\n\n", flag)
-    sentences = run("kinds", "d.txt", "The x\nking x\n\nof x\n", "--like=dev")
-    assert [a["words"] for a in sentences] == [["The", "king"], ["of"]]
+    answers = run("reviews", "a.jsonl", rows, "--id_column=key")
+    assert [answer["id"] for answer in answers] == [None, 7]
 
 
-def test_words_may_have_the_name_that_the_task_gives_them():
+@pytest.mark.parametrize("name", ["a.txt", "a.conll"])
+@pytest.mark.parametrize("flag", ["--id_column=key", "--header=False"])
+def test_a_flag_of_columns_is_refused_for_other_formats(run, name, flag):
+    refused(
+        f"{flag}.*: .* has no columns", run, "names", name, "of x\n\n", flag
+    )
+
+
+def test_like_reads_sentences_as_the_split_does(run):
+    text = "The x\nking x\n\nof x\n"
+    answers = run("kinds", "d.txt", text, "--like=dev")
+    assert [answer["words"] for answer in answers] == [["The", "king"], ["of"]]
+
+
+def test_words_may_have_the_task_s_name_for_them():
     spec = types.SimpleNamespace(columns={"word": "toks"})
-    ask = types.SimpleNamespace(task=types.SimpleNamespace(spec=spec))
-    ask.answerer = types.SimpleNamespace(columns={"words": ["words"]})
-    assert predict._find_columns(ask, None)[0] == {
+    predictor = types.SimpleNamespace(task=types.SimpleNamespace(spec=spec))
+    predictor.answerer = types.SimpleNamespace(columns={"words": ["words"]})
+    assert predict._find_columns(predictor, None)[0] == {
         "words": ["toks", "words", 0]
     }
 
@@ -94,18 +123,21 @@ def test_every_kind_of_task_answers(run, task, name, text, key):
     assert len(answers) == (2 if name == "a.conll" else 1)
 
 
-def test_every_tags_probability_is_there_where_it_is_asked_for(run):
+def test_all_tags_have_probabilities_with_all_tags(run):
     (answer,) = run("kinds", "a.txt", "The king is in.\n", "--all_tags")
-    columns = ("words", "tags", "probabilities", "tag_probabilities")
-    rows = [*zip(*(answer[name] for name in columns), strict=True)]
-    assert len(rows) == 5
-    for _, tag, share, own in rows:
-        assert set(own) == {"noun", "verb", "other"}
-        assert sum(own.values()) == pytest.approx(1, abs=1e-5)
-        assert own[tag] == max(own.values()) == pytest.approx(share, abs=1e-5)
+    all_probabilities = answer["tag_probabilities"]
+    assert len(answer["words"]) == len(all_probabilities) == 5
+    names = {frozenset(probabilities) for probabilities in all_probabilities}
+    assert names == {frozenset(("noun", "verb", "other"))}
+    sums = [sum(probabilities.values()) for probabilities in all_probabilities]
+    assert sums == pytest.approx([1] * 5, abs=1e-5)
+    best = [max(probabilities.values()) for probabilities in all_probabilities]
+    assert best == pytest.approx(answer["probabilities"], abs=1e-5)
+    tags = [max(p, key=p.get) for p in all_probabilities]
+    assert tags == answer["tags"]
 
 
-def test_what_cannot_be_asked_is_a_bad_line(run, tmp_path, capfd):
+def test_an_unusable_input_is_a_bad_line(run, tmp_path, capfd):
     lines = '{"text": "the"}\n{"text": 7}\n["a", "b"]\n'
     assert [a["line"] for a in run("reviews", "a.jsonl", lines)] == [1]
     err = capfd.readouterr().err
@@ -134,31 +166,39 @@ def test_a_question_may_be_an_integer_and_no_other_number(run, capfd):
     assert "q.jsonl:4: found the keys question" in err
 
 
-def test_flags_are_checked_before_the_model(tmp_path):
-    words = ["predict", "--model", "none", str(tmp_path / "gone.txt")]
-    refused(r"gone.txt: no such file", predict.main, predict.parse_flags(words))
-    (tmp_path / "in.txt").write_text("a\n")
-    for output, flag, message in (
+def test_a_missing_file_is_refused_before_the_model(tmp_path):
+    argv = ["predict", "--model", "none", str(tmp_path / "gone.txt")]
+    refused(r"gone.txt: no such file", predict.main, predict.parse_flags(argv))
+
+
+@pytest.mark.parametrize(
+    ("output", "flag", "message"),
+    [
         ("out.npy", "--batch_size=0", "--batch_size=0: expected 1 or more"),
         ("out.txt", "--layers=1", r"ends in \.npy or \.npz"),
         ("out.npy", "--pooling=none", r"\.npz, since"),
         ("out.npy", "--layers=last", "whole numbers"),
-    ):
-        words = ["--model=none", tmp_path / "in.txt", flag]
-        refused(message, _run, *words, "--output", tmp_path / output)
+    ],
+)
+def test_flags_are_checked_before_the_model(tmp_path, output, flag, message):
+    (tmp_path / "in.txt").write_text("a\n")
+    argv = ["--model=none", tmp_path / "in.txt", flag]
+    refused(message, _embed, *argv, "--output", tmp_path / output)
 
 
 def test_standard_input_to_standard_output(finetuned_folder, run_python):
-    words = ("predict", "--model", finetuned_folder("reviews"))
-    words = ("-m", "electra_tf", *words, "--no_probabilities")
-    done = run_python(*words, input="the king\nthat was\n")
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    folder = finetuned_folder("reviews")
+    argv = ("-m", "electra_tf", "predict", "--model", folder)
+    process = run_python(
+        *argv, "--no_probabilities", input="the king\nthat was\n"
+    )
+    answers = [json.loads(line) for line in process.stdout.splitlines()]
     assert [set(a) for a in answers] == [{"line", "label", "probability"}] * 2
-    assert "2 answers in" in done.stderr
+    assert "2 answers in" in process.stderr
 
 
-def _run(*words):
-    return embed.main(embed.parse_flags(["embed", *map(str, words)]))
+def _embed(*argv):
+    return embed.main(embed.parse_flags(["embed", *map(str, argv)]))
 
 
 def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
@@ -166,24 +206,30 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     text = tmp_path / "in.txt"
     text.write_bytes(b"the king\n\n\xff\nthat was for her\n")
     out = tmp_path / "out.npy"
-    words = ("--model", folder, text, "--output", out)
-    _run(*words, "--layers=1,2", "--batch_size=1")
-    found = np.load(out)
+    argv = ("--model", folder, text, "--output", out)
+    _embed(*argv, "--layers=1,2", "--batch_size=1")
+    vectors = np.load(out)
     embedder = Embedder.from_pretrained(folder)
-    wanted = embedder(["the king", "that was for her"], layers=(1, 2))
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, wanted, atol=1e-5)
+    expected = embedder(["the king", "that was for her"], layers=(1, 2))
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     facts = json.loads((tmp_path / "out.json").read_text())
     assert (facts["texts"], facts["vectors"], facts["width"]) == (2, 2, 16)
     rows = (tmp_path / "out.rows.jsonl").read_text().splitlines()
     assert [json.loads(row)["line"] for row in rows] == [1, 4]
     assert "1 bad line left out; 1 blank line" in capfd.readouterr().err
     stated = json.dumps({"vocab_file": f"{folder}/vocab.txt"})
-    _run(*words, "--overwrite", "--layers=1,2", f"--hparams={stated}")
-    np.testing.assert_allclose(np.load(out), found, atol=1e-5)
-    refused("--overwrite", _run, *words)
-    own = ("--model", folder, tmp_path / "out.json", "--overwrite")
-    refused("out.json: the output is an input", _run, *own, "--output", out)
+    _embed(*argv, "--overwrite", "--layers=1,2", f"--hparams={stated}")
+    np.testing.assert_allclose(np.load(out), vectors, atol=1e-5)
+    refused("--overwrite", _embed, *argv)
+    overwriting = ("--model", folder, tmp_path / "out.json", "--overwrite")
+    refused(
+        "out.json: the output is an input",
+        _embed,
+        *overwriting,
+        "--output",
+        out,
+    )
 
 
 @pytest.mark.parametrize("text", [b"\xff\n\xfe\n", b"\n\n\xff"])
@@ -192,32 +238,32 @@ def test_vectors_of_no_usable_line_are_an_error(
 ):
     (tmp_path / "in.txt").write_bytes(text)
     out = tmp_path / "out.npy"
-    words = ("--model", finetuned_folder("reviews"), tmp_path / "in.txt")
-    words += ("--output", out, "--overwrite")
+    argv = ("--model", finetuned_folder("reviews"), tmp_path / "in.txt")
+    argv += ("--output", out, "--overwrite")
     out.write_bytes(b"of an earlier command")
-    refused("no line could be embedded", _run, *words)
+    refused("no line could be embedded", _embed, *argv)
     assert out.read_bytes() == b"of an earlier command"
     assert not (tmp_path / "out.json").exists()
     assert "0 texts in" in capfd.readouterr().err
 
 
-def test_words_have_offsets_and_names(finetuned_folder, tmp_path):
+def test_vectors_of_words_have_offsets_and_names(finetuned_folder, tmp_path):
     folder = finetuned_folder("reviews")
     text = tmp_path / "in.jsonl"
     text.write_text('{"text": "The king,"}\n{"text": ""}\n{"text": "of"}\n')
     out = tmp_path / "out.npz"
-    _run("--model", folder, text, "--output", out, "--pooling=words")
-    with np.load(out) as found:
-        offsets, vectors = found["offsets"], found["vectors"]
+    _embed("--model", folder, text, "--output", out, "--pooling=words")
+    with np.load(out) as arrays:
+        offsets, vectors = arrays["offsets"], arrays["vectors"]
     assert offsets.tolist() == [0, 3, 3, 4]
-    wanted = Embedder.from_pretrained(folder)("of", pooling="words")
-    np.testing.assert_allclose(vectors[3:], wanted, atol=1e-5)
+    expected = Embedder.from_pretrained(folder)("of", pooling="words")
+    np.testing.assert_allclose(vectors[3:], expected, atol=1e-5)
     rows = (tmp_path / "out.rows.jsonl").read_text().splitlines()
     assert json.loads(rows[0])["units"] == ["The", "king", ","]
     names = "in.jsonl out.json out.npz out.rows.jsonl"
     assert sorted(p.name for p in tmp_path.iterdir()) == names.split()
     text.write_text("\n")
     out = tmp_path / "out.npy"
-    words = ("--model", folder, text, "--output", out)
-    _run(*words, "--combine=concat", "--layers=0,1", "--overwrite")
+    argv = ("--model", folder, text, "--output", out)
+    _embed(*argv, "--combine=concat", "--layers=0,1", "--overwrite")
     assert np.load(out).shape == (0, 32)

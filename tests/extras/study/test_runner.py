@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Studies as a person runs them: killed, out of time, with a broken arm."""
+"""Studies that are killed, stopped, out of time, or have a broken arm."""
 
 import json
 import os
@@ -57,15 +57,15 @@ def lines_of(path):
 def kill(start, path, log, kills):
     """Kills it and its run, every second time while the run makes steps."""
     moments = random.Random(0)
-    for place in range(kills):
+    for number in range(kills):
         log.touch()
         begun = log.stat().st_size
         process = start(path)
-        while place % 2 and b"SPS" not in log.read_bytes()[begun:]:
+        while number % 2 and b"SPS" not in log.read_bytes()[begun:]:
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(moments.uniform(0.0, 1.0 if place % 2 else 12.0))
+            process.wait(moments.uniform(0.0, 1.0 if number % 2 else 12.0))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
@@ -88,8 +88,8 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
         (tmp_path / name).mkdir()
         content["output_dir"] = str(tmp_path / name / "out")
         made = tmp_path / name / "made"
-        words = ["-c", f"open({str(made)!r}, 'a').write('1')"]
-        content["data"] = {str(made): words}
+        command = ["-c", f"open({str(made)!r}, 'a').write('1')"]
+        content["data"] = {str(made): command}
         path = write_study(content, f"{name}/study")
         if name == "killed":
             (tmp_path / name / "out").mkdir()
@@ -99,10 +99,10 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
         tables.append(table.splitlines()[1:])  # without the file's name
     assert tables[0] == tables[1] and len(tables[0]) > 5
     assert (tmp_path / "whole" / "made").read_text() == "1"
-    found = lines_of(path)
-    assert len(found) == len(arms) * len(seeds) * 2
+    lines = lines_of(path)
+    assert len(lines) == len(arms) * len(seeds) * 2
     # Small enough to be committed.
-    assert max(len(json.dumps(line)) for line in found) < 2500
+    assert max(len(json.dumps(line)) for line in lines) < 2500
 
 
 def test_what_fails_is_named_the_rest_done(
@@ -138,22 +138,22 @@ def test_what_fails_is_named_the_rest_done(
 def test_ones_own_data_are_not_replaced(
     is_link, content, write_study, tmp_path
 ):
-    place = tmp_path / "out" / "finetuning_data"
-    place.mkdir(parents=True)
+    data = tmp_path / "out" / "finetuning_data"
+    data.mkdir(parents=True)
     if is_link:
-        place = place.rename(tmp_path / "elsewhere")
-        (tmp_path / "out" / "finetuning_data").symlink_to(place)
+        data = data.rename(tmp_path / "elsewhere")
+        (tmp_path / "out" / "finetuning_data").symlink_to(data)
     with pytest.raises(UserError, match="is not the study's"):
         StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
-    assert place.is_dir()
+    assert data.is_dir()
     # Where it is the study's own there is nothing to do.
     if is_link:
-        place.rmdir()
-        (tmp_path / "finetuning_data").rename(place)
+        data.rmdir()
+        (tmp_path / "finetuning_data").rename(data)
         content["data_dir"] = content["output_dir"]
         with pytest.raises(runner.StoppedError):
             StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
-        assert (place / "sst").is_dir()
+        assert (data / "sst").is_dir()
 
 
 @pytest.mark.heavy
@@ -180,10 +180,10 @@ def test_pieces_go_on_where_one_stopped(content, write_study, finish, start):
     assert "Stopped at step" in log.read_text()
 
 
-def test_data_made_otherwise_are_made_again_and_told(
+def test_changed_commands_make_their_data_again(
     content, write_study, tmp_path, monkeypatch, capsys
 ):
-    place = tmp_path / "made"
+    data = tmp_path / "made"
     (tmp_path / "out").mkdir()
     content |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
     del content["tasks"]
@@ -196,12 +196,12 @@ def test_data_made_otherwise_are_made_again_and_told(
 
     monkeypatch.setattr(StudyRunner, "_run_piece", process)
     for text in "ABA":
-        words = ["-c", f"open({str(place)!r}, 'w').write({text!r})"]
-        content["data"] = {str(place): words}
+        command = ["-c", f"open({str(data)!r}, 'w').write({text!r})"]
+        content["data"] = {str(data): command}
         study = pathlib.Path(write_study(content, "tiny"))
         study.with_suffix(".jsonl").unlink(missing_ok=True)
         StudyRunner(Study(write_study(content)), 60.0, 60.0).run()
-        assert place.read_text() == text
+        assert data.read_text() == text
     assert "warning" not in capsys.readouterr().out
     pattern = content["pretrain"]["pretrain_tfrecords"]
     records = tmp_path / "records"
@@ -209,9 +209,11 @@ def test_data_made_otherwise_are_made_again_and_told(
     pattern = content["pretrain"]["pretrain_tfrecords"] = f"{records}/pretrain*"
     for copies in (1, 2):
         StudyRunner(Study(write_study(content)), 60.0, 60.0).run()
-        told = capsys.readouterr().out
-        assert ("warning: electra/1 used other data" in told) == (copies == 2)
-        assert ("jsonl, and " in told) == (copies == 2)  # and its model
+        printed = capsys.readouterr().out
+        assert ("warning: electra/1 used other data" in printed) == (
+            copies == 2
+        )
+        assert ("jsonl, and " in printed) == (copies == 2)  # and its model
         (first, *_) = sorted(records.glob("pretrain*"))
         shutil.copy(first, records / "pretrain_more")
 
@@ -251,9 +253,9 @@ def test_a_signal_that_comes_while_a_piece_starts_reaches_it(
     study_runner = StudyRunner(Study(write_study(content)), 60.0, 60.0)
     start_child = subprocess.Popen
 
-    def start_late(*words, **settings):
+    def start_late(*arguments, **settings):
         study_runner._on_signal(signal.SIGINT, None)
-        return start_child(*words, **settings)
+        return start_child(*arguments, **settings)
 
     monkeypatch.setattr(subprocess, "Popen", start_late)
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
