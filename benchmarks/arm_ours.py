@@ -147,8 +147,8 @@ class Finetuning(Arm):
         shared = {"seed": 0, "strategy": tf.distribute.get_strategy()}
 
         def compute(features, seed, training):
-            found = self._model.compute(features, training, seed)
-            return {**found, "total_loss": found["loss"]}
+            results = self._model.compute(features, training, seed)
+            return {**results, "total_loss": results["loss"]}
 
         if count := _count_cores():
             shared["cores"] = count(self._config, shared["strategy"])
@@ -169,8 +169,8 @@ class Finetuning(Arm):
             self._predict = earlier(task_names=("sst",), **shared).predict
             return
 
-        def outputs(features, found):
-            return {"task_id": features["task_id"], **found["sst"]}
+        def outputs(features, task_outputs):
+            return {"task_id": features["task_id"], **task_outputs["sst"]}
 
         self._predict = product("EvalLoop")(outputs=outputs, **shared).run
 
@@ -183,8 +183,12 @@ class Finetuning(Arm):
     def evaluate(self):
         rows = []
 
-        def take(found, _):  # Earlier checkouts pass a task's name and a row.
-            rows.extend(found["task_id"] if "task_id" in found else [0])
+        def take(
+            row_outputs, _
+        ):  # Earlier checkouts pass a task's name and a row.
+            rows.extend(
+                row_outputs["task_id"] if "task_id" in row_outputs else [0]
+            )
 
         seconds = work.timed(self._predict, self._dev, take)
         return {"seconds": seconds / len(rows), "rows": len(rows)}
@@ -229,8 +233,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
     def read(self, folder):
         some = {"missing_is_fine": self._format == "huggingface"}
-        found = product("open_weights")(self._place(folder))
-        report = product("assign")(found, self.weights(), **some)
+        weights_file = product("open_weights")(self._place(folder))
+        report = product("assign")(weights_file, self.weights(), **some)
         # transformers has no variables for the rest.
         assert len(report.loaded) > len(report.missing)
 

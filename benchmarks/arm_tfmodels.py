@@ -49,8 +49,8 @@ class Arm(work.Trainer):
         return self._model.trainable_variables
 
     def losses(self, steps):
-        found = [self._step(next(self._batches)) for _ in range(steps)]
-        return [float(loss) for loss in found]
+        losses = [self._step(next(self._batches)) for _ in range(steps)]
+        return [float(loss) for loss in losses]
 
 
 _NEEDED = ("lm_example_loss", "discriminator_loss", "total_loss")
@@ -104,8 +104,10 @@ class Finetuning(Arm):
 
     def _rows(self, split):
         names = ("input_word_ids", "input_mask", "input_type_ids", "label_ids")
-        found = work.make_batches(self._work, split, fixed=True, names=names)
-        return [{n: tf.constant(x) for n, x in one.items()} for one in found]
+        batches = work.make_batches(self._work, split, fixed=True, names=names)
+        return [
+            {n: tf.constant(x) for n, x in batch.items()} for batch in batches
+        ]
 
 
 class Checkpoints(work.Checkpoints, Pretraining):
@@ -115,8 +117,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
     def read(self, folder):
         model = tf.train.Checkpoint(model=self._model)
-        found = model.read(os.path.join(folder, "ckpt"))
-        found.assert_existing_objects_matched()
+        status = model.read(os.path.join(folder, "ckpt"))
+        status.assert_existing_objects_matched()
 
 
 class Tokenizers(work.Tokenizers):
@@ -136,9 +138,11 @@ class Tokenizers(work.Tokenizers):
                 return lambda lines: [tokenize(line) for line in lines]
             return lambda lines: [ids(tokenize(line)) for line in lines]
         if name.startswith("Fast"):
-            words = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+            vocabulary = (
+                pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+            )
             encode = tensorflow_text.FastBertTokenizer(
-                words,
+                vocabulary,
                 token_out_type=tf.int32,
                 lower_case_nfd_strip_accents=True,
             ).tokenize

@@ -56,8 +56,8 @@ class Arm(work.Trainer):
             groups[not plain].append(weight)
         self._optimizer = torch.optim.AdamW(
             [
-                {"params": found, "weight_decay": decays * work.WEIGHT_DECAY}
-                for decays, found in groups.items()
+                {"params": weights, "weight_decay": decays * work.WEIGHT_DECAY}
+                for decays, weights in groups.items()
             ],
             lr=values["rate"],
             eps=1e-6,
@@ -131,13 +131,13 @@ class Pretraining(Arm):
                 1, batch["positions"], (logits + noise).argmax(-1)
             )
             replaced = (corrupted != batch["input_ids"]).long()
-        found = discriminator(
+        output = discriminator(
             corrupted,
             attention_mask=batch["input_mask"],
             token_type_ids=batch["segment_ids"],
             labels=replaced,
         )
-        return loss + work.DISC_WEIGHT * found.loss
+        return loss + work.DISC_WEIGHT * output.loss
 
 
 class Finetuning(Arm):
@@ -163,13 +163,13 @@ class Finetuning(Arm):
     def _rows(self, split, by_length=False):
         names = ("input_ids", "attention_mask", "token_type_ids", "labels")
         more = {"by_length": by_length, "names": names}
-        found = work.make_batches(self._work, split, **more)
+        batches = work.make_batches(self._work, split, **more)
         return [
             {
                 name: torch.from_numpy(array).long()
-                for name, array in one.items()
+                for name, array in batch.items()
             }
-            for one in found
+            for batch in batches
         ]
 
 
@@ -244,7 +244,9 @@ class Tokenizers(work.Tokenizers):
             return lambda lines: [encode(line, **plain).ids for line in lines]
         fast = name == "encode_batch_fast"
         encode = getattr(tokenizer._tokenizer if fast else tokenizer, name)
-        return lambda lines: [one.ids for one in encode(lines, **plain)]
+        return lambda lines: [
+            encoding.ids for encoding in encode(lines, **plain)
+        ]
 
 
 class Parity:
@@ -258,7 +260,7 @@ class Parity:
 
     def outputs(self, folder):
         """Load without warnings, run batch.npz, write theirs.npz, and save."""
-        names, found = ("input_ids", "attention_mask", "token_type_ids"), {}
+        names, logits = ("input_ids", "attention_mask", "token_type_ids"), {}
         with np.load(os.path.join(folder, "batch.npz")) as batch:
             inputs = [torch.tensor(array).long() for array in batch.values()]
         for part in set(NETWORKS) & set(os.listdir(folder)):
@@ -269,9 +271,9 @@ class Parity:
                 raise RuntimeError(f"{folder}/{part}: {complaints}")
             named = dict(zip(names, inputs, strict=True))
             with torch.no_grad():
-                found[part] = model.eval()(**named).logits.numpy()
+                logits[part] = model.eval()(**named).logits.numpy()
             model.save_pretrained(os.path.join(folder, "saved", part))
-        np.savez(os.path.join(folder, "theirs.npz"), **found)
+        np.savez(os.path.join(folder, "theirs.npz"), **logits)
 
 
 if __name__ == "__main__":

@@ -56,19 +56,23 @@ def make_routes(args, corpus):
     """Return (command, root) by name, in the order of turns, for --arms."""
     vocab_file = os.path.abspath(args.vocab_file)
     shared = [f"--corpus-dir={corpus}", f"--vocab-file={vocab_file}"]
-    one = [sys.executable, "build_pretraining_dataset.py", *shared]
-    two, document = [*one, "--num_processes=2"], "--draws=document"
+    single = [sys.executable, "build_pretraining_dataset.py", *shared]
+    double, document = [*single, "--num_processes=2"], "--draws=document"
     routes = {}
     if args.original:
         folder = os.path.abspath(args.original)
         command = [f"{folder}/env/bin/python", "-c", SEEDED, *shared]
         routes["original"] = (command, f"{folder}/electra")
-    ours = {"one process": one, "two processes": two, "two builds at once": one}
-    ours["one by document"] = [*one, document]
-    ours["two by document"] = [*two, document]
+    ours = {
+        "one process": single,
+        "two processes": double,
+        "two builds at once": single,
+    }
+    ours["one by document"] = [*single, document]
+    ours["two by document"] = [*double, document]
     routes |= {name: (route, harness.ROOT) for name, route in ours.items()}
     for name, root in list(harness.checkouts(args).items())[1:]:
-        routes |= {f"one {name}": (one, root), f"two {name}": (two, root)}
+        routes |= {f"one {name}": (single, root), f"two {name}": (double, root)}
     if unknown := set(args.arms) - set(routes):
         sys.exit(f"error: no routes {unknown}; there are {list(routes)}")
     return {name: routes[name] for name in args.arms or routes}

@@ -166,7 +166,7 @@ def malformed_bodies(about):
     rows += [[dict.fromkeys(others, "a")], [], "a"]
     rows += [[row | {"other": 1}], [row] * 5000]
     text = {"signature_name": "serve_text"}
-    values = [text | {"instances": bodies} for bodies in rows]
+    values = [text | {"instances": instances} for instances in rows]
     right = text | {"instances": [row]}
     values += [text, right | {"other": 1}, right | {"inputs": row}]
     values += [right | {"signature_name": wrong} for wrong in ("none", 7)]

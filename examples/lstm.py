@@ -104,8 +104,8 @@ def build_model(task: Task, table: np.ndarray, units: int, rate: float):
     return model
 
 
-def main(argv: list[str]) -> None:
-    """Train on the task's train split, and predict a different split."""
+def parse_flags(argv: list[str]) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data_dir", required=True)
     parser.add_argument("--task")
@@ -126,21 +126,29 @@ def main(argv: list[str]) -> None:
     }.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--rate", type=float, default=1e-3)
-    args = parser.parse_args(argv)
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> None:
+    """Train on the task's train split, and predict a different split."""
+    args = parse_flags(argv)
     tf_keras.utils.set_random_seed(args.seed)
     task = open_task(
         args.data_dir, args.task, args.vocab_file, args.task_config
     )
     train = task.get_examples("train")[: args.rows]
     counts = collections.Counter(w for e in train for w in words_of(e) if w)
-    words = ["", *(word for word, _ in counts.most_common(args.most_words))]
-    ids = {word: i for i, word in enumerate(words, SEPARATOR)}
+    vocabulary = [
+        "",
+        *(word for word, _ in counts.most_common(args.most_words)),
+    ]
+    ids = {word: i for i, word in enumerate(vocabulary, SEPARATOR)}
     table = np.random.default_rng(args.seed).normal(
         0, 0.1, [len(ids) + SEPARATOR, args.width]
     )
     if args.vectors:
         count = read_vectors(args.vectors, ids, table)
-        print(f"{count:,} of {len(words):,} words have vectors")
+        print(f"{count:,} of {len(vocabulary):,} words have vectors")
     model = build_model(task, table, args.units, args.rate)
     inputs, targets, weights = arrays(task, train, ids, args.length)
     model.fit(

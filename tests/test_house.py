@@ -1,11 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The house rules that a machine can check, and ruff does not."""
+"""Rules for files and documents that ruff does not check."""
 
 import importlib
 import pathlib
 import re
 import subprocess
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HEADER = (
@@ -27,41 +29,68 @@ PYTHON = {
 }
 
 
-def test_files_have_headers_names_and_few_lines_and_documents_are_there():
+def test_python_files_begin_with_the_license():
     script = "#!/usr/bin/env python3\n"
-    for name, text in PYTHON.items():
-        assert text.removeprefix(script).startswith(HEADER), name
+    texts = {name: t.removeprefix(script) for name, t in PYTHON.items()}
+    assert not [n for n, text in texts.items() if not text.startswith(HEADER)]
+
+
+def test_modules_have_telling_names():
     assert not [n for n in PYTHON if set(n[:-3].split("/")) & UNTELLING]
+
+
+def test_python_files_are_short():
     lengths = {name: len(text.splitlines()) for name, text in PYTHON.items()}
     assert not {name: n for name, n in lengths.items() if n > LONGEST}
-    for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
-        assert (ROOT / name).read_text(encoding="utf-8").strip(), name
 
 
-def test_what_documents_import_is_there_and_their_code_ends_in_no_blank():
-    imported = r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$"
-    for path in TRACKED:
-        if path.suffix == ".md":
-            text = path.read_text(encoding="utf-8")
-            for block in re.findall(r"(?ms)^```\w*\n(.*?)^```", text):
-                assert not block.endswith("\n\n"), f"{path}: {block}"
-            for module, names in re.findall(imported, text):
-                imported_module = importlib.import_module(module)
-                for name in names.split(", "):
-                    assert hasattr(imported_module, name), (
-                        f"{path}: {module}.{name}"
-                    )
+@pytest.mark.parametrize(
+    "name", ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"]
+)
+def test_a_document_exists(name):
+    assert (ROOT / name).read_text(encoding="utf-8").strip()
 
 
-def test_the_project_speaks_only_of_itself():
-    # Spelt apart, so that this file passes its own test.
+DOCUMENTS = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in TRACKED
+    if path.suffix == ".md"
+}
+
+
+def test_code_in_documents_ends_without_a_blank_line():
+    blocks = [
+        (name, block)
+        for name, text in DOCUMENTS.items()
+        for block in re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+    ]
+    assert not [block for block in blocks if block[1].endswith("\n\n")]
+
+
+def test_imports_in_documents_exist():
+    pattern = r"(?m)^from ((?:electra_tf|configure)[\w.]*) import (.+)$"
+    missing = []
+    for document, text in DOCUMENTS.items():
+        for module, names in re.findall(pattern, text):
+            imported = importlib.import_module(module)
+            missing += [
+                f"{document}: {module}.{name}"
+                for name in names.split(", ")
+                if not hasattr(imported, name)
+            ]
+    assert not missing
+
+
+def test_the_project_names_no_folder_of_a_machine():
+    # The names are split, so that this file passes its own test.
     machine_paths = ["/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/"]
     pattern = re.compile("|".join(re.escape(text) for text in machine_paths))
+    matches = []
     for path in TRACKED:
-        if path.suffix not in TEXT_ENDINGS or "fixtures" in path.parts:
-            continue
-        match = pattern.search(path.read_text(encoding="utf-8"))
-        assert match is None, f"{path}: {match[0]}"
+        if path.suffix in TEXT_ENDINGS and "fixtures" not in path.parts:
+            text = path.read_text(encoding="utf-8")
+            matches += [(path, match) for match in pattern.findall(text)]
+    assert not matches
 
 
 def test_the_tests_run_with_the_extras_of_the_package():

@@ -29,7 +29,7 @@ def transformers_folder(tmp_path_factory, finetuned_folder):
         }
         key = (task, repr(hparams))
         if key not in made or fresh:
-            run = finetuned_folder(task, **{**defaults, **hparams})
+            run = finetuned_folder(task, **(defaults | hparams))
             folder = tmp_path_factory.mktemp(f"hf-{task}")
             arguments = [run, str(folder), "--output_format=huggingface"]
             args = convert_checkpoint.parse_flags(["convert", *arguments])

@@ -279,7 +279,7 @@ class ConllReader:
     ) -> tuple[str, str] | None:
         """Return content and expectation of a bad line, or None."""
         if line.text is None:
-            return line.found, line.expected
+            return line.content, line.expected
         if len(cells) < self._fewest:
             return line.text, f"at least {self._fewest} columns"
         if dialect.is_numbered and not _NUMBER.fullmatch(cells[0]):

@@ -134,7 +134,7 @@ def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _tsv_row(line: Line) -> Row:
     if line.text is None:
-        return Row(line.number, [], line.found, line.expected)
+        return Row(line.number, [], line.content, line.expected)
     return Row(line.number, line.text.split("\t") if line.text else [])
 
 
@@ -233,7 +233,7 @@ def _parsed(text: str) -> Any:
 
 def _json_row(line: Line, any_json: bool) -> Row:
     if line.text is None:
-        return Row(line.number, {}, line.found, line.expected)
+        return Row(line.number, {}, line.content, line.expected)
     if not line.text.strip(" \t"):
         return Row(line.number, {})
     try:

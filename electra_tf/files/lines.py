@@ -26,8 +26,8 @@ class Line(NamedTuple):
 
     number: int  # from 1
     text: str | None  # without its end; None: unreadable
-    found: str = ""  # content of an unreadable line; otherwise ""
-    expected: str = ""  # expected content of an unreadable line; otherwise ""
+    content: str = ""  # of an unreadable line, for messages; otherwise ""
+    expected: str = ""  # of an unreadable line, for messages; otherwise ""
 
 
 class LineReader:
@@ -67,7 +67,7 @@ class LineReader:
         for line in self:
             if line.text is None:
                 raise UserError(
-                    f"{self.path}:{line.number}: found {shorten(line.found)};"
+                    f"{self.path}:{line.number}: found {shorten(line.content)};"
                     f" expected {line.expected}."
                 )
             yield line.text

@@ -135,7 +135,7 @@ def read_rows(
         if whole:
             rows.append(row)
         else:
-            found = shorten(line.text or line.found)
+            found = shorten(line.text or line.content)
             doubt = (
                 f"{path}:{line.number}: left out, since it is damaged: found"
                 f" {found}; expected a row of numbers in JSON"

@@ -64,9 +64,9 @@ def read_idx(path: str, *shape: int) -> np.ndarray:
     check_readable(path)
     axes = 1 + len(shape)
 
-    def check(found: object, expected: object, what: str) -> None:
-        if found != expected:
-            raise UserError(f"{path}: {what} {found}; expected {expected}.")
+    def check(actual: object, expected: object, what: str) -> None:
+        if actual != expected:
+            raise UserError(f"{path}: {what} {actual}; expected {expected}.")
 
     try:
         with filesystem.open_decompressed(path) as file:

@@ -47,7 +47,7 @@ def test_a_line_that_is_too_long_is_skipped(lines, monkeypatch):
     monkeypatch.setattr("electra_tf.files.lines.MAX_LINE_BYTES", 4)
     read, reader = lines(b"abcdefghij\nabc\nabcd")
     assert [line.text for line in read] == [None, "abc", None]
-    assert "more than 4 bytes" in read[0].found
+    assert "more than 4 bytes" in read[0].content
     assert reader.done == 19
 
 
