@@ -53,6 +53,7 @@ from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.stripping import ScriptCounter
 
 OnDone = Callable[[Job, JobReport], None]
+RunJobs = Callable[["JobRunner", list[Job], OnDone], None]
 
 
 def build_records(options: BuildOptions) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
     """
     options = options.with_casing()
     _check_options(options)
-    run_jobs = _choose_runner(options)
+    run = _choose_runner(options)
     listing = corpora.list_sources(options.corpus)
     num_jobs = count_jobs(options, listing.sources)
     manifest = new_manifest(options, listing, num_jobs)
@@ -81,7 +82,7 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         for line in build_report.warnings_before(options, listing):
             print(line)
         jobs = plan_jobs(options, listing.sources, manifest["num_jobs"])
-        _build(options, manifest, jobs, run_jobs)
+        _build(options, manifest, jobs, run)
     return manifest
 
 
@@ -89,7 +90,7 @@ def _build(
     options: BuildOptions,
     manifest: dict[str, Any],
     jobs: list[Job],
-    run_jobs: "RunJobs",
+    run: RunJobs,
 ) -> None:
     """Run the jobs that are not finished, and complete the manifest."""
     remaining = [job for job in jobs if str(job.index) not in manifest["jobs"]]
@@ -103,7 +104,7 @@ def _build(
         save_manifest(options.output_dir, manifest)
 
     with append_to_errors(lambda: build_report.invalid_bytes(manifest)):
-        run_jobs(JobRunner(options), remaining, on_done)
+        run(JobRunner(options), remaining, on_done)
         _complete(options, manifest)
     seconds = time.monotonic() - started
     print("\n".join(build_report.summary(manifest, seconds)))
@@ -123,7 +124,7 @@ def _check_options(options: BuildOptions) -> None:
         )
 
 
-def _choose_runner(options: BuildOptions) -> "RunJobs":
+def _choose_runner(options: BuildOptions) -> RunJobs:
     """Return the function that runs jobs."""
     if options.runner != "beam":
         return run_jobs
@@ -225,6 +226,7 @@ class JobRunner:
         self._tokenizer = open_tokenizer(self.options)
 
     def run(self, job: Job) -> JobReport:
+        """Run a job in the process that called `prepare`."""
         return run_job(self.options, job, self._tokenizer, Progress(job))
 
 
@@ -240,9 +242,6 @@ def _prepare_worker(runner: JobRunner) -> None:
 
 def _run_in_worker(job: Job) -> JobReport:
     return _worker_runner.run(job)
-
-
-RunJobs = Callable[[JobRunner, list[Job], OnDone], None]
 
 
 def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
