@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The encoder and the tokenizer as layers of anyone's `tf_keras.Model`.
+"""The encoder and the tokenizer as layers of a `tf_keras.Model`.
 
     tokenizer = Tokenizer.from_pretrained("models/small", max_seq_length=64)
     encoder = Encoder.from_pretrained("models/small")
@@ -8,8 +8,8 @@
     vectors = encoder(tokenizer(text))["pooled_output"]
     model = tf_keras.Model(text, tf_keras.layers.Dense(2)(vectors))
 
-What a model holds is in the file that `model.save` writes, the vocabulary
-included; the folder that it was loaded from may go.
+The file that `model.save` writes holds the weights and the vocabulary; the
+folder that they were loaded from may be deleted.
 """
 
 import dataclasses
@@ -28,6 +28,7 @@ from electra_tf.modeling.encoder import Encoder as TransformerEncoder
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.prediction.loading import load, read_settings, select_encoder
+from electra_tf.pretraining.networks import INPUTS
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.graph_tokenization import GraphTokenizer
 from electra_tf.text.tokenizer_settings import TokenizerSettings
@@ -46,7 +47,7 @@ _CASING_ARGUMENTS = {
     "strip_accents": "argument strip_accents",
 }
 
-# Other libraries' names of inputs, and what they are here.
+# The names of inputs in other libraries, and those in this project.
 _OTHER_NAMES = {
     "attention_mask": "input_mask",
     "input_type_ids": "segment_ids",
@@ -55,7 +56,8 @@ _OTHER_NAMES = {
     "token_ids": "input_ids",
     "token_type_ids": "segment_ids",
 }
-_INPUTS = ("input_ids", "input_mask", "segment_ids")
+# The arguments of every Keras layer that `Encoder` accepts.
+_LAYER_ARGUMENTS = ("name", "dtype", "trainable")
 _PRECISIONS = ("float32", "bfloat16", "float16")
 
 
@@ -66,15 +68,15 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
     Args:
       vocab_size: rows of the token embedding table.
       embedding_size: width of the embedding tables; None: the hidden size.
-      pad_token_id: where ids come without a mask, those equal to it are
-        padding; None: none are.
+      pad_token_id: the id that is padding if the inputs have no mask; None:
+        no id is.
       return_hidden_states: whether the outputs include `hidden_states`.
       return_attentions: whether the outputs include `attentions`.
-      seed: of dropout, and of the weights until others are loaded; None: from
-        Keras (`tf_keras.utils.set_random_seed`).
-      dtype: a Keras policy. Blocks compute in its compute dtype, the rest, the
-        weights and the outputs are float32.
-      **sizes: fields of `EncoderConfig`, such as `hidden_size`.
+      seed: of dropout and of the initial weights; None: from Keras
+        (`tf_keras.utils.set_random_seed`).
+      **arguments: fields of `EncoderConfig`, such as `hidden_size`, and
+        Keras's `name`, `trainable` and `dtype`, a policy: blocks compute in
+        its compute dtype; the rest, the weights and the outputs are float32.
     """
 
     def __init__(
@@ -85,41 +87,40 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         return_hidden_states: bool = False,
         return_attentions: bool = False,
         seed: int | None = None,
-        name: str | None = None,
-        dtype: Any = None,
-        trainable: bool = True,
-        **sizes: Any,
+        **arguments: Any,
     ) -> None:
+        layer_arguments = {
+            name: arguments.pop(name)
+            for name in _LAYER_ARGUMENTS
+            if name in arguments
+        }
         super().__init__(
-            seed=seed,
-            rng_type="stateful",
-            name=name,
-            dtype=dtype,
-            trainable=trainable,
-            autocast=False,
+            seed=seed, rng_type="stateful", autocast=False, **layer_arguments
         )
         if self.compute_dtype not in _PRECISIONS:
             raise ValueError(
                 f"{self.name}: the compute dtype is {self.compute_dtype};"
-                f" expected {', '.join(_PRECISIONS)}. Give the layer another"
-                " dtype, such as 'mixed_bfloat16'."
+                f" expected {', '.join(_PRECISIONS)}. Pass another dtype, such"
+                " as 'mixed_bfloat16'."
             )
-        config = EncoderConfig(vocab_size, **sizes)
+        config = EncoderConfig(vocab_size, **arguments)
         self.sizes = dataclasses.asdict(config)
         self.embedding_size = embedding_size or config.hidden_size
         self.pad_token_id = pad_token_id
         self.return_hidden_states = return_hidden_states
         self.return_attentions = return_attentions
         self.seed = seed
-        # One number from Keras where none is given.
-        start = self._random_generator._create_seed(seed)
+        # For None, Keras draws a number.
+        weights_seed = self._random_generator._create_seed(seed)
         embeddings = Embeddings(
-            "electra/embeddings", config, self.embedding_size, start
+            "electra/embeddings", config, self.embedding_size, weights_seed
         )
-        encoder = TransformerEncoder("electra", config, embeddings, seed=start)
+        encoder = TransformerEncoder(
+            "electra", config, embeddings, seed=weights_seed
+        )
         encoder.compute_policy = ComputePolicy(self.compute_dtype)
-        # Not an attribute: Keras would save functions of every layer inside,
-        # whose arguments are not all tensors.
+        # Keras saves functions of the layers that are attributes, and some
+        # arguments of these layers are no tensors.
         self._encoder_of = lambda: encoder
         self._variables = {v.name.split(":")[0]: v for v in encoder.variables}
         self.build(None)
@@ -128,14 +129,17 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
     def from_pretrained(
         cls, path: str, vocab_file: str | None = None, **arguments: Any
     ) -> "Encoder":
-        """Loads the encoder of a model.
+        """Load the encoder of a model.
 
         Args:
           path: a run's folder or its `best`, a part under `export`, a
-            checkpoint of any format, a Hugging Face folder. Of a model with
-            a discriminator it is that one's encoder, else the generator's.
-          vocab_file: for a checkpoint without a vocabulary beside it.
+            checkpoint of any format, a Hugging Face folder. A model's encoder
+            is the discriminator's, or the generator's if there is none.
+          vocab_file: for a checkpoint without a vocabulary next to it.
           **arguments: of the constructor.
+
+        Raises:
+          UserError: a size differs from the model's.
         """
         source = select_encoder(load(path, vocab_file), "a Keras layer", "any")
         sizes = dataclasses.asdict(source.sizes)
@@ -143,34 +147,34 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         for name, value in arguments.items():
             if value != sizes.get(name, value) and "dropout" not in name:
                 raise UserError(
-                    f"{path}: its {name} is {sizes[name]}, not {value!r}; leave"
-                    " it out, or make an Encoder without its weights."
+                    f"{path}: its {name} is {sizes[name]}, not {value!r}. Leave"
+                    f" {name} out, or make an Encoder without its weights."
                 )
-        layer = cls(**{**sizes, **arguments})
-        # A generator's names begin otherwise.
-        found = {v.name.partition("/")[2]: v for v in source.variables}
+        layer = cls(**(sizes | arguments))
+        # The scope, the first part of a name, may be the generator's.
+        stored = {v.name.partition("/")[2]: v for v in source.variables}
         for variable in layer._encoder_of().variables:
-            variable.assign(found[variable.name.partition("/")[2]])
+            variable.assign(stored[variable.name.partition("/")[2]])
         return layer
 
     def call(self, inputs: Any, training: bool | None = None) -> dict[str, Any]:
-        """Encodes a batch.
+        """Encode a batch.
 
         Args:
-          inputs: int [B, L] ids, or a dict with `input_ids` and, where there
-            are any, `input_mask` (1 for real tokens) and `segment_ids` (0
-            where not given).
+          inputs: int [B, L] ids, or a dict with `input_ids` and, optionally,
+            `input_mask` (1: a real token) and `segment_ids` (default: 0).
           training: whether dropout is applied.
 
         Returns:
           All float32: `sequence_output` [B, L, H]; `pooled_output` [B, H],
-          the first token's vector; if asked for, `hidden_states`, a tuple of
-          the embeddings' and each block's output [B, L, H], and `attentions`,
-          a tuple of each block's probabilities [B, A, L, L].
+          the first token's vector; as the constructor chose, `hidden_states`,
+          a tuple of the embeddings' and each block's output [B, L, H], and
+          `attentions`, a tuple of each block's probabilities [B, A, L, L].
         """
         return self._encode(inputs, training)
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         config = super().get_config()
         config.pop("rng_type")
         return config | {
@@ -201,21 +205,21 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         return outputs
 
     def _complete(self, inputs: Any) -> tuple[tf.Tensor, ...]:
-        """Returns ids, mask and segments, int32 [B, L]."""
+        """Return ids, mask and segments, int32 [B, L]."""
         if not isinstance(inputs, Mapping):
             inputs = {"input_ids": inputs}
         for name in inputs:
-            if name not in _INPUTS:
+            if name not in INPUTS:
                 hint = _OTHER_NAMES.get(name)
                 hint = f" (it is called {hint} here)" if hint else ""
                 raise ValueError(
                     f"{self.name}: unknown input {name!r}{hint}; expected"
-                    f" {', '.join(_INPUTS)}."
+                    f" {', '.join(INPUTS)}. Rename it, or leave it out."
                 )
         if "input_ids" not in inputs:
             raise ValueError(f"{self.name}: the inputs lack input_ids.")
-        given = {n: tf.convert_to_tensor(v) for n, v in inputs.items()}
-        for name, value in given.items():
+        tensors = {n: tf.convert_to_tensor(v) for n, v in inputs.items()}
+        for name, value in tensors.items():
             if not (value.dtype.is_integer or value.dtype.is_bool):
                 raise ValueError(
                     f"{self.name}: {name} is {value.dtype.name}; expected"
@@ -227,15 +231,20 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
                     f"{self.name}: {name} has shape {value.shape}; expected"
                     " [batch, length]."
                 )
-        ids = tf.cast(given["input_ids"], tf.int32)
-        mask = given.get("input_mask")
+        ids = tf.cast(tensors["input_ids"], tf.int32)
+        mask = tensors.get("input_mask")
         if mask is None and self.pad_token_id is not None:
             mask = tf.not_equal(ids, self.pad_token_id)
         elif mask is None:
             mask = tf.ones_like(ids)
-        segments = given.get("segment_ids", tf.zeros_like(ids))
-        rows = [self.sizes[n] for n in ("vocab_size", "type_vocab_size")]
-        return checked_inputs(ids, mask, segments, *rows)
+        segments = tensors.get("segment_ids", tf.zeros_like(ids))
+        return checked_inputs(
+            ids,
+            mask,
+            segments,
+            self.sizes["vocab_size"],
+            self.sizes["type_vocab_size"],
+        )
 
 
 def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:
@@ -244,16 +253,17 @@ def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:
 
 @tf_keras.saving.register_keras_serializable("electra_tf")
 class Tokenizer(tf_keras.layers.Layer):
-    """Strings [B] to what `Encoder` takes, in the graph.
+    """A tokenizer in the graph: strings [B] to the inputs of `Encoder`.
 
     Args:
-      vocabulary: path of a file, or the tokens in the order of their ids.
-      do_lower_case: None: as `tokenizer_config.json` beside the file states,
-        otherwise true.
-      strip_accents: with `do_lower_case`; None likewise.
+      vocabulary: the path of a file, or the tokens in the order of their ids.
+      do_lower_case: whether texts are lowercased; None: the value in
+        `tokenizer_config.json` next to the file, or true.
+      strip_accents: whether accents are removed; None: the value in that
+        file, or that of `do_lower_case`.
       max_seq_length: L, [CLS] and [SEP] included; longer texts are cut.
-      settings: fields of `TokenizerSettings`, such as added tokens; None: as
-        the files beside the vocabulary state, otherwise the original's.
+      settings: fields of `TokenizerSettings`, such as added tokens; None: the
+        values in the files next to the vocabulary, or the original's.
     """
 
     def __init__(
@@ -269,8 +279,8 @@ class Tokenizer(tf_keras.layers.Layer):
         super().__init__(name=name, **kwargs)
         if int(max_seq_length) != max_seq_length or max_seq_length < 3:
             raise UserError(
-                f"max_seq_length is {max_seq_length}; expected at least 3: one"
-                " token between [CLS] and [SEP]."
+                f"max_seq_length is {max_seq_length}; expected an integer of at"
+                " least 3: one token between [CLS] and [SEP]."
             )
         if isinstance(vocabulary, str | os.PathLike):
             require_wordpiece(vocabulary, "a tokenizer in the graph")
@@ -284,13 +294,16 @@ class Tokenizer(tf_keras.layers.Layer):
             rules = TokenizerSettings()
         if settings is not None:
             rules = TokenizerSettings.from_json(settings)
-        given = {"do_lower_case": do_lower_case, "strip_accents": strip_accents}
-        casing = resolve_casing(path, given, _CASING_ARGUMENTS)
+        choices = {
+            "do_lower_case": do_lower_case,
+            "strip_accents": strip_accents,
+        }
+        casing = resolve_casing(path, choices, _CASING_ARGUMENTS)
         self.do_lower_case = casing["do_lower_case"]
         self.strip_accents = casing["strip_accents"]
         self.max_seq_length = max_seq_length
         tokenizer = GraphTokenizer(wordpieces, **casing, settings=rules)
-        # Not attributes: 30,000 of Keras's wrapped values.
+        # Keras would wrap each of 30,000 tokens of an attribute.
         self._wordpieces_of = lambda: list(wordpieces)
         self._settings_of = lambda: rules
         self._vocabulary_of = lambda: list(rules.with_tokens(wordpieces))
@@ -300,17 +313,17 @@ class Tokenizer(tf_keras.layers.Layer):
     def from_pretrained(
         cls, path: str, vocab_file: str | None = None, **arguments: Any
     ) -> "Tokenizer":
-        """Takes vocabulary and casing from a model; see `Encoder`."""
+        """Load vocabulary and casing of a model; see `Encoder`."""
         settings = read_settings(path, vocab_file)
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
-        # The tokens, since the casing is the model's.
-        found = {
+        # A path would bring the casing next to the file, not the model's.
+        stored = {
             "vocabulary": list(load_wordpieces(settings.vocab_file)),
             "do_lower_case": settings.do_lower_case,
             "strip_accents": settings.strip_accents,
             "settings": read_tokenizer_settings(settings.vocab_file).as_json(),
         }
-        return cls(**{**found, **arguments})
+        return cls(**(stored | arguments))
 
     @property
     def vocabulary(self) -> list[str]:
@@ -326,17 +339,17 @@ class Tokenizer(tf_keras.layers.Layer):
         """Return the texts of token ids, by graph operations.
 
         Args:
-          inputs: int [B, L] or [L] ids, dense or ragged, or a dict that holds
-            them as `input_ids`, such as a call returns.
+          inputs: int [B, L] or [L] ids, dense or ragged, or a dict with them
+            as `input_ids`, such as a call returns.
 
         Returns:
           string [B] or []. Wordpieces are joined to words; single spaces
-          separate words, punctuation marks among them. [CLS], [SEP] and [PAD]
-          are left out. What tokenization removes (case, accents, white space)
-          does not come back.
+          separate words and punctuation marks. [CLS], [SEP] and [PAD] are left
+          out. Case, accents and white space that tokenization removed are
+          lost.
 
         Raises:
-          ValueError: the inputs are no integers, or of another shape.
+          ValueError: the inputs are not integers, or have another shape.
           tf.errors.InvalidArgumentError: an id is outside the vocabulary.
         """
         if isinstance(inputs, Mapping):
@@ -366,10 +379,10 @@ class Tokenizer(tf_keras.layers.Layer):
         return tf.strings.strip(tf.strings.reduce_join(pieces, axis=-1))
 
     def call(self, inputs: Any) -> dict[str, tf.Tensor]:
-        """Tokenizes a batch.
+        """Tokenize a batch.
 
         Args:
-          inputs: string [B] or [B, 1]; or a pair of them, which become
+          inputs: string [B] or [B, 1]; or a pair of them, which becomes
             `[CLS] first [SEP] second [SEP]`.
 
         Returns:
@@ -378,6 +391,7 @@ class Tokenizer(tf_keras.layers.Layer):
         return self._tokenize(inputs)
 
     def get_config(self) -> dict[str, Any]:
+        """Return the arguments of the constructor."""
         return super().get_config() | {
             "vocabulary": self._wordpieces_of(),
             "do_lower_case": self.do_lower_case,

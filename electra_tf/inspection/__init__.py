@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Asking a pre-trained model about texts, token by token."""
+"""Inspection of texts with a pre-trained model, token by token."""
 
 from electra_tf import use_onednn
 

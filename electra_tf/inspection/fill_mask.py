@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which tokens fit where a text says [MASK]."""
+"""Fill-mask: the likeliest tokens at each [MASK] of a text."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ from electra_tf.text.wordpiece import JOINER
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A wordpiece for a mask, with the generator's probability (softmax)."""
+    """A wordpiece with the generator's probability at a mask (softmax)."""
 
     token: str
     token_id: int
@@ -29,22 +29,22 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class FilledMask:
-    """What fits one mask, the others unknown."""
+    """The candidates of one mask, with all other masks unknown."""
 
     position: int  # among the text's tokens, from 1 ([CLS] is 0)
-    candidates: tuple[Candidate, ...]  # the likeliest first
+    candidates: tuple[Candidate, ...]  # by probability, highest first
 
 
 @dataclasses.dataclass(frozen=True)
 class FilledText:
-    """What fits the masks of one text."""
+    """The candidates of all masks of one text."""
 
-    text: str  # as given
+    text: str  # the input
     tokens: tuple[str, ...]  # its wordpieces, without [CLS] and [SEP]
     masks: tuple[FilledMask, ...]  # in order
 
     def best(self) -> str:
-        """The text's wordpieces joined, each mask at its likeliest."""
+        """Return the text with each mask replaced by its likeliest token."""
         tokens = list(self.tokens)
         for mask in self.masks:
             tokens[mask.position - 1] = mask.candidates[0].token
@@ -52,11 +52,18 @@ class FilledText:
 
 
 class MaskFiller:
-    """Fills masks with a generator or a masked LM, loaded once."""
+    """Fills masks with a generator or masked LM that is loaded once."""
 
     def __init__(
         self, pretrained: PretrainedModel, top_k: int = 5, batch_size: int = 32
     ) -> None:
+        """Prepare the model.
+
+        Args:
+          pretrained: a model with a generator, or a masked LM.
+          top_k: the number of candidates.
+          batch_size: the texts that are computed at once.
+        """
         pretrained.require_generator("fill-mask")
         if top_k < 1:
             raise UserError(f"top_k is {top_k}; expected at least 1.")
@@ -68,14 +75,18 @@ class MaskFiller:
         @tf.function(input_signature=[spec])
         def compute(features: dict[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
             with inference():
-                places = features["positions"]
-                logits, _ = model.generator_logits(features, places)
+                positions = features["positions"]
+                logits, _ = model.generator_logits(features, positions)
             return tuple(tf.math.top_k(tf.nn.softmax(logits), top_k))
 
         self._compute = compute
 
     def __call__(self, texts: Iterable[str]) -> Iterator[FilledText]:
-        """Fills the masks of texts with one "[MASK]" (a wordpiece) or more."""
+        """Yield the candidates of each text.
+
+        Args:
+          texts: each with one "[MASK]" (a wordpiece) or more.
+        """
         texts = iter(texts)
         while batch := list(itertools.islice(texts, self.batch_size)):
             yield from self._fill(batch)
@@ -83,19 +94,19 @@ class MaskFiller:
     def _fill(self, texts: Sequence[str]) -> Iterator[FilledText]:
         rows = [self.encode(text) for text in texts]
         mask_id = self.pretrained.model.special.mask_id
-        places = [[i for i, x in enumerate(r) if x == mask_id] for r in rows]
-        positions = np.zeros([len(rows), max(map(len, places))], np.int32)
-        for slots, found in zip(positions, places, strict=True):
-            slots[: len(found)] = found
+        masked = [_positions_of(mask_id, row) for row in rows]
+        positions = np.zeros([len(rows), max(map(len, masked))], np.int32)
+        for slots, row_positions in zip(positions, masked, strict=True):
+            slots[: len(row_positions)] = row_positions
         values, ids = self._compute(padded(rows) | {"positions": positions})
         values, ids = values.numpy(), ids.numpy().tolist()
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
-            # Slots behind a text's own masks are empty.
-            found = zip(places[i], ids[i], values[i], strict=False)
+            # A text may have fewer masks than there are slots.
+            slots = zip(masked[i], ids[i], values[i], strict=False)
             masks = tuple(
-                FilledMask(place, candidates(self.pretrained, *best))
-                for place, *best in found
+                FilledMask(position, candidates(self.pretrained, *best))
+                for position, *best in slots
             )
             yield FilledText(text, tuple(to_tokens(row[1:-1])), masks)
 
@@ -109,37 +120,49 @@ class MaskFiller:
         if self.pretrained.model.special.mask_id not in ids:
             raise UserError(
                 f"No {MASK} in {shorten(text)!r}; write {MASK} where a token"
-                " is to be found."
+                " is to be predicted."
             )
         return ids
 
 
-def encode(pretrained: PretrainedModel, text: str) -> list[int]:
-    """[CLS], a text's ids and [SEP]; "[MASK]" is a token to be found.
+def _positions_of(token_id: int, row: Sequence[int]) -> list[int]:
+    return [position for position, item in enumerate(row) if item == token_id]
 
-    The tokenizer itself knows no special tokens: like the original's it splits
-    "[MASK]" at its brackets, so that text cannot smuggle them in.
+
+def encode(pretrained: PretrainedModel, text: str) -> list[int]:
+    """Return the ids of [CLS], a text and [SEP], with "[MASK]" as one token.
+
+    The tokenizer itself, like the original's, splits "[MASK]" at its brackets,
+    so that no text yields special tokens.
+
+    Raises:
+      UserError: the text is longer than the model's input.
     """
-    special, room = pretrained.model.special, pretrained.max_length - 2
+    special, limit = pretrained.model.special, pretrained.max_length - 2
     ids: list[int] = []
     for number, part in enumerate(text.split(MASK)):
-        ids += [special.mask_id] if number else []
+        if number:
+            ids.append(special.mask_id)
         ids += pretrained.tokenizer.encode(part)
-    if len(ids) > room:
+    if len(ids) > limit:
         raise UserError(
-            f"{shorten(text)!r} has {len(ids)} tokens, and the model takes"
-            f" {room} at once; give a part of it."
+            f"{shorten(text)!r} has {len(ids)} tokens; the model accepts at"
+            f" most {limit}. Pass a shorter text."
         )
     return [special.cls_id, *ids, special.sep_id]
 
 
 def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
-    """Pads rows of ids to one segment: int32 [B, L], L the longest row's."""
+    """Return the features of rows of ids, padded to the longest row.
+
+    Returns:
+      int32 [B, L] `input_ids`, `input_mask`, `segment_ids` (0).
+    """
     ids = np.zeros([len(rows), max(map(len, rows))], np.int32)
     mask = np.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
-        mask[place, : len(row)] = 1
+    for number, row in enumerate(rows):
+        ids[number, : len(row)] = row
+        mask[number, : len(row)] = 1
     segments = np.zeros_like(ids)
     return {"input_ids": ids, "input_mask": mask, "segment_ids": segments}
 
@@ -147,7 +170,7 @@ def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
 def candidates(
     pretrained: PretrainedModel, ids: Sequence[int], values: Sequence[float]
 ) -> tuple[Candidate, ...]:
-    """Names token ids and their probabilities."""
+    """Return candidates from token ids and their probabilities."""
     return tuple(
         Candidate(token_name(pretrained, i), i, float(p))
         for i, p in zip(ids, values, strict=True)
@@ -155,6 +178,6 @@ def candidates(
 
 
 def token_name(pretrained: PretrainedModel, token_id: int) -> str:
-    """The wordpiece of an id; rows beyond the vocabulary have no name."""
+    """Return the wordpiece of an id; "[id N]" if the vocabulary has none."""
     name = pretrained.tokenizer.inv_vocab.get(int(token_id))
     return f"[id {token_id}]" if name is None else name

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Inspections as tables of rich: one drawing for terminal and HTML page.
+"""Tables of inspections, for the terminal and for an HTML page.
 
-Everything that colour says is written out as well.
+All that colours show is written out as well.
 """
 
 import unicodedata
@@ -18,15 +18,27 @@ from electra_tf.inspection.token_inspection import (
     TokenInspection,
 )
 
+_COLUMNS = (
+    "#",
+    "original",
+    "generator saw",
+    "proposals",
+    "given",
+    "sampled",
+    "input",
+    "replaced?",
+    "log P",
+    "verdict",
+)
 # From real to replaced; each background is light enough for black letters.
 _SCALE = ("#afffaf", "#d7ffaf", "#ffffaf", "#ffd787", "#ffaf87", "#ff8787")
 
 
 def inspection_view(inspection: TokenInspection) -> rich.console.Group:
-    """Draws one sentence: a row a token.
+    """Return the table of one sentence, a row a token.
 
-    "given" is what the generator gave the original token, "input" what the
-    discriminator saw.
+    The column "given" holds the original token's probability, "input" the
+    discriminator's input.
     """
     step = inspection.global_step
     after = "" if step is None else f", step {step:,}"
@@ -50,7 +62,7 @@ def inspection_view(inspection: TokenInspection) -> rich.console.Group:
 
 
 def filled_view(filled: FilledText) -> rich.console.Group:
-    """Draws the candidates of each mask of one text."""
+    """Return the tables of one text, one of candidates for each mask."""
     parts: list[Text | Table] = [Text(printable(filled.text), style="bold")]
     for mask in filled.masks:
         table = _table(f"[MASK] at token {mask.position}")
@@ -69,7 +81,7 @@ def filled_view(filled: FilledText) -> rich.console.Group:
 
 
 def percent(share: float) -> str:
-    """A probability as people read it, never rounded to certainty."""
+    """Return a probability in percent, never rounded to certainty."""
     if 0.0 < share < 0.001:
         return "<0.1%"
     if 0.999 < share < 1.0:
@@ -78,7 +90,7 @@ def percent(share: float) -> str:
 
 
 def printable(text: str) -> str:
-    """Replaces what could move the cursor or recolour the screen."""
+    """Return a text without characters that control the terminal."""
     return "".join(
         "\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs") else c
         for c in text
@@ -86,7 +98,7 @@ def printable(text: str) -> str:
 
 
 def summary(inspection: TokenInspection) -> str:
-    """One sentence on how generator and discriminator did."""
+    """Return one sentence on the results of generator and discriminator."""
     tokens = inspection.tokens
     proposals = [seen.proposal for seen in tokens if seen.proposal]
     parts = []
@@ -113,19 +125,16 @@ def _table(title: str | None = None) -> Table:
 
 
 def _cells(seen: InspectedToken) -> dict[str, Text]:
-    names = ("#", "original", "generator saw", "proposals", "given", "sampled")
-    names += ("input", "replaced?", "log P", "verdict")
-    cells = {name: Text() for name in names}
+    cells = {name: Text() for name in _COLUMNS}
     cells["#"] = Text(str(seen.position), style="dim")
     cells["original"].append(printable(seen.token))
     if proposal := seen.proposal:
         cells["generator saw"].append(proposal.shown, "bold")
-        # Candidates, a line each; the original's chance; what was drawn.
-        known = (seen.token, proposal.sampled)
+        marked = (seen.token, proposal.sampled)
         cells["proposals"] = Text("\n").join(
             Text(
                 f"{printable(c.token)} {percent(c.probability)}",
-                "bold" if c.token in known else "",
+                "bold" if c.token in marked else "",
             )
             for c in proposal.candidates
         )

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How likely a text is: by Electric, a two-tower cloze model, a masked LM.
+"""Likelihoods of texts, by Electric, a two-tower cloze model or a masked LM.
 
-Electric and the cloze model score all tokens of a text in one pass; a masked
-LM takes one for each token, which is masked in it.
+Electric and the cloze model score all tokens of a text in one pass. A masked
+LM needs one pass for each token, in which that token is masked.
 """
 
 import dataclasses
@@ -21,61 +21,78 @@ from electra_tf.modeling.graph_modes import inference
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.losses import softmax_cross_entropy
+from electra_tf.pretraining.networks import Networks
 from electra_tf.text.vocabulary import UNK
 
 METHODS = ("auto", "electric", "cloze", "masked_lm")
-# Texts are gathered until there are so many batches, and sorted by length.
+# The batches of texts that are collected and sorted by length.
 _BATCHES_AT_ONCE = 16
 
-_Held = tuple[str, list[int], int]  # text, tokens, number of stretches
+
+class _Text(NamedTuple):
+    """A text that is not scored yet."""
+
+    text: str
+    ids: list[int]
+    windows: int
 
 
 @dataclasses.dataclass(frozen=True)
 class TextScore:
-    """How likely a text is; all scores are in nats."""
+    """The likelihood of a text; all scores are in nats."""
 
     text: str
     score: float  # sum of `token_scores`
     tokens: tuple[str, ...]  # wordpieces
     token_scores: tuple[float, ...]  # log-probability of each in its context
-    unknown: int  # [UNK]s, which the model cannot tell apart
-    windows: int  # stretches that a long text was scored in
+    unknown: int  # the number of [UNK]s, which hide the words of the text
+    windows: int  # the number of windows that a long text was scored in
 
 
 class Window(NamedTuple):
-    """A stretch of a text's tokens, and which of them it answers for."""
+    """A window over a text's tokens, and the tokens that are scored in it.
 
-    begin: int  # index in the text of its first token
-    end: int  # after its last token
-    first: int  # of the first token that it answers for
-    last: int  # after the last one
+    All are indices in the text.
+    """
+
+    begin: int  # the first token
+    end: int  # after the last token
+    first: int  # the first token that is scored
+    last: int  # after the last token that is scored
 
 
-def windows(count: int, room: int) -> list[Window]:
-    """Divides a text of more tokens than fit beside [CLS] and [SEP]."""
-    if count <= room:
+def windows(count: int, limit: int) -> list[Window]:
+    """Return overlapping windows in which every token is scored once.
+
+    Args:
+      count: the text's tokens.
+      limit: the tokens that a window may hold.
+    """
+    if count <= limit:
         return [Window(0, count, 0, count)] if count else []
-    begins = [*range(0, count - room, max(1, room // 2)), count - room]
-    found: list[Window] = []
+    begins = [*range(0, count - limit, max(1, limit // 2)), count - limit]
+    result: list[Window] = []
+    first = 0
     for begin, following in zip(begins, [*begins[1:], None], strict=True):
-        end = begin + room
+        end = begin + limit
         last = count if following is None else (following + end + 1) // 2
-        found.append(Window(begin, end, found[-1].last if found else 0, last))
-    return found
+        result.append(Window(begin, end, first, last))
+        first = last
+    return result
 
 
 class _Row(NamedTuple):
     """One input of the model."""
 
-    text: int  # its number
-    shown: list[int]  # a stretch of its tokens, [CLS] before, [SEP] after
-    offset: int  # place of a token in the text, less its place in `shown`
-    first: int  # of the text's tokens that are asked for
-    last: int  # after the last one
+    text: int  # the number of the text
+    shown: list[int]  # the ids of a window between [CLS] and [SEP]
+    offset: int  # a token's index in the text minus its index in `shown`
+    first: int  # the first token of the text that is scored
+    last: int  # after the last token that is scored
 
 
 class TextScorer:
-    """Scores texts with a pre-trained model, loaded once.
+    """Scores texts with a pre-trained model that is loaded once.
 
     Source: Electric: `electra_tf.pretraining.scoring`; masked_lm: Salazar et
     al. 2020, "Masked Language Model Scoring", section 2.
@@ -87,70 +104,90 @@ class TextScorer:
         method: str = "auto",
         batch_size: int = 32,
     ) -> None:
+        """Prepare the model.
+
+        Args:
+          pretrained: the model.
+          method: one of METHODS; "auto": the best that the model has.
+          batch_size: the inputs that are computed at once.
+
+        Raises:
+          UserError: the model does not support the method.
+        """
         self.pretrained = pretrained
-        self.method = _settled(pretrained, method)
+        self.method = _resolve_method(pretrained, method)
         self.batch_size = batch_size
         self._compute = _graph(pretrained.model, self.method)
 
     def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
-        """Scores texts in order, as they come; without tokens, 0."""
-        held: list[_Held] = []
+        """Yield the scores of texts in order; 0 for a text without tokens."""
+        pending: list[_Text] = []
         rows: list[_Row] = []
-        special = self.pretrained.model.special
         for text in texts:
             ids = self.pretrained.tokenizer.encode(text)
-            stretches = windows(len(ids), self.pretrained.max_length - 2)
-            for w in stretches:
-                shown = [special.cls_id, *ids[w.begin : w.end], special.sep_id]
-                asked = [(w.first, w.last)]
-                if self.method == "masked_lm":
-                    asked = [(i, i + 1) for i in range(w.first, w.last)]
-                rows += [_Row(len(held), shown, w.begin - 1, *a) for a in asked]
-            held.append((text, ids, len(stretches)))
+            parts = windows(len(ids), self.pretrained.max_length - 2)
+            for window in parts:
+                rows += self._rows(len(pending), ids, window)
+            pending.append(_Text(text, ids, len(parts)))
             if len(rows) >= self.batch_size * _BATCHES_AT_ONCE:
-                yield from self._score_held(held, rows)
-                held, rows = [], []
-        yield from self._score_held(held, rows)
+                yield from self._score_pending(pending, rows)
+                pending, rows = [], []
+        yield from self._score_pending(pending, rows)
 
-    def _score_held(
-        self, held: list[_Held], rows: list[_Row]
+    def _rows(
+        self, number: int, ids: Sequence[int], window: Window
+    ) -> list[_Row]:
+        """Return the inputs in which a window's tokens are scored."""
+        special = self.pretrained.model.special
+        tokens = ids[window.begin : window.end]
+        shown = [special.cls_id, *tokens, special.sep_id]
+        offset = window.begin - 1
+        if self.method != "masked_lm":
+            return [_Row(number, shown, offset, window.first, window.last)]
+        return [
+            _Row(number, shown, offset, token, token + 1)
+            for token in range(window.first, window.last)
+        ]
+
+    def _score_pending(
+        self, texts: list[_Text], rows: list[_Row]
     ) -> Iterator[TextScore]:
-        scores = [np.zeros([len(ids)]) for _, ids, _ in held]
-        # Like lengths together: less padding.
+        scores = [np.zeros([len(text.ids)]) for text in texts]
+        # Rows of similar length need less padding.
         rows = sorted(rows, key=lambda row: len(row.shown))
         for start in range(0, len(rows), self.batch_size):
             batch = rows[start : start + self.batch_size]
-            for row, found in zip(batch, self._run(batch), strict=True):
+            for row, values in zip(batch, self._run(batch), strict=True):
                 if self.method != "masked_lm":
-                    found = found[row.first - row.offset :]
+                    values = values[row.first - row.offset :]
                 count = row.last - row.first
-                scores[row.text][row.first : row.last] = found[:count]
+                scores[row.text][row.first : row.last] = values[:count]
         tokenizer = self.pretrained.tokenizer
-        for (text, ids, stretches), values in zip(held, scores, strict=True):
+        for text, token_scores in zip(texts, scores, strict=True):
             yield TextScore(
-                text=text,
-                score=math.fsum(values),
-                tokens=tuple(tokenizer.convert_ids_to_tokens(ids)),
-                token_scores=tuple(values.tolist()),
-                unknown=ids.count(tokenizer.vocab[UNK]),
-                windows=stretches,
+                text=text.text,
+                score=math.fsum(token_scores),
+                tokens=tuple(tokenizer.convert_ids_to_tokens(text.ids)),
+                token_scores=tuple(token_scores.tolist()),
+                unknown=text.ids.count(tokenizer.vocab[UNK]),
+                windows=text.windows,
             )
 
     def _run(self, rows: Sequence[_Row]) -> np.ndarray:
-        """Scores of all tokens [B, L], or of the one that is masked [B, 1]."""
+        """Return the scores of all tokens [B, L], or of masked ones [B, 1]."""
         features = padded([row.shown for row in rows])
         if self.method == "masked_lm":
-            places = np.array([[row.first - row.offset] for row in rows])
+            positions = np.array([[row.first - row.offset] for row in rows])
             ids = features["input_ids"]
-            features["targets"] = np.take_along_axis(ids, places, 1)
+            features["targets"] = np.take_along_axis(ids, positions, 1)
             mask_id = self.pretrained.model.special.mask_id
-            np.put_along_axis(ids, places, mask_id, 1)
-            features["positions"] = places.astype(np.int32)
+            np.put_along_axis(ids, positions, mask_id, 1)
+            features["positions"] = positions.astype(np.int32)
         return self._compute(features).numpy()
 
 
-def _settled(pretrained: PretrainedModel, method: str) -> str:
-    """The method by name; raises UserError for a model that lacks it."""
+def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
+    """Return the method for a model; a UserError if it does not support it."""
     two_towers = pretrained.model.kind is GeneratorKind.TWO_TOWER
     if method not in METHODS:
         raise UserError(
@@ -164,30 +201,29 @@ def _settled(pretrained: PretrainedModel, method: str) -> str:
     if method == "electric":
         if not pretrained.is_electric:
             raise UserError(
-                f"{pretrained.path}: not an Electric model, whose discriminator"
-                " alone gives likelihoods; choose cloze (two towers) or"
-                " masked_lm."
+                f"{pretrained.path}: method 'electric' needs an Electric model,"
+                " and this is none; choose cloze (two towers) or masked_lm."
             )
         pretrained.require_discriminator("scoring")
     else:
         pretrained.require_generator(f"the {method} score")
     if method == "cloze" and not two_towers:
         raise UserError(
-            f"{pretrained.path}: the cloze score is that of a two-tower cloze"
-            " model, and this generator is a masked LM; choose masked_lm."
+            f"{pretrained.path}: method 'cloze' needs a two-tower cloze model,"
+            " and this generator is a masked LM; choose masked_lm."
         )
     if method == "masked_lm" and two_towers:
         raise UserError(
-            f"{pretrained.path}: its two towers need no masks; choose cloze,"
-            " or electric."
+            f"{pretrained.path}: method 'masked_lm' needs a masked LM, and this"
+            " generator has two towers; choose cloze, or electric."
         )
     return method
 
 
 def _graph(
-    model: tf.Module, method: str
+    networks: Networks, method: str
 ) -> Callable[[dict[str, np.ndarray]], tf.Tensor]:
-    """One graph for every batch size and length."""
+    """Return one graph for every batch size and length."""
     names = ["input_ids", "input_mask", "segment_ids"]
     if method == "masked_lm":
         names += ["positions", "targets"]
@@ -197,11 +233,11 @@ def _graph(
     def compute(features: dict[str, tf.Tensor]) -> tf.Tensor:
         with inference():
             if method == "masked_lm":
-                places = features["positions"]
-                logits, _ = model.generator_logits(features, places)
+                positions = features["positions"]
+                logits, _ = networks.generator_logits(features, positions)
                 return -softmax_cross_entropy(logits, features["targets"])
             if method == "cloze":
-                return scoring.cloze_scores(model, features)["token_scores"]
-            return scoring.electric_scores(model, features)["token_scores"]
+                return scoring.cloze_scores(networks, features)["token_scores"]
+            return scoring.electric_scores(networks, features)["token_scores"]
 
     return compute

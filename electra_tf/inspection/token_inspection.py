@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One sentence on its way through Figure 2 of the paper, token by token.
+"""Inspection of one sentence in the paper's Figure 2, token by token.
 
-What was masked, what the generator proposed, what was sampled, and what the
-discriminator says of every token. Runs `PretrainingModel.compute`, the code of
-training; only the positions are drawn without replacement, so that each shows
-one sample.
+An inspection shows the masked tokens, the generator's proposals, the samples
+and the discriminator's prediction for every token. It runs
+`PretrainingModel.compute`, the code of training; only the positions are drawn
+without replacement, so that each shows one sample.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from electra_tf.pretraining.masking import MaskingRule, mask_inputs
 from electra_tf.text.wordpiece import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
-# What a two-tower generator sees in a token's place when it predicts it.
+# The input of a two-tower generator at the token that it predicts.
 LEFT_OUT = "(left out)"
 _GENERATORS = {
     GeneratorKind.SMALL: "small generator",
@@ -42,37 +42,48 @@ _GENERATORS = {
     GeneratorKind.UNIGRAM: "unigram generator",
 }
 
+# The outputs that an inspection reads, if the model has them.
+_OUTPUTS = (
+    "mlm_logits",
+    "sampling_logits",
+    "sampled_tokids",
+    "fake_input_ids",
+    "fake_is_fake_tokens",
+    "disc_probs",
+    "energies",
+)
+
 Features = dict[str, tf.Tensor]
 
 
 @dataclasses.dataclass
 class Proposal:
-    """What happened at a masked position."""
+    """The generator's prediction at a masked position."""
 
-    # What the generator saw there: "[MASK]", the token itself (training leaves
-    # some in sight), or `LEFT_OUT`.
+    # The generator's input there: "[MASK]", the token itself (training leaves
+    # some unmasked), or `LEFT_OUT`.
     shown: str
-    candidates: tuple[Candidate, ...]  # the generator's likeliest
-    # What it gave the original token, and that token's place among all, from
-    # 1; None where the text itself said [MASK].
+    candidates: tuple[Candidate, ...]  # the generator's likeliest tokens
+    # The original token's probability, and its rank from 1; None if the text
+    # itself has [MASK] there.
     true_probability: float | None = None
     true_rank: int | None = None
-    sampled: str | None = None  # None without a discriminator
+    sampled: str | None = None  # None: the model has no discriminator
     sampled_probability: float | None = None  # after temperature
 
 
 @dataclasses.dataclass
 class Prediction:
-    """What the discriminator says of a token."""
+    """The discriminator's prediction for a token."""
 
-    # Sigmoid of its logit; None for Electric without its generator.
+    # The sigmoid of the logit; None for Electric without its generator.
     replaced_probability: float | None
-    # Training's label; None where the text said [MASK], or nothing was masked.
+    # Training's label; None if the text has [MASK] there, or none is masked.
     is_replaced: bool | None
     # Electric only: log P(token | context), in nats.
     log_probability: float | None = None
-    # "real", "found", "missed", "false alarm", or "fake": "real" and "fake"
-    # where there is no label, "" where there is no probability.
+    # "real", "found", "missed" or "false alarm"; without a label "real" or
+    # "fake"; "" without a probability.
     verdict: str = dataclasses.field(default="", init=False)
 
     def __post_init__(self) -> None:
@@ -86,44 +97,53 @@ class Prediction:
 
 @dataclasses.dataclass
 class InspectedToken:
-    """One token."""
+    """The inspection of one token."""
 
     position: int  # in the input; [CLS] is 0
     token: str  # the original wordpiece
-    input_token: str  # the wordpiece that the discriminator saw
-    special: bool  # [CLS] or [SEP]
-    proposal: Proposal | None  # None where nothing was masked
-    prediction: Prediction | None  # None without a discriminator
+    input_token: str  # the discriminator's input
+    special: bool  # whether it is [CLS] or [SEP]
+    proposal: Proposal | None  # None: the token was not chosen
+    prediction: Prediction | None  # None: the model has no discriminator
 
 
 @dataclasses.dataclass
 class TokenInspection:
-    """One sentence."""
+    """The inspection of one sentence."""
 
     text: str
-    model: str
-    kind: str  # of model, in words
-    global_step: int | None  # updates done, where known
+    model: str  # its path
+    kind: str  # of the model, as "ELECTRA, small generator"
+    global_step: int | None  # completed updates, if known
     masking: str  # "drawn", "chosen" or "none"
     seed: int
     tokens: tuple[InspectedToken, ...]  # with [CLS] and [SEP]
-    notes: tuple[str, ...]  # what does not apply, and what to know besides
+    notes: tuple[str, ...]  # sentences on the model
 
 
 class TokenInspector:
-    """Shows what a model does with sentences; loaded once."""
+    """Inspects sentences with a model that is loaded once."""
 
     def __init__(
         self, pretrained: PretrainedModel, top_k: int = 5, seed: int = 0
     ) -> None:
+        """Prepare the inspection.
+
+        Args:
+          pretrained: the model.
+          top_k: the number of the generator's candidates.
+          seed: of positions and samples.
+
+        Raises:
+          UserError: the model has neither generator nor discriminator.
+        """
         if top_k < 1:
             raise UserError(f"top_k is {top_k}; expected at least 1.")
         self.pretrained, self.top_k, self.seed = pretrained, top_k, seed
         model = pretrained.model
         self._proposes = not pretrained.lacks_generator()
-        # A discriminator that was saved alone looks the same; so a uniform
-        # generator counts only where somebody said so, a unigram one where
-        # there are counts.
+        # The checkpoint of a discriminator alone has the same variables. So a
+        # uniform generator must be stated, and a unigram one has counts.
         is_uniform = model.kind is GeneratorKind.UNIFORM
         is_fixed = is_uniform and "uniform_generator" in pretrained.stated
         is_fixed = is_fixed or model.token_counts is not None
@@ -131,10 +151,9 @@ class TokenInspector:
         self._discriminates = not pretrained.lacks_discriminator()
         if not self._proposes and not self._discriminates:
             raise UserError(
-                f"{pretrained.path}: holds neither a generator nor a"
-                " discriminator with its head; there is nothing to look at."
+                f"{pretrained.path}: neither a generator nor a discriminator"
+                " with its head. Pass a checkpoint of pre-training."
             )
-        self._kind, self._notes = self._kind_and_notes()
 
     def inspect(
         self,
@@ -143,80 +162,99 @@ class TokenInspector:
         nothing: bool = False,
         number: int = 0,
     ) -> TokenInspection:
-        """Follows sentence `number`; each has draws of its own.
+        """Inspect a sentence.
 
-        "[MASK]" in the text stands for a token that nobody knows. `words` masks
-        every occurrence of these instead of drawing, `nothing` masks nothing:
-        the text is looked at as it is.
+        Args:
+          text: the sentence; "[MASK]" in it is an unknown token.
+          words: words of the text of which every occurrence is masked; empty:
+            positions are drawn.
+          nothing: whether no token is masked.
+          number: of the sentence; its draws follow from it.
+
+        Raises:
+          UserError: the text has no tokens, or lacks one of the words.
         """
-        model = self.pretrained.model
         ids = encode(self.pretrained, text)
         if len(ids) == 2:
-            raise UserError(f"{text!r}: no tokens to look at.")
+            raise UserError(
+                f"{text!r}: no tokens. Pass a text with at least one."
+            )
         features = {n: tf.constant(v) for n, v in padded([ids]).items()}
         seed = tf.constant([self.seed, number], tf.int32)
-        mask_id = model.special.mask_id
-        if nothing or not (self._proposes or self._is_fixed):
-            if words:
-                raise UserError(
-                    "Words were chosen, but nothing can be proposed there:"
-                    f" {self.pretrained.lacks_generator()}."
-                )
-            masking, masked = NONE, _masked_at(features, [], 0)
-        elif words or mask_id in ids:
-            places = {i for i, token in enumerate(ids) if token == mask_id}
-            for word in words:
-                places.update(self._places_of(word, ids))
-            masking = CHOSEN
-            masked = _masked_at(features, sorted(places), mask_id)
-        else:
-            # As in training, but distinct positions.
-            share = self.pretrained.config.mask_prob
-            rule = MaskingRule(
-                share,
-                max(1, math.ceil(len(ids) * share)),
-                model.masking_rule.replace_prob,
-                without_replacement=True,
-                whole_words=model.masking_rule.whole_words,
-            )
-            masking, stream = DRAWN, SeedStream(seed)
-            masked = mask_inputs(features, model.special, rule, stream)
+        masking, masked = self._mask(ids, features, words, nothing, seed)
         outputs = self._compute(features, masked, seed)
         return TokenInspection(
             text=text,
             model=self.pretrained.path,
-            kind=self._kind,
+            kind=self._kind(),
             global_step=self.pretrained.global_step,
             masking=masking,
             seed=self.seed,
             tokens=self._tokens(ids, masked, outputs, masking != NONE),
-            notes=tuple(self._notes),
+            notes=tuple(self._notes()),
         )
 
-    def _places_of(self, word: str, ids: Sequence[int]) -> list[int]:
-        """Positions of a word's pieces, wherever it stands as a whole word."""
+    def _mask(
+        self,
+        ids: Sequence[int],
+        features: Features,
+        words: Sequence[str],
+        nothing: bool,
+        seed: tf.Tensor,
+    ) -> tuple[str, Features]:
+        """Return the way of masking, and the masked inputs."""
+        model = self.pretrained.model
+        mask_id = model.special.mask_id
+        if nothing or not (self._proposes or self._is_fixed):
+            if words:
+                raise UserError(
+                    f"mask_words: {self.pretrained.lacks_generator()}, which"
+                    " predicts masked words. Leave mask_words out, or pass a"
+                    " checkpoint with a generator."
+                )
+            return NONE, _masked_at(features, [], 0)
+        if words or mask_id in ids:
+            positions = {i for i, token in enumerate(ids) if token == mask_id}
+            for word in words:
+                positions.update(self._word_positions(word, ids))
+            return CHOSEN, _masked_at(features, sorted(positions), mask_id)
+        # As in training, but with distinct positions.
+        share = self.pretrained.config.mask_prob
+        rule = MaskingRule(
+            share,
+            max(1, math.ceil(len(ids) * share)),
+            model.masking_rule.replace_prob,
+            without_replacement=True,
+            whole_words=model.masking_rule.whole_words,
+        )
+        stream = SeedStream(seed)
+        return DRAWN, mask_inputs(features, model.special, rule, stream)
+
+    def _word_positions(self, word: str, ids: Sequence[int]) -> list[int]:
+        """Return the positions of a word's pieces, at each occurrence."""
         tokenizer = self.pretrained.tokenizer
         tokens = tokenizer.convert_ids_to_tokens(ids)
         pieces = tokenizer.tokenize(word)
-        places: list[int] = []
+        positions: list[int] = []
         # [CLS] and [SEP] are in no word.
         for start in range(1, len(tokens) - len(pieces)):
             end = start + len(pieces)
             if list(tokens[start:end]) == pieces and not (
                 tokens[end].startswith(JOINER)
             ):
-                places += range(start, end)
-        if not places or not pieces:
+                positions += range(start, end)
+        if not positions or not pieces:
             raise UserError(
                 f"mask_words: {word!r} ({' '.join(pieces) or 'no tokens'}) is"
-                f" not in the text, whose tokens are: {' '.join(tokens[1:-1])}"
+                f" not in the text. Choose words of its tokens:"
+                f" {' '.join(tokens[1:-1])}"
             )
-        return places
+        return positions
 
     def _compute(
         self, features: Features, masked: Features, seed: tf.Tensor
     ) -> dict[str, np.ndarray]:
-        """The sentence's outputs, one for each slot or each token."""
+        """Return the sentence's outputs, for each slot or each token."""
         model = self.pretrained.model
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
         if self._discriminates and self.pretrained.is_electric:
@@ -227,11 +265,9 @@ class TokenInspector:
             outputs["sampling_logits"] = model.sampling_logits(
                 outputs["mlm_logits"], masked["masked_lm_ids"]
             )
-        wanted = ("mlm_logits", "sampling_logits", "sampled_tokids")
-        wanted += ("fake_input_ids", "fake_is_fake_tokens", "disc_probs")
         return {
             name: outputs[name].numpy()[0]
-            for name in (*wanted, "energies")
+            for name in _OUTPUTS
             if name in outputs
         }
 
@@ -243,33 +279,53 @@ class TokenInspector:
         is_labelled: bool,
     ) -> tuple[InspectedToken, ...]:
         special = self.pretrained.model.special
-        # A discriminator without weights of its own says nothing.
+        # A discriminator that was not loaded has no inputs.
         inputs = outputs["fake_input_ids"] if self._discriminates else ids
         shown = masked["input_ids"].numpy()[0]
         positions = masked["masked_lm_positions"].numpy()[0].tolist()
         used = masked["masked_lm_weights"].numpy()[0] > 0
         slots = {p: slot for slot, p in enumerate(positions) if used[slot]}
-        found = []
-        for i, token_id in enumerate(ids):
-            is_special = token_id in (special.cls_id, special.sep_id)
+        tokens = []
+        for position, token_id in enumerate(ids):
             proposal = prediction = None
-            if i in slots:
-                proposal = self._proposal(token_id, shown[i], slots[i], outputs)
+            if position in slots:
+                proposal = self._proposal(
+                    token_id, shown[position], slots[position], outputs
+                )
             if self._discriminates:
-                probability = log_probability = label = None
-                # Electric's offset takes the generator, which may be absent.
-                if self._proposes or not self.pretrained.is_electric:
-                    probability = float(outputs["disc_probs"][i])
-                if is_labelled and token_id != special.mask_id:
-                    label = bool(outputs["fake_is_fake_tokens"][i])
-                if "energies" in outputs and not is_special:
-                    log_probability = -float(outputs["energies"][i])
-                prediction = Prediction(probability, label, log_probability)
-            names = (self._name(token_id), self._name(inputs[i]))
-            found.append(
-                InspectedToken(i, *names, is_special, proposal, prediction)
+                prediction = self._prediction(
+                    token_id, position, outputs, is_labelled
+                )
+            tokens.append(
+                InspectedToken(
+                    position=position,
+                    token=self._name(token_id),
+                    input_token=self._name(inputs[position]),
+                    special=token_id in (special.cls_id, special.sep_id),
+                    proposal=proposal,
+                    prediction=prediction,
+                )
             )
-        return tuple(found)
+        return tuple(tokens)
+
+    def _prediction(
+        self,
+        token_id: int,
+        position: int,
+        outputs: dict[str, np.ndarray],
+        is_labelled: bool,
+    ) -> Prediction:
+        special = self.pretrained.model.special
+        is_special = token_id in (special.cls_id, special.sep_id)
+        probability = log_probability = label = None
+        # Electric's offset needs the generator, which may be absent.
+        if self._proposes or not self.pretrained.is_electric:
+            probability = float(outputs["disc_probs"][position])
+        if is_labelled and token_id != special.mask_id:
+            label = bool(outputs["fake_is_fake_tokens"][position])
+        if "energies" in outputs and not is_special:
+            log_probability = -float(outputs["energies"][position])
+        return Prediction(probability, label, log_probability)
 
     def _name(self, token_id: int) -> str:
         return token_name(self.pretrained, token_id)
@@ -286,70 +342,89 @@ class TokenInspector:
         best = np.argsort(-shares, kind="stable")[: self.top_k].tolist()
         best = best if self._proposes else []
         sees_masks = model.kind is not GeneratorKind.TWO_TOWER
-        found = Proposal(
+        proposal = Proposal(
             shown=self._name(shown_id) if sees_masks else LEFT_OUT,
             candidates=candidates(self.pretrained, best, shares[best]),
         )
         if token_id != model.special.mask_id:
-            found.true_probability = float(shares[token_id])
+            proposal.true_probability = float(shares[token_id])
             if self._proposes:
-                found.true_rank = int((shares > shares[token_id]).sum()) + 1
+                proposal.true_rank = int((shares > shares[token_id]).sum()) + 1
         if self._discriminates:
             sampled = int(outputs["sampled_tokids"][slot])
             shares = softmax(np.float64(outputs["sampling_logits"][slot]))
-            found.sampled = self._name(sampled)
-            found.sampled_probability = float(shares[sampled])
-        return found
+            proposal.sampled = self._name(sampled)
+            proposal.sampled_probability = float(shares[sampled])
+        return proposal
 
-    def _kind_and_notes(self) -> tuple[str, list[str]]:
-        """The kind, as "ELECTRA, small generator", and what is special."""
-        pretrained, kind = self.pretrained, self.pretrained.model.kind
-        is_electric = pretrained.is_electric
+    def _kind(self) -> str:
+        """Return the kind of the model, as "ELECTRA, small generator"."""
+        pretrained = self.pretrained
         name = pretrained.config.objective_facts.title
         if pretrained.model.discriminator is None:
-            title = name
+            return name
+        if not self._discriminates:
+            return f"{name}'s generator alone"
+        if not (self._proposes or self._is_fixed):
+            return f"{name}'s discriminator alone"
+        return f"{name}, {_GENERATORS[pretrained.model.kind]}"
+
+    def _notes(self) -> list[str]:
+        """Return sentences on the parts that the model lacks or has."""
+        pretrained, kind = self.pretrained, self.pretrained.model.kind
+        notes = [f"Not stated anywhere: {a}." for a in pretrained.assumptions]
+        if pretrained.model.discriminator is None:
+            notes.append(
+                "A masked LM has no discriminator: no token is sampled."
+            )
         elif not self._discriminates:
-            title = f"{name}'s generator alone"
+            notes.append(
+                "The checkpoint has no discriminator: no token is sampled."
+            )
         elif not (self._proposes or self._is_fixed):
-            title = f"{name}'s discriminator alone"
-        else:
-            title = f"{name}, {_GENERATORS[kind]}"
-        notes = {
-            "A masked LM proposes and nothing more: no token is sampled and"
-            " there is no discriminator.": title == "masked LM",
-            "The checkpoint holds no discriminator: nothing is sampled for"
-            " it.": title.endswith("generator alone"),
-            "The checkpoint holds no generator: nothing is masked, and the text"
-            " is looked at as it is.": title.endswith("discriminator alone"),
-            "A uniform generator proposes nothing in particular: every word of"
-            " the vocabulary has the same probability.": self._is_fixed
-            and kind is GeneratorKind.UNIFORM,
-            "A unigram generator proposes the same everywhere: a word as often"
-            " as it is in the records.": self._is_fixed
-            and kind is GeneratorKind.UNIGRAM,
-            "What is not copied is shown as replaced.": self._discriminates
-            and pretrained.config.predicts_tokens,
-            "The two-tower generator sees no [MASK]: it predicts each token"
-            " from all the others, which it reads as they are.": kind
-            is GeneratorKind.TWO_TOWER,
-            "Electric counts every sampled token as replaced, even one equal to"
-            " the original; log P is minus the discriminator's raw"
-            " logit.": is_electric,
-            "Electric's probability of a replacement takes the generator's;"
-            " without it only log P is shown.": is_electric
-            and not self._proposes,
-        }
-        assumed = [f"Not stated anywhere: {t}." for t in pretrained.assumptions]
-        return title, assumed + [text for text, said in notes.items() if said]
+            notes.append(
+                "The checkpoint has no generator: no token is masked, and the"
+                " text is inspected as it is."
+            )
+        if self._is_fixed and kind is GeneratorKind.UNIFORM:
+            notes.append(
+                "A uniform generator gives every token of the vocabulary the"
+                " same probability."
+            )
+        if self._is_fixed and kind is GeneratorKind.UNIGRAM:
+            notes.append(
+                "A unigram generator gives a token the same probability at all"
+                " positions: its frequency in the records."
+            )
+        if self._discriminates and pretrained.config.predicts_tokens:
+            notes.append("A token that is not copied is shown as replaced.")
+        if kind is GeneratorKind.TWO_TOWER:
+            notes.append(
+                "The two-tower generator reads no [MASK]: it predicts each"
+                " token from all others."
+            )
+        if pretrained.is_electric:
+            notes.append(
+                "Electric labels every sampled token as replaced, even one"
+                " equal to the original; log P is minus the discriminator's"
+                " raw logit."
+            )
+        if pretrained.is_electric and not self._proposes:
+            notes.append(
+                "Electric's probability of a replacement depends on the"
+                " generator's; without a generator only log P is shown."
+            )
+        return notes
 
 
 def _masked_at(
     features: Features, positions: Sequence[int], mask_id: int
 ) -> Features:
+    """Return the inputs with [MASK] at some positions of the one row."""
     ids = features["input_ids"].numpy()
     masked = ids.copy()
     masked[0, list(positions)] = mask_id
-    # One slot at least: position 0 with weight 0 is an unused one.
+    # There is at least one slot; position 0 with weight 0 marks an unused one.
     slots = np.zeros([1, max(1, len(positions))], np.int32)
     slots[0, : len(positions)] = positions
     weights = (slots > 0).astype(np.float32)

@@ -45,7 +45,7 @@ def test_a_mask_is_one_token_and_what_cannot_be_filled_is_named(pretrained):
     assert encode(model, "the [MASK][MASK]was") == ids
     for text, words in (
         ("the cat", r"No \[MASK\] in 'the cat'"),
-        ("[MASK]" + " the" * 40, "41 tokens, and the model takes 30"),
+        ("[MASK]" + " the" * 40, "41 tokens; the model accepts at most 30"),
     ):
         refused(words, next, MaskFiller(model)([text]))
     refused("top_k is 0", MaskFiller, model, top_k=0)

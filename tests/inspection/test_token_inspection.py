@@ -206,8 +206,8 @@ def test_whole_words_alone_are_found_and_the_rest_is_named(pretrained):
     for one, text, words, said in (
         (inspector, SENTENCE, ("dog",), r"'dog' \(d ##o ##g\) is not in"),
         (inspector, "  ", (), "no tokens"),
-        (inspector, "the " * 31, (), "31 tokens, and the model takes 30"),
-        (alone, SENTENCE, ("cat",), "nothing can be proposed there"),
+        (inspector, "the " * 31, (), "31 tokens; the model accepts at most 30"),
+        (alone, SENTENCE, ("cat",), "which predicts masked words"),
     ):
         refused(said, one.inspect, text, words)
 
