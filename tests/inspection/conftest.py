@@ -48,9 +48,9 @@ def pretrained(folders, tmp_path_factory):
         if not part:
             return load_pretrained(folders(kind))
         whole = load(kind)
-        place = str(tmp_path_factory.mktemp(part))
-        export_parts(whole.config, whole.model, 7, place)
-        return load_pretrained(os.path.join(place, "export", part))
+        folder = str(tmp_path_factory.mktemp(part))
+        export_parts(whole.config, whole.model, 7, folder)
+        return load_pretrained(os.path.join(folder, "export", part))
 
     return load
 

@@ -38,17 +38,26 @@ def test_probabilities_are_the_softmax_s(pretrained, kind):
                 assert token_id == candidate.token_id
 
 
-def test_a_mask_is_one_token_and_what_cannot_be_filled_is_named(pretrained):
+def test_a_mask_is_one_token(pretrained):
     model = pretrained("electra")
     tokens = ["[CLS]", "the", "[MASK]", "[MASK]", "was", "[SEP]"]
     ids = [model.tokenizer.vocab[token] for token in tokens]
     assert encode(model, "the [MASK][MASK]was") == ids
-    for text, words in (
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
         ("the cat", r"No \[MASK\] in 'the cat'"),
         ("[MASK]" + " the" * 40, "41 tokens; the model accepts at most 30"),
-    ):
-        refused(words, next, MaskFiller(model)([text]))
-    refused("top_k is 0", MaskFiller, model, top_k=0)
+    ],
+)
+def test_texts_that_cannot_be_filled_are_refused(pretrained, text, message):
+    refused(message, next, MaskFiller(pretrained("electra"))([text]))
+
+
+def test_fill_mask_refuses_no_candidates(pretrained):
+    refused("top_k is 0", MaskFiller, pretrained("electra"), top_k=0)
 
 
 TEXTS = [
@@ -76,9 +85,9 @@ def test_electric_scores_are_each_texts_own(pretrained, kind, method, compute):
     for text, result in zip(TEXTS, results, strict=True):
         features = padded([encode(model, text)])
         features = {n: tf.constant(value) for n, value in features.items()}
-        (wanted,) = compute(model.model, features)["score"].numpy()
+        (expected,) = compute(model.model, features)["score"].numpy()
         assert result.text == text
-        assert result.score == pytest.approx(wanted, abs=2e-4)
+        assert result.score == pytest.approx(expected, abs=2e-4)
 
 
 def test_electrics_discriminator_alone_scores_and_no_tokens_score_0(pretrained):
@@ -100,9 +109,9 @@ def test_masked_lm_scores_mask_one_token(pretrained, kind):
     for text, result in zip(TEXTS, results, strict=True):
         ids = model.tokenizer.encode(text)
         row, expected = [special.cls_id, *ids, special.sep_id], []
-        for place, token in enumerate(ids, 1):
-            masked = [*row[:place], special.mask_id, *row[place + 1 :]]
-            expected.append(generator_log_probs(model, masked)[place, token])
+        for position, token in enumerate(ids, 1):
+            masked = [*row[:position], special.mask_id, *row[position + 1 :]]
+            expected.append(generator_log_probs(model, masked)[position, token])
         np.testing.assert_allclose(result.token_scores, expected, atol=1e-5)
         assert result.score == pytest.approx(sum(expected), abs=1e-4)
 
@@ -118,12 +127,12 @@ def test_a_long_text_counts_every_token_once_in_context(pretrained):
     assert result.score == pytest.approx(sum(result.token_scores))
     # The first window's first tokens: as if the text ended with it.
     window = next(TextScorer(model).score([" ".join(LONG.split()[:30])]))
-    first, alone = (one.token_scores[:20] for one in (result, window))
+    first, alone = (scored.token_scores[:20] for scored in (result, window))
     np.testing.assert_allclose(first, alone, atol=1e-5)
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 7, 30])
-def test_every_token_is_answered_for_once_by_a_window_that_shows_it(room):
+def test_every_token_is_scored_once_in_a_window_that_shows_it(room):
     for count in range(120):
         answered = []
         for window in windows(count, room):
@@ -152,7 +161,7 @@ def test_scoring_streams(pretrained):
 @pytest.mark.parametrize(
     "name, method, message",
     [
-        ("electra", "electric", "not an Electric model"),
+        ("electra", "electric", "needs an Electric model"),
         ("electric/generator", "electric", "has no discriminator"),
         ("electric/discriminator", "cloze", "has no generator"),
         ("electra", "cloze", "choose masked_lm"),
@@ -180,16 +189,16 @@ def run(capsys, folders):
 def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
     page, records = tmp_path / "page.html", tmp_path / "records.jsonl"
     texts = ["the cat was it", "the [MASK] of that"]
-    given = [f"--text={text}" for text in texts]
-    given += [f"--html={page}", f"--json={records}"]
-    printed = run(inspect_tokens, "electra", *given).out
+    flags = [f"--text={text}" for text in texts]
+    flags += [f"--html={page}", f"--json={records}"]
+    printed = run(inspect_tokens, "electra", *flags).out
     assert "\x1b" not in printed  # not a terminal
     assert "proposals" in printed and "verdict" in printed
     lines = records.read_text().splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts
     for shown in (printed, page.read_text()):
         assert shown.count("ELECTRA, small generator") == 2
-    refused("there already", run, inspect_tokens, "electra", *given)
+    refused("already exists", run, inspect_tokens, "electra", *flags)
     same = [page, f"--html={page}", "--overwrite"]
     refused("an input", run, inspect_tokens, "electra", *same)
 
@@ -197,18 +206,20 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
 def test_inspect_tokens_prints_json_alone(run, tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("of that\nthe cat\n")
-    said = run(inspect_tokens, "electric", path, "--mask_words=cat", "--json=-")
-    assert json.loads(said.out)["text"] == "the cat"
-    assert "texts.txt:1: found of that; expected another" in said.err
-    words = ["--text=the cat was it", "--mask_words=cat, it"]
-    record = json.loads(run(inspect_tokens, "electric", *words, "--json=-").out)
+    output = run(
+        inspect_tokens, "electric", path, "--mask_words=cat", "--json=-"
+    )
+    assert json.loads(output.out)["text"] == "the cat"
+    assert "texts.txt:1: found of that; expected another" in output.err
+    flags = ["--text=the cat was it", "--mask_words=cat, it"]
+    record = json.loads(run(inspect_tokens, "electric", *flags, "--json=-").out)
     masked = [t["token"] for t in record["tokens"] if t["proposal"]]
     assert masked == ["c", "##a", "##t", "i", "##t"]
-    for more, said in (
+    for more, output in (
         ("a.txt", "pass only one of"),
         ("--mask_none", "--mask_no"),
     ):
-        refused(said, run, inspect_tokens, "electra", *words, more)
+        refused(output, run, inspect_tokens, "electra", *flags, more)
 
 
 def test_fill_mask_prints_a_table_and_json(run, tmp_path):
@@ -227,7 +238,7 @@ def test_fill_mask_prints_a_table_and_json(run, tmp_path):
     refused(r"No \[MASK\]", run, fill_mask, "electra", "--text=the")
 
 
-def test_score_of_lines_says_whose_they_are(run, tmp_path):
+def test_scores_of_lines_name_their_lines(run, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_bytes(b"the cat was it\n\nof \xff that\nof that\n")
     printed = run(score, "electric", texts, "--token_scores")
@@ -252,8 +263,11 @@ def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
     header, *rows = (line.split("\t") for line in lines)
     assert header[:5] == ["file", "line", "id", "score", "text"]
     assert [row[2] for row in rows] == ["u1", "u2", "u1"]
-    one, other = (float(rows[number][3]) for number in (0, 2))
-    assert one == pytest.approx(other, rel=1e-5) and rows[0][4] == rows[2][4]
+    first_score, other = (float(rows[number][3]) for number in (0, 2))
+    assert (
+        first_score == pytest.approx(other, rel=1e-5)
+        and rows[0][4] == rows[2][4]
+    )
     assert "texts.jsonl:2: found the number 7; expected" in printed.err
-    words = r"texts.jsonl:2: .*--strict"
-    refused(words, run, score, "mlm", records, "--strict")
+    message = r"texts.jsonl:2: .*--strict"
+    refused(message, run, score, "mlm", records, "--strict")

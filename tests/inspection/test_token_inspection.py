@@ -43,7 +43,7 @@ def check_predictions(pretrained, seen):
         assert view.prediction.is_replaced == (view.input_token != view.token)
 
 
-def test_chosen_words_are_masked_sampled_and_judged(pretrained):
+def test_chosen_words_are_masked_sampled_and_classified(pretrained):
     model = pretrained("electra")
     seen = TokenInspector(model, top_k=200).inspect(SENTENCE, ("the", "it"))
     masked = [view for view in seen.tokens if view.proposal]
@@ -62,9 +62,8 @@ def test_chosen_words_are_masked_sampled_and_judged(pretrained):
         assert proposal.sampled_probability == sampled
         at_rank = proposal.candidates[proposal.true_rank - 1]
         assert at_rank.probability == by_token[view.token]
-    for view in seen.tokens:
-        if view.proposal is None:
-            assert view.input_token == view.token
+    others = [view for view in seen.tokens if view.proposal is None]
+    assert all(view.input_token == view.token for view in others)
     check_predictions(model, seen)
 
 
@@ -77,11 +76,11 @@ def test_drawn_positions_are_a_function_of_the_seed(pretrained):
     seen, places = [inspect(seed) for seed in range(4)], set()
     assert inspect(2) == seen[2]
     assert inspect(2, number=1).tokens != seen[2].tokens
-    for one in seen:
-        assert one.masking == "drawn"
-        assert not any(v.proposal for v in one.tokens if v.special)
-        places.add(tuple(v.position for v in one.tokens if v.proposal))
-        check_predictions(model, one)
+    for inspection in seen:
+        assert inspection.masking == "drawn"
+        assert not any(v.proposal for v in inspection.tokens if v.special)
+        places.add(tuple(v.position for v in inspection.tokens if v.proposal))
+        check_predictions(model, inspection)
     assert len(places) > 1
 
 
@@ -95,7 +94,7 @@ def test_a_mask_in_the_text_is_sampled_and_has_no_label(pretrained):
     assert view.prediction.verdict in ("real", "fake")
 
 
-def test_nothing_masked_is_looked_at_as_it_is(pretrained):
+def test_a_text_without_masks_is_inspected_as_it_is(pretrained):
     seen = TokenInspector(pretrained("electra")).inspect(SENTENCE, nothing=True)
     assert seen.masking == "none"
     assert not any(view.proposal for view in seen.tokens)
@@ -105,9 +104,9 @@ def test_nothing_masked_is_looked_at_as_it_is(pretrained):
     assert alone.masking == "none"
     for a, b in zip(seen.tokens, alone.tokens, strict=True):
         assert a.prediction.verdict in ("real", "fake")
-        one, other = (v.prediction.replaced_probability for v in (a, b))
-        assert one == pytest.approx(other, abs=1e-6)
-    assert any("holds no generator" in note for note in alone.notes)
+        first, other = (v.prediction.replaced_probability for v in (a, b))
+        assert first == pytest.approx(other, abs=1e-6)
+    assert any("has no generator" in note for note in alone.notes)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,7 @@ def test_without_a_discriminator_tokens_are_proposed(pretrained, name, kind):
     assert any("no discriminator" in note for note in seen.notes)
 
 
-def test_other_kinds_are_shown_for_what_they_are(pretrained):
+def test_uniform_and_copying_models_are_named(pretrained):
     seen = TokenInspector(pretrained("uniform")).inspect(SENTENCE, ("cat",))
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert all(p.candidates == () for p in proposals)
@@ -152,9 +151,8 @@ def test_a_unigram_generator_samples_by_its_counts(pretrained, folders):
     assert seen.kind == "ELECTRA, unigram generator"
     proposals = [view.proposal for view in seen.tokens if view.proposal]
     assert len(proposals) == 3
-    for proposal in proposals:
-        share = proposal.sampled_probability
-        assert share in (pytest.approx(0.25), pytest.approx(0.75))
+    shares = {round(proposal.sampled_probability, 6) for proposal in proposals}
+    assert shares <= {0.25, 0.75}
 
 
 def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
@@ -169,17 +167,17 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
     shown, share = features["input_ids"], model.config.mask_prob
     offset = electric_correction(cloze["cloze_logits"], shown, share)
     logits = energies + offset[0]
-    for place, view in enumerate(seen.tokens):
+    for position, view in enumerate(seen.tokens):
         prediction = view.prediction
         # Every sampled token counts as replaced.
         assert prediction.is_replaced == (view.proposal is not None)
         if view.special:
             assert prediction.log_probability is None
             continue
-        wanted = pytest.approx(-float(energies[place]), abs=1e-4)
-        assert prediction.log_probability == wanted
-        wanted = pytest.approx(float(tf.sigmoid(logits[place])), abs=1e-4)
-        assert prediction.replaced_probability == wanted
+        expected = pytest.approx(-float(energies[position]), abs=1e-4)
+        assert prediction.log_probability == expected
+        expected = pytest.approx(float(tf.sigmoid(logits[position])), abs=1e-4)
+        assert prediction.replaced_probability == expected
 
 
 @pytest.mark.parametrize(
@@ -197,19 +195,32 @@ def test_verdicts(probability, is_replaced, verdict):
     assert Prediction(probability, is_replaced).verdict == verdict
 
 
-def test_whole_words_alone_are_found_and_the_rest_is_named(pretrained):
+def test_only_whole_words_are_masked(pretrained):
     inspector = TokenInspector(pretrained("electra"))
     seen = inspector.inspect("an a, ana a", ("a",))
-    words = [(v.position, v.token) for v in seen.tokens if v.proposal]
-    assert words == [(3, "a"), (8, "a")]
-    alone = TokenInspector(pretrained("electra/discriminator"))
-    for one, text, words, said in (
-        (inspector, SENTENCE, ("dog",), r"'dog' \(d ##o ##g\) is not in"),
-        (inspector, "  ", (), "no tokens"),
-        (inspector, "the " * 31, (), "31 tokens; the model accepts at most 30"),
-        (alone, SENTENCE, ("cat",), "which predicts masked words"),
-    ):
-        refused(said, one.inspect, text, words)
+    masked = [(v.position, v.token) for v in seen.tokens if v.proposal]
+    assert masked == [(3, "a"), (8, "a")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "chosen", "message"),
+    [
+        ("electra", SENTENCE, ("dog",), r"'dog' \(d ##o ##g\) is not in"),
+        ("electra", "  ", (), "no tokens"),
+        ("electra", "the " * 31, (), "31 tokens; .* accepts at most 30"),
+        (
+            "electra/discriminator",
+            SENTENCE,
+            ("cat",),
+            "which predicts masked words",
+        ),
+    ],
+)
+def test_texts_and_words_that_cannot_be_inspected_are_refused(
+    pretrained, name, text, chosen, message
+):
+    inspector = TokenInspector(pretrained(name))
+    refused(message, inspector.inspect, text, chosen)
 
 
 def drawn(seen, width=100):
@@ -219,30 +230,39 @@ def drawn(seen, width=100):
     return console
 
 
-def test_a_drawing_says_in_words_what_colour_says_and_fits(pretrained):
+@pytest.mark.parametrize("width", [50, 80])
+def test_a_table_fits_the_terminal(pretrained, width):
+    inspector = TokenInspector(pretrained("electra"), top_k=2)
+    seen = inspector.inspect(SENTENCE, ("the", "it"))
+    lines = drawn(seen, width).file.getvalue().splitlines()
+    assert max(map(rich.cells.cell_len, lines)) <= width
+
+
+def test_a_table_writes_out_what_colours_show(pretrained):
     inspector = TokenInspector(pretrained("electra"), top_k=2)
     seen = inspector.inspect(SENTENCE, ("the", "it"))
     text = drawn(seen, 160).file.getvalue()
     assert "\x1b" not in text and "step 7" in text
     lines = [line.split() for line in text.splitlines()]
-    place = 0
+    offset = 0
     for view in seen.tokens:
-        while lines[place][:1] != [str(view.position)]:
-            place += 1
-        wanted = [view.token]
+        while lines[offset][:1] != [str(view.position)]:
+            offset += 1
+        expected = [view.token]
         if made := view.proposal:
             best, other = made.candidates
-            wanted += [made.shown, best.token, percent(best.probability)]
-            wanted += [percent(made.true_probability), made.sampled]
+            expected += [made.shown, best.token, percent(best.probability)]
+            expected += [percent(made.true_probability), made.sampled]
             below = [other.token, percent(other.probability), "rank"]
             below += [str(made.true_rank), percent(made.sampled_probability)]
-            assert lines[place + 1] == below
+            assert lines[offset + 1] == below
         replaced = percent(view.prediction.replaced_probability)
-        wanted += [view.input_token, replaced, *view.prediction.verdict.split()]
-        assert lines[place][1:] == wanted
-    for width in (50, 80):
-        lines = drawn(seen, width).file.getvalue().splitlines()
-        assert max(map(rich.cells.cell_len, lines)) <= width
+        expected += [
+            view.input_token,
+            replaced,
+            *view.prediction.verdict.split(),
+        ]
+        assert lines[offset][1:] == expected
     odd = dataclasses.replace(seen, text="a\x1b[31mb\r\u202ec [red]")
     text = drawn(odd).file.getvalue()
     assert not {"\x1b", "\r", "\u202e"} & set(text) and "[red]" in text

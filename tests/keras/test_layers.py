@@ -39,27 +39,27 @@ INPUTS = tuple(BATCH)
 
 def project_outputs(encoder, batch=BATCH, seed=None):
     """What the project's own encoder gives with the layer's weights."""
-    found = encoder._encoder_of()
+    project_encoder = encoder._encoder_of()
     seeds = SeedStream(seed).child("dropout") if seed is not None else None
-    return found(*(batch[name] for name in INPUTS), seeds)
+    return project_encoder(*(batch[name] for name in INPUTS), seeds)
 
 
 def test_outputs_are_the_projects(make_encoder):
     encoder = make_encoder(return_hidden_states=True, return_attentions=True)
     expected = project_outputs(encoder)
-    found = encoder(BATCH)
-    assert len(found) == 4
+    outputs = encoder(BATCH)
+    assert len(outputs) == 4
     pairs = [
-        (found["sequence_output"], expected.sequence_output),
-        (found["pooled_output"], expected.pooled_output),
-        (found["hidden_states"][0], expected.embedding_output),
-        *zip(found["hidden_states"][1:], expected.layers, strict=True),
-        *zip(found["attentions"], expected.attention_probs, strict=True),
+        (outputs["sequence_output"], expected.sequence_output),
+        (outputs["pooled_output"], expected.pooled_output),
+        (outputs["hidden_states"][0], expected.embedding_output),
+        *zip(outputs["hidden_states"][1:], expected.layers, strict=True),
+        *zip(outputs["attentions"], expected.attention_probs, strict=True),
     ]
-    for one, other in pairs:
-        np.testing.assert_array_equal(one, other)
-    assert found["sequence_output"].shape == [3, 9, 16]
-    assert found["attentions"][1].shape == [3, 2, 9, 9]
+    for value, other in pairs:
+        np.testing.assert_array_equal(value, other)
+    assert outputs["sequence_output"].shape == [3, 9, 16]
+    assert outputs["attentions"][1].shape == [3, 2, 9, 9]
 
 
 def test_a_users_model_gives_the_projects_numbers():
@@ -68,11 +68,11 @@ def test_a_users_model_gives_the_projects_numbers():
     model = tf_keras.Model(inputs, encoder(inputs))
     eager = project_outputs(encoder)
     graph = tf.function(lambda: project_outputs(encoder), autograph=False)()
-    found = model.predict(BATCH, verbose=0)
+    predictions = model.predict(BATCH, verbose=0)
     for name in ("sequence_output", "pooled_output"):
-        np.testing.assert_array_equal(found[name], getattr(graph, name))
+        np.testing.assert_array_equal(predictions[name], getattr(graph, name))
         np.testing.assert_array_equal(model(BATCH)[name], getattr(eager, name))
-        assert np.abs(found[name] - getattr(eager, name)).max() <= 1e-6
+        assert np.abs(predictions[name] - getattr(eager, name)).max() <= 1e-6
 
 
 def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
@@ -122,8 +122,8 @@ def test_dropout_has_the_training_loops_means(make_encoder):
         seed = tf.stack([11, step])
         return ours, project_outputs(encoder, seed=seed).sequence_output
 
-    found = [draws(tf.constant(step)) for step in range(200)]
-    ours, loops = (np.array(side) for side in zip(*found, strict=True))
+    draws_by_step = [draws(tf.constant(step)) for step in range(200)]
+    ours, loops = (np.array(side) for side in zip(*draws_by_step, strict=True))
     ours, loops = ours[:, MASK > 0], loops[:, MASK > 0]
     variance = ours.var(0, ddof=1) + loops.var(0, ddof=1)
     error = np.abs(ours.mean(0) - loops.mean(0)) / np.sqrt(variance / 200)
@@ -165,15 +165,15 @@ def test_a_mixed_policy_is_the_projects_precision(make_encoder, dtype):
     finally:
         tf_keras.mixed_precision.set_global_policy(before)
     assert {v.dtype for v in encoder.weights} == {tf.float32}
-    found = encoder(BATCH)["sequence_output"]
-    assert found.dtype == tf.float32
-    own = encoder._encoder_of()
-    own.compute_policy = ComputePolicy(dtype)
+    vectors = encoder(BATCH)["sequence_output"]
+    assert vectors.dtype == tf.float32
+    project_encoder = encoder._encoder_of()
+    project_encoder.compute_policy = ComputePolicy(dtype)
     expected = project_outputs(encoder).sequence_output
-    np.testing.assert_array_equal(found, expected)
-    own.compute_policy = ComputePolicy("float32")
+    np.testing.assert_array_equal(vectors, expected)
+    project_encoder.compute_policy = ComputePolicy("float32")
     wide = project_outputs(encoder).sequence_output
-    assert 1e-5 < np.abs(found - wide).max() < 0.5
+    assert 1e-5 < np.abs(vectors - wide).max() < 0.5
 
 
 def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
@@ -193,8 +193,8 @@ def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
             loss = tf.reduce_mean(tf.square(model(IDS, training=True)))
         return loss, tape.gradient(loss, model.trainable_weights)
 
-    (one, gradients), (other, _) = step(), step()
-    assert one != other
+    (first_loss, gradients), (other, _) = step(), step()
+    assert first_loss != other
     assert all(gradient is not None for gradient in gradients)
 
 
@@ -209,24 +209,24 @@ def test_frozen_weights_stay(make_encoder):
 @pytest.fixture(scope="module")
 def folders(pretrained_folder, finetuned_folder, tmp_path_factory):
     """One pre-trained and one fine-tuned model in every kind of folder."""
-    place = tmp_path_factory.mktemp("folders")
-    found = {"run": pretrained_folder(), "tuned": finetuned_folder("reviews")}
-    loaded = load_pretrained(found["run"])
-    export_parts(loaded.config, loaded.model, 7, str(place))
+    folder = tmp_path_factory.mktemp("folders")
+    by_kind = {"run": pretrained_folder(), "tuned": finetuned_folder("reviews")}
+    loaded = load_pretrained(by_kind["run"])
+    export_parts(loaded.config, loaded.model, 7, str(folder))
     for part in ("discriminator", "generator"):
-        found[part] = str(place / "export" / part)
-    found["huggingface"] = str(place / "huggingface")
-    write_huggingface(open_weights(found["run"]), found["huggingface"])
-    shutil.copy(f"{found['run']}/vocab.txt", found["huggingface"])
+        by_kind[part] = str(folder / "export" / part)
+    by_kind["huggingface"] = str(folder / "huggingface")
+    write_huggingface(open_weights(by_kind["run"]), by_kind["huggingface"])
+    shutil.copy(f"{by_kind['run']}/vocab.txt", by_kind["huggingface"])
     for kind in ("run", "tuned"):
-        best = place / kind / "best"
-        shutil.copytree(found[kind], best.parent)
+        best = folder / kind / "best"
+        shutil.copytree(by_kind[kind], best.parent)
         best.mkdir()
         for file in best.parent.glob("model.ckpt-7.*"):
             file.rename(best / file.name)
-        shutil.copy(f"{found[kind]}/checkpoint", best)
-        found[f"best of {kind}"] = str(best)
-    return found
+        shutil.copy(f"{by_kind[kind]}/checkpoint", best)
+        by_kind[f"best of {kind}"] = str(best)
+    return by_kind
 
 
 PRETRAINED = ("run", "best of run", "discriminator", "huggingface", "generator")
@@ -237,14 +237,16 @@ KINDS = (*PRETRAINED, "tuned", "best of tuned")
 def test_a_model_is_loaded_from_every_kind_of_folder(folders, kind):
     if kind in PRETRAINED:
         model = load_pretrained(folders["run"]).model
-        own = model.generator if kind == "generator" else model.discriminator
+        network = (
+            model.generator if kind == "generator" else model.discriminator
+        )
     else:
-        own = load_finetuned(folders["tuned"]).model.encoder
-    expected = own(*(BATCH[name] for name in INPUTS), None)
+        network = load_finetuned(folders["tuned"]).model.encoder
+    expected = network(*(BATCH[name] for name in INPUTS), None)
     encoder = Encoder.from_pretrained(folders[kind], name="mine")
     assert encoder.name == "mine"
-    found = encoder(BATCH)["sequence_output"]
-    np.testing.assert_array_equal(found, expected.sequence_output)
+    vectors = encoder(BATCH)["sequence_output"]
+    np.testing.assert_array_equal(vectors, expected.sequence_output)
     tokenizer = Tokenizer.from_pretrained(folders[kind], max_seq_length=8)
     assert len(tokenizer.vocabulary) == 200
     assert tokenizer.vocabulary[0] == "[PAD]"
@@ -252,35 +254,37 @@ def test_a_model_is_loaded_from_every_kind_of_folder(folders, kind):
 
 def test_the_tokenizer_gives_the_ids_of_training(tiny_vocab, texts):
     tokenizer = Tokenizer(tiny_vocab, max_seq_length=6)
-    own = FullTokenizer(tiny_vocab)
-    cls_id, sep_id = own.convert_tokens_to_ids(["[CLS]", "[SEP]"])
-    found = tokenizer(texts)
+    full_tokenizer = FullTokenizer(tiny_vocab)
+    cls_id, sep_id = full_tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
+    encoded = tokenizer(texts)
     graph = tf.function(tokenizer)(texts[:, None])
     (mapped,) = tf.data.Dataset.from_tensors(texts).map(tokenizer)
     for name in INPUTS:
-        assert found[name].shape == [4, 6] and found[name].dtype == tf.int32
-        np.testing.assert_array_equal(found[name], graph[name])
-        np.testing.assert_array_equal(found[name], mapped[name])
+        assert encoded[name].shape == [4, 6] and encoded[name].dtype == tf.int32
+        np.testing.assert_array_equal(encoded[name], graph[name])
+        np.testing.assert_array_equal(encoded[name], mapped[name])
     for row, text in enumerate(texts.numpy()):
-        ids = [cls_id, *own.encode(text)[:4], sep_id]
-        wanted = ids + [0] * (6 - len(ids))
-        assert found["input_ids"][row].numpy().tolist() == wanted
-        assert sum(found["input_mask"][row].numpy()) == len(ids)
-    assert not found["segment_ids"].numpy().any()
+        ids = [cls_id, *full_tokenizer.encode(text)[:4], sep_id]
+        expected = ids + [0] * (6 - len(ids))
+        assert encoded["input_ids"][row].numpy().tolist() == expected
+        assert sum(encoded["input_mask"][row].numpy()) == len(ids)
+    assert not encoded["segment_ids"].numpy().any()
 
 
 def test_pairs_and_strings_of_python_are_taken(tiny_vocab):
     tokenizer = Tokenizer(tiny_vocab, max_seq_length=7)
-    found = tokenizer((tf.constant(["the of"]), tf.constant(["a"])))
-    own = FullTokenizer(tiny_vocab)
-    tokens = own.convert_ids_to_tokens(found["input_ids"][0].numpy())
+    encoded = tokenizer((tf.constant(["the of"]), tf.constant(["a"])))
+    full_tokenizer = FullTokenizer(tiny_vocab)
+    tokens = full_tokenizer.convert_ids_to_tokens(
+        encoded["input_ids"][0].numpy()
+    )
     assert tokens[:6] == ["[CLS]", "the", "of", "[SEP]", "a", "[SEP]"]
-    assert found["segment_ids"][0].numpy().tolist() == [0, 0, 0, 0, 1, 1, 0]
+    assert encoded["segment_ids"][0].numpy().tolist() == [0, 0, 0, 0, 1, 1, 0]
     tokenizer = Tokenizer(tiny_vocab, max_seq_length=5)
-    wanted = tokenizer(tf.constant(["the a", "of"]))["input_ids"]
-    for given in (["the a", "of"], np.array(["the a", "of"])):
-        np.testing.assert_array_equal(tokenizer(given)["input_ids"], wanted)
-    np.testing.assert_array_equal(tokenizer("the a")["input_ids"], wanted[:1])
+    expected = tokenizer(tf.constant(["the a", "of"]))["input_ids"]
+    for inputs in (["the a", "of"], np.array(["the a", "of"])):
+        np.testing.assert_array_equal(tokenizer(inputs)["input_ids"], expected)
+    np.testing.assert_array_equal(tokenizer("the a")["input_ids"], expected[:1])
 
 
 @pytest.mark.parametrize(
@@ -306,11 +310,11 @@ def test_ids_become_texts_again(tiny_vocab, text, expected):
 def test_ragged_ids_become_texts(tiny_vocab):
     tokenizer = Tokenizer(tiny_vocab)
     numbers = [
-        [tokenizer.get_vocabulary().index(t) for t in words.split()]
-        for words in ("the in ##ing", "of")
+        [tokenizer.get_vocabulary().index(t) for t in pieces.split()]
+        for pieces in ("the in ##ing", "of")
     ]
-    found = tokenizer.detokenize(tf.ragged.constant(numbers, tf.int64))
-    assert found.numpy().tolist() == [b"the ining", b"of"]
+    texts = tokenizer.detokenize(tf.ragged.constant(numbers, tf.int64))
+    assert texts.numpy().tolist() == [b"the ining", b"of"]
 
 
 @pytest.mark.parametrize(
@@ -388,8 +392,8 @@ def test_weights_are_saved_and_loaded(text_model, texts, tmp_path):
         status = clone.load_weights(tmp_path / name)
         if status is not None:  # Of TensorFlow; the clone has no optimizer.
             status.expect_partial()
-        equal, found = np.testing.assert_array_equal, clone.get_weights()
-        tf.nest.map_structure(equal, found, expected)
+        equal, loaded = np.testing.assert_array_equal, clone.get_weights()
+        tf.nest.map_structure(equal, loaded, expected)
 
 
 ELSEWHERE = """
@@ -426,28 +430,28 @@ def test_a_saved_model_is_whole(
         Encoder.from_pretrained(str(run)),
     )
     model.fit(texts, np.array([0, 1, 0, 1]), verbose=0)
-    place = tmp_path / "elsewhere"
-    place.mkdir()
-    model.save(place / "model.keras")
-    model.save(place / "saved")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    model.save(elsewhere / "model.keras")
+    model.save(elsewhere / "saved")
     shutil.rmtree(run)
-    (place / "program.py").write_text(ELSEWHERE)
+    (elsewhere / "program.py").write_text(ELSEWHERE)
     env = os.environ | {"PYTHONPATH": str(pytestconfig.rootpath)}
-    run_python("program.py", cwd=place, env=env)
+    run_python("program.py", cwd=elsewhere, env=env)
     expected = model.predict(texts, verbose=0)
-    with np.load(place / "found.npz") as found:
-        assert set(found) == {"served", "model.keras", "saved"}
-        for name, logits in found.items():
+    with np.load(elsewhere / "found.npz") as archive:
+        assert set(archive) == {"served", "model.keras", "saved"}
+        for name, logits in archive.items():
             assert np.abs(logits - expected).max() <= 1e-6, name
 
 
 @pytest.mark.slow
 @pytest.mark.multi_device
 def test_fit_on_two_devices_is_fit_on_one(on_two_devices):
-    one, two = on_two_devices["fit"]
-    np.testing.assert_allclose(two["loss"], one["loss"], atol=1e-5)
-    assert one["loss"][-1] < one["loss"][0]
-    for weights, others in zip(one["weights"], two["weights"], strict=True):
+    single, two = on_two_devices["fit"]
+    np.testing.assert_allclose(two["loss"], single["loss"], atol=1e-5)
+    assert single["loss"][-1] < single["loss"][0]
+    for weights, others in zip(single["weights"], two["weights"], strict=True):
         np.testing.assert_allclose(others, weights, atol=1e-5)
     first, second = on_two_devices["dropout"]  # each draws its own
     assert np.isfinite([first, second]).all()

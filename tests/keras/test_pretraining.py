@@ -62,8 +62,13 @@ def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     sized = "optimizer" not in hparams
     config = tiny_config(model_hparam_overrides=ONE_BLOCK, **hparams)
     scaling = LossScale.of(config.mixed_precision)
-    given = (config, STEPS, iter(dataset()), tf.distribute.get_strategy())
-    loops, optimizer, loop = make_loop(*given, loss_scale=scaling)
+    loop_arguments = (
+        config,
+        STEPS,
+        iter(dataset()),
+        tf.distribute.get_strategy(),
+    )
+    loops, optimizer, loop = make_loop(*loop_arguments, loss_scale=scaling)
     loop.train(STEPS)
     logged = loop.take_chunk()
     rows = dict(zip(logged.names, logged.values.T, strict=True))
@@ -76,8 +81,10 @@ def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     assert [v.name for v in model.variables] == names
     assert model.global_step == STEPS
     bound = 0 if sized else 1e-5
-    for one, other in zip(model.variables, loops.variables, strict=True):
-        np.testing.assert_allclose(one, other, 0, bound, err_msg=one.name)
+    for variable, other in zip(model.variables, loops.variables, strict=True):
+        np.testing.assert_allclose(
+            variable, other, 0, bound, err_msg=variable.name
+        )
     for name, slot in optimizer.m.items():
         np.testing.assert_allclose(model.optimizer.m[name], slot, 0, bound)
 
@@ -98,8 +105,8 @@ def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
 def test_evaluation_draws_the_same_each_time(tiny_config):
     model = PretrainingModel(tiny_config())
     model.compile()
-    given = {"return_dict": True, "verbose": 0}
-    first, again = (model.evaluate(dataset(), **given) for _ in "12")
+    settings = {"return_dict": True, "verbose": 0}
+    first, again = (model.evaluate(dataset(), **settings) for _ in "12")
     assert first == again
     assert set(first) == {"loss", "gen_loss", "disc_loss", "replaced_share"}
     weighted = first["gen_loss"] + 50 * first["disc_loss"]
@@ -232,8 +239,10 @@ def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
     tokenizer = Tokenizer.from_pretrained(folder).get_config()
     assert not (tokenizer["do_lower_case"] or tokenizer["strip_accents"])
     assert loaded.config.vocab_file == f"{folder}/vocab.txt"
-    for one, other in zip(model.variables, loaded.model.variables, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for variable, other in zip(
+        model.variables, loaded.model.variables, strict=True
+    ):
+        np.testing.assert_array_equal(variable, other)
     ids = tf.constant([[101, 110, 120, 102]])
     masks = tf.ones_like(ids), tf.zeros_like(ids)
     np.testing.assert_array_equal(
@@ -245,9 +254,9 @@ def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
 @pytest.mark.slow
 @pytest.mark.multi_device
 def test_fit_on_two_devices_is_the_loop_on_two(on_two_devices):
-    found = on_two_devices["pretraining"]
-    assert found["largest_difference"] == 0.0
-    assert found["loss"] == pytest.approx(found["loop_loss"], rel=1e-6)
+    results = on_two_devices["pretraining"]
+    assert results["largest_difference"] == 0.0
+    assert results["loss"] == pytest.approx(results["loop_loss"], rel=1e-6)
 
 
 EXAMPLES = ROOT / "examples"
@@ -259,13 +268,13 @@ def test_a_program_runs(pretrained_folder, long_sizes, tmp_path, capsys, name):
     program = runpy.run_path(str(EXAMPLES / f"{name}.py"))
     sizes = long_sizes | {"num_hidden_layers": 1}
     folder = pretrained_folder(model_hparam_overrides=sizes)
-    given = ["--model", folder, "--epochs=1", "--sentences=30"]
+    flags = ["--model", folder, "--epochs=1", "--sentences=30"]
     if name == "classification":
-        given.append(f"--output={tmp_path / 'model.keras'}")
-    assert 0 <= program["main"](given) <= 1
-    said = capsys.readouterr().out
-    assert "6 unseen sentences" in said or "unseen words" in said
-    assert "->" in said
+        flags.append(f"--output={tmp_path / 'model.keras'}")
+    assert 0 <= program["main"](flags) <= 1
+    output = capsys.readouterr().out
+    assert "6 unseen sentences" in output or "unseen words" in output
+    assert "->" in output
 
 
 def test_examples_are_what_they_say():

@@ -36,8 +36,8 @@ def fit(strategy):
         model = tf_keras.Model(ids, head(encoder(ids)["pooled_output"]))
         loss = tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         model.compile(tf_keras.optimizers.AdamW(1e-3), loss)
-    given = {"batch_size": 4, "epochs": 2, "shuffle": False, "verbose": 0}
-    history = model.fit(IDS, IDS[:, 0] % 3, **given)
+    settings = {"batch_size": 4, "epochs": 2, "shuffle": False, "verbose": 0}
+    history = model.fit(IDS, IDS[:, 0] % 3, **settings)
     weights = [v.numpy().tolist() for v in model.trainable_weights]
     return {"loss": history.history["loss"], "weights": weights}
 
@@ -51,8 +51,8 @@ def dropout(strategy):
         outputs = encoder(IDS, training=True)["pooled_output"]
         return tf.reduce_sum(tf.abs(outputs))
 
-    found = tf.function(strategy.run)(replica)
-    return [float(x) for x in strategy.experimental_local_results(found)]
+    results = tf.function(strategy.run)(replica)
+    return [float(x) for x in strategy.experimental_local_results(results)]
 
 
 def pretraining(strategy, vocab_file):
@@ -86,8 +86,10 @@ def pretraining(strategy, vocab_file):
     fitted.compile()
     history = fitted.fit(batches, verbose=0).history
     differences = [
-        float(np.abs(one.numpy() - other.numpy()).max())
-        for one, other in zip(model.variables, fitted.variables, strict=True)
+        float(np.abs(variable.numpy() - other.numpy()).max())
+        for variable, other in zip(
+            model.variables, fitted.variables, strict=True
+        )
     ]
     return {
         "largest_difference": max(differences),

@@ -37,8 +37,8 @@ def test_scores_are_logits_without_offset(name, recorded_config, golden_dir):
     cloze = scoring.cloze_scores(model, features)
     log_q = log_probs(model.compute(features)["cloze_logits"], fake_ids)
     for row, ids in enumerate(fake_ids):
-        words = arrays["input_mask"][row] * ~np.isin(ids, [CLS, SEP, MASK])
-        counted = np.flatnonzero(words).tolist()
+        scored = arrays["input_mask"][row] * ~np.isin(ids, [CLS, SEP, MASK])
+        counted = np.flatnonzero(scored).tolist()
         expected = -energies[row, counted].sum()
         np.testing.assert_allclose(scores["score"][row], expected, rtol=2e-5)
         expected = log_q[row, counted].sum()
@@ -54,8 +54,10 @@ class TopicLanguage:
     """Sentences whose words are drawn from the topic's distribution."""
 
     def __init__(self):
-        words = np.random.default_rng(0).dirichlet([0.3] * WORDS, size=TOPICS)
-        self.words = 0.95 * words + 0.05 / WORDS
+        word_shares = np.random.default_rng(0).dirichlet(
+            [0.3] * WORDS, size=TOPICS
+        )
+        self.words = 0.95 * word_shares + 0.05 / WORDS
 
     def sample(self, count, rng):
         topics = rng.integers(TOPICS, size=count)

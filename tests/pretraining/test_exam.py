@@ -125,9 +125,9 @@ def test_evaluations_sit_the_exam_and_train_as_without_it(
     result, rows = run("sat", exam=str(exam_file))
     assert [row["step"] for row in rows] == [2, 4]
     for before, row in zip(plain, rows, strict=True):
-        own = {n for n in row if n.startswith("exam_")}
-        assert len(own) == 6
-        assert {n: v for n, v in row.items() if n not in own} == before
+        exam_names = {n for n in row if n.startswith("exam_")}
+        assert len(exam_names) == 6
+        assert {n: v for n, v in row.items() if n not in exam_names} == before
     evaluation = {"do_train": False, "do_eval": True}
     again, _ = run("plain", exam=str(exam_file), **evaluation)
     for name in ("exam_generator_auc", "exam_unigram_loss"):
@@ -145,15 +145,15 @@ def test_an_exam_of_another_vocabulary_or_length_is_refused(
     refused("200 tokens, .* of 199", exam.check, "e.npz", fewer, 16)
     first, second = list(vocab)[150:152]
     swapped = {**vocab, first: vocab[second], second: vocab[first]}
-    words = f"token {vocab[first] + 1} of the vocabulary is"
-    refused(words, exam.check, "e.npz", swapped, 16)
+    message = f"token {vocab[first] + 1} of the vocabulary is"
+    refused(message, exam.check, "e.npz", swapped, 16)
 
 
 def changed_labels(content):
     import io
 
-    with np.load(io.BytesIO(content)) as found:
-        values = dict(found)
+    with np.load(io.BytesIO(content)) as archive:
+        values = dict(archive)
     values["generator_labels"] = 1 - values["generator_labels"]
     packed = io.BytesIO()
     np.savez(packed, **values)
@@ -174,7 +174,7 @@ def unknown_compression(content):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "message"),
     [
         (lambda content: content[:-40], "not a file of draw_exam, or corrupt"),
         (lambda content: b"{}", "not a file of draw_exam, or corrupt"),
@@ -184,10 +184,10 @@ def unknown_compression(content):
     ],
     ids=["cut", "other", "flipped", "compression", "changed"],
 )
-def test_a_damaged_exam_is_refused(exam_file, tmp_path, change, words):
+def test_a_damaged_exam_is_refused(exam_file, tmp_path, change, message):
     path = tmp_path / "exam.npz"
     path.write_bytes(change(exam_file.read_bytes()))
-    refused(words, Exam.read, str(path))
+    refused(message, Exam.read, str(path))
 
 
 def test_a_missing_exam_is_named_with_its_flag(tmp_path):

@@ -72,8 +72,8 @@ def test_passes_equal_theirs(name, request, recorded_config, assert_gradients):
     if names:
         expected = {name.removeprefix("grad/"): arrays[name] for name in names}
         variables = {v.name[:-2]: v for v in model.trainable_variables}
-        found = tape.gradient(outputs["total_loss"], variables)
-        assert_gradients(found, expected, arrays["global_grad_norm"])
+        gradients = tape.gradient(outputs["total_loss"], variables)
+        assert_gradients(gradients, expected, arrays["global_grad_norm"])
 
 
 TRAJECTORIES = """
@@ -110,7 +110,7 @@ def recorded_training(golden_dir, recorded_config):
         def followed(steps):
             for step in steps:
                 now = {n: tf.constant(v[step]) for n, v in recorded.items()}
-                found = train_step(
+                step_result = train_step(
                     {n: now[n] for n in INPUTS},
                     {"input_ids": now["masked_input_ids"]}
                     | {n: now[n] for n in MASKED},
@@ -119,7 +119,9 @@ def recorded_training(golden_dir, recorded_config):
                 )
                 for name, (same, rtol) in COMPARED.items():
                     bounds = {"rtol": rtol, "atol": 1e-12, "err_msg": name}
-                    np.testing.assert_allclose(found[name], now[same], **bounds)
+                    np.testing.assert_allclose(
+                        step_result[name], now[same], **bounds
+                    )
                 yield step
 
         return directory, model, optimizer, followed

@@ -61,13 +61,13 @@ def test_only_candidates_are_chosen_and_ids_kept(options, tokens, seed):
     assert (out["input_ids"][0][changed] == MASK).all()
     candidates = sum(token >= 104 for token in tokens)
     share = round(np.float32(len(tokens) + 2) * np.float32(0.3))
-    wanted = max(1, min(8, share))
+    expected_count = max(1, min(8, share))
     if not options:
-        assert used.sum() == (wanted if candidates else 0)
+        assert used.sum() == (expected_count if candidates else 0)
     else:
-        assert len(set(positions[used])) == used.sum() <= wanted
+        assert len(set(positions[used])) == used.sum() <= expected_count
     if options == {"without_replacement": True}:
-        assert used.sum() == min(wanted, candidates)
+        assert used.sum() == min(expected_count, candidates)
 
 
 @hypothesis.given(tokens=sentences, seed=st.integers(0, 1000))
@@ -75,17 +75,17 @@ def test_whole_word_masking_splits_a_word_only_if_alone(tokens, seed):
     ids, mask = one_row(24, tokens)
     out = draw(ids, mask, masking.MaskingRule(0.4, 8, whole_words=True), seed)
     chosen = set(out["masked_lm_positions"][0][out["masked_lm_weights"][0] > 0])
-    words = []
+    word_starts = []
     for position, token in enumerate(ids[0]):
         if token < 104:
-            words.append([])
-        elif token < 150 or not words or not words[-1]:
-            words.append([position])
+            word_starts.append([])
+        elif token < 150 or not word_starts or not word_starts[-1]:
+            word_starts.append([position])
         else:
-            words[-1].append(position)
-    split = [w for w in words if 0 < len(chosen & set(w)) < len(w)]
+            word_starts[-1].append(position)
+    split = [w for w in word_starts if 0 < len(chosen & set(w)) < len(w)]
     assert not split or (len(split) == 1 and chosen <= set(split[0]))
-    if any(words):
+    if any(word_starts):
         assert chosen
 
 

@@ -33,9 +33,9 @@ def test_every_original_metric_equals_the_original(golden_dir):
         if "disc_logits" not in picked:
             picked.pop("sampled_tokids", None)
         ours = results(picked, weight, float(arrays["total_loss"]))
-        theirs = info["metrics_one_batch"]
-        found = {name: ours[name] for name in theirs}
-        assert found == pytest.approx(theirs, rel=2e-6, abs=1e-7), path.name
+        recorded = info["metrics_one_batch"]
+        actual = {name: ours[name] for name in recorded}
+        assert actual == pytest.approx(recorded, rel=2e-6, abs=1e-7), path.name
         if path.stem == "forward_v200_mlm":
             assert not [name for name in ours if name.startswith("disc_")]
             assert "sampled_masked_lm_accuracy" not in ours
@@ -45,8 +45,8 @@ def test_exact_auc_counts_ties_half():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 500)
     scores = rng.integers(0, 20, 500).astype(np.float32)
-    wanted = pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
-    assert exact_auc(labels, scores) == wanted
+    reference = pytest.approx(roc_auc_score(labels, scores), abs=1e-12)
+    assert exact_auc(labels, scores) == reference
     assert np.isnan(exact_auc(np.ones(3, int), np.arange(3)))
 
 
@@ -125,10 +125,18 @@ def test_collapse_is_reported_after_patience_evaluations_in_a_row():
     assert continued.message is not None
 
 
-def test_a_stray_token_of_the_other_class_does_not_hide_a_collapse():
-    for share, expected in ((1e-5, True), (1 - 1e-5, True), (0.01, False)):
-        found = predicts_one_class({"disc_predicted_replaced_share": share})
-        assert found is expected
+@pytest.mark.parametrize(
+    ("share", "is_collapsed"),
+    [(1e-5, True), (1 - 1e-5, True), (0.01, False)],
+)
+def test_a_stray_token_of_the_other_class_does_not_hide_a_collapse(
+    share, is_collapsed
+):
+    result = {"disc_predicted_replaced_share": share}
+    assert predicts_one_class(result) is is_collapsed
+
+
+def test_without_a_discriminator_there_is_no_collapse():
     assert not predicts_one_class({})
 
 
@@ -146,18 +154,18 @@ def rows(relative_losses, every=100):
 
 def alarms(config, series):
     watch = LossWatch(config)
-    found = {row["step"]: watch.update(row) for row in series}
-    return {step: text for step, text in found.items() if text}
+    messages = {row["step"]: watch.update(row) for row in series}
+    return {step: text for step, text in messages.items() if text}
 
 
 def test_a_loss_no_better_than_guessing_is_reported_once_a_window(tiny_config):
-    found = alarms(tiny_config(num_warmup_steps=1000), rows([1.002] * 180))
-    assert [*found] == [6000, 11000, 16000]
-    assert "over the last 5,000 steps" in found[6000]
-    assert f"alone ({GUESSING:.4f})" in found[6000]
-    assert "generator_hidden_size" not in found[6000]
-    found = alarms(tiny_config(collapse_window=500), rows([1.0] * 12))
-    assert [*found] == [600, 1100]
+    messages = alarms(tiny_config(num_warmup_steps=1000), rows([1.002] * 180))
+    assert [*messages] == [6000, 11000, 16000]
+    assert "over the last 5,000 steps" in messages[6000]
+    assert f"alone ({GUESSING:.4f})" in messages[6000]
+    assert "generator_hidden_size" not in messages[6000]
+    messages = alarms(tiny_config(collapse_window=500), rows([1.0] * 12))
+    assert [*messages] == [600, 1100]
 
 
 def test_healthy_starts_are_silent_and_a_later_collapse_is_not(tiny_config):
@@ -176,14 +184,17 @@ def test_a_continued_run_goes_on_with_its_window(tiny_config):
     config = tiny_config()
     series = [*rows([1.0] * 60)]
     watch = LossWatch(config, series[:40])
-    found = [row["step"] for row in series[40:] if watch.update(row)]
-    assert found == [*alarms(config, series)] == [5100]
+    alarm_steps = [row["step"] for row in series[40:] if watch.update(row)]
+    assert alarm_steps == [*alarms(config, series)] == [5100]
 
 
-def test_nothing_else_is_watched(tiny_config):
-    for hparams in (
+@pytest.mark.parametrize(
+    "hparams",
+    [
         {"collapse_window": 0},
         {"electra_objective": False},
         {"electra_objective": False, "electric_objective": True},
-    ):
-        assert not alarms(tiny_config(**hparams), rows([2.0] * 200))
+    ],
+)
+def test_other_losses_raise_no_alarm(tiny_config, hparams):
+    assert not alarms(tiny_config(**hparams), rows([2.0] * 200))

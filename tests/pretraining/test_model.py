@@ -76,9 +76,9 @@ def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_of):
     settings = {"mask_prob": 0.3, "temperature": 0.5, "do_lower_case": False}
     model, folder = run_of("embeddings", **settings)
     loaded = load_pretrained(folder)
-    wanted, got = named(model), named(loaded.model)
-    assert wanted.keys() == got.keys()
-    for name, value in wanted.items():
+    expected, got = named(model), named(loaded.model)
+    assert expected.keys() == got.keys()
+    for name, value in expected.items():
         np.testing.assert_array_equal(value, got[name])
     assert settings.items() <= loaded.config.as_dict().items()
     assert loaded.tokenizer.tokenize("A") != loaded.tokenizer.tokenize("a")
@@ -113,8 +113,8 @@ def test_what_was_assumed_without_settings_is_told(run_of, tiny_vocab):
     refused("--vocab_file", load_pretrained, folder)
     loaded = load_pretrained(folder, tiny_vocab)
     assert any("num_attention_heads" in text for text in loaded.assumptions)
-    given = {"model_hparam_overrides": {"num_attention_heads": 2}}
-    loaded = load_pretrained(folder, tiny_vocab, given)
+    hparams = {"model_hparam_overrides": {"num_attention_heads": 2}}
+    loaded = load_pretrained(folder, tiny_vocab, hparams)
     assert loaded.assumptions == ()
     assert loaded.model.encoder_config.num_attention_heads == 2
 
@@ -185,8 +185,12 @@ def test_which_tables_there_are(make, generator):
             *("position_embeddings", "LayerNorm/gamma", "LayerNorm/beta"),
         )
     }
-    own = {n.replace("electra", s, 1) for n in plain for s in KINDS[generator]}
-    words = {n for n in own if n.endswith("word_embeddings")}
+    generator_tables = {
+        n.replace("electra", s, 1) for n in plain for s in KINDS[generator]
+    }
+    token_tables = {
+        n for n in generator_tables if n.endswith("word_embeddings")
+    }
     sharings = ("embeddings", "none", *OTHERS)
     models = {sharing: make(sharing, generator) for sharing in sharings}
     assert {
@@ -194,12 +198,12 @@ def test_which_tables_there_are(make, generator):
         for sharing, model in models.items()
     } == {
         "embeddings": plain,
-        "none": plain | own,
-        "token": plain | (own - words),
+        "none": plain | generator_tables,
+        "token": plain | (generator_tables - token_tables),
         "gradient_disentangled": plain - {TABLE} | {SHARED_TABLE, DELTA_TABLE},
     }
     # At the width of the table that they are added to.
-    for name in own - words:
+    for name in generator_tables - token_tables:
         assert named(models["token"])[name].shape[-1] == 8
         assert named(models["none"])[name].shape[-1] == 8 == 16 * 0.5
 
@@ -225,8 +229,8 @@ def gradient(model, loss, table):
     variable = variables_by_name(model.variables)[table]
     with tf.GradientTape() as tape:
         value = model.compute(FEATURES, masked, sampled)[loss]
-    found = tape.gradient(value, variable)
-    return None if found is None else tf.convert_to_tensor(found).numpy()
+    result = tape.gradient(value, variable)
+    return None if result is None else tf.convert_to_tensor(result).numpy()
 
 
 def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(trained):
@@ -241,14 +245,16 @@ def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(trained):
     shared, delta = values[SHARED_TABLE], values[DELTA_TABLE]
     assert gradient(model, "mlm_loss", DELTA_TABLE) is None
     assert gradient(model, "disc_loss", SHARED_TABLE) is None
-    for loss, own, table in (
+    for loss, trained_table, table in (
         ("mlm_loss", SHARED_TABLE, shared),
         ("disc_loss", DELTA_TABLE, shared + delta),
     ):
         expected = gradient(with_table(table), loss, TABLE)
         assert np.abs(expected).max() > 1e-4
-        found = gradient(model, loss, own)
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+        table_gradient = gradient(model, loss, trained_table)
+        np.testing.assert_allclose(
+            table_gradient, expected, rtol=1e-6, atol=1e-9
+        )
 
 
 def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
@@ -280,8 +286,8 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     names = [v.name for v in loaded.model.discriminator.variables]
     assert "delta" not in "".join(names)
     expected, _ = model.generator_logits(FEATURES)
-    found, _ = loaded.model.generator_logits(FEATURES)
-    assert np.array_equal(found, expected)
+    logits, _ = loaded.model.generator_logits(FEATURES)
+    assert np.array_equal(logits, expected)
 
 
 @pytest.mark.parametrize("generator", KINDS)
@@ -298,14 +304,14 @@ def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
         if part.endswith("discriminator"):
             assert np.array_equal(weights.read(TABLE), table)
             assert weights.contents.embedding_sharing is None
-            networks = (one.discriminator for one in (model, loaded.model))
+            networks = (each.discriminator for each in (model, loaded.model))
             encoded = [n(*FEATURES.values()).sequence_output for n in networks]
             assert np.array_equal(*encoded)
             loaded.require_discriminator("a test")
         else:
             assert np.array_equal(weights.read(TABLE), shared)
-            found, _ = loaded.model.generator_logits(FEATURES)
-            assert np.array_equal(found, scores)
+            part_logits, _ = loaded.model.generator_logits(FEATURES)
+            assert np.array_equal(part_logits, scores)
             loaded.require_generator("a test")
 
 
@@ -326,21 +332,23 @@ def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
     assert np.array_equal(reader.get_tensor(TABLE), table)
     native = tmp_path / "native/model.ckpt-7"
     back = convert(original, native, "--output_format=native")
-    found = {n: v for n, v in tf2.open_native(back) if n != "global_step"}
-    assert found.keys() == values.keys()
-    assert all(np.array_equal(found[n], values[n]) for n in values)
+    restored = {n: v for n, v in tf2.open_native(back) if n != "global_step"}
+    assert restored.keys() == values.keys()
+    assert all(np.array_equal(restored[n], values[n]) for n in values)
     target = tmp_path / "hf"
-    words = "Write each network to a folder of"
-    refused(words, convert, folder, target, hugging_face)
+    remedy = "Write each network to a folder of"
+    refused(remedy, convert, folder, target, hugging_face)
     for part, expected in (("discriminator", table), ("generator", shared)):
-        place = convert(folder, target / part, hugging_face, f"--part={part}")
+        converted = convert(
+            folder, target / part, hugging_face, f"--part={part}"
+        )
         alone = select_part(open_weights(folder), part)
-        read = open_weights(place)
+        read = open_weights(converted)
         assert read.shapes == alone.shapes
         for name in read.shapes:
             assert np.array_equal(read.read(name), alone.read(name)), name
         assert np.array_equal(read.read(TABLE), expected)
-    loaded = load_pretrained(place).model  # the generator's
+    loaded = load_pretrained(converted).model  # the generator's
     expected, _ = model.generator_logits(FEATURES)
     assert np.array_equal(loaded.generator_logits(FEATURES)[0], expected)
 
@@ -352,22 +360,22 @@ def test_a_plain_start_gives_the_same_model(trained, make, sharing, generator):
     started = make(sharing, generator)
     report = assign(MemoryWeights(named(plain)), started.variables)
     assert not (report.missing or report.unexpected)
-    one, other = (m.compute(FEATURES) for m in (plain, started))
+    plain_outputs, other = (m.compute(FEATURES) for m in (plain, started))
     for name in ("mlm_logits", "disc_logits", "total_loss"):
-        assert np.array_equal(one[name], other[name])
+        assert np.array_equal(plain_outputs[name], other[name])
 
 
 @pytest.mark.parametrize("sharing", OTHERS)
-@pytest.mark.parametrize("given", ["embeddings", *OTHERS])
-def test_another_sharing_is_refused_as_a_start(trained, make, sharing, given):
+@pytest.mark.parametrize("hparams", ["embeddings", *OTHERS])
+def test_another_sharing_is_refused_as_a_start(trained, make, sharing, hparams):
     weights = MemoryWeights(named(trained(sharing)))
-    if given == sharing:
-        assign(weights, make(given).variables)
+    if hparams == sharing:
+        assign(weights, make(hparams).variables)
         return
-    says = f"embedding_sharing is {sharing} there, {given} in the model.*Set"
-    refused(says, assign, weights, make(given).variables)
+    says = f"embedding_sharing is {sharing} there, {hparams} in the model.*Set"
+    refused(says, assign, weights, make(hparams).variables)
     # Its discriminator may start one, as any does.
-    alone, model = select_part(weights, "discriminator"), make(given)
+    alone, model = select_part(weights, "discriminator"), make(hparams)
     report = assign(alone, model.variables, allow_missing="^generator")
     assert not report.unexpected
 

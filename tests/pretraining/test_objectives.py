@@ -71,9 +71,9 @@ def expected_loss(objective, features, outputs):
     ids, mask = features["input_ids"], features["input_mask"] > 0
     shown = ids.copy()
     for row in range(len(ids)):
-        for place in set(POSITIONS[row]) - {0}:
-            drawn = SAMPLES[row][POSITIONS[row] == place]
-            shown[row, place] = drawn.sum() // len(drawn)
+        for position in set(POSITIONS[row]) - {0}:
+            drawn = SAMPLES[row][POSITIONS[row] == position]
+            shown[row, position] = drawn.sum() // len(drawn)
     np.testing.assert_array_equal(outputs["fake_input_ids"], shown)
     replaced = shown != ids
     if objective == "replace_mlm":
@@ -86,7 +86,7 @@ def expected_loss(objective, features, outputs):
         chosen = [(r, p) for r in range(2) for p in set(POSITIONS[r]) - {0}]
         assert len(chosen) == 5
         right = np.where(replaced, expit(logits), expit(-logits))
-        return -np.mean([np.log(right[place]) for place in chosen])
+        return -np.mean([np.log(right[position]) for position in chosen])
     softmax = np.exp(log_softmax(np.float64(outputs["token_logits"]), -1))
     copy = expit(-logits)
     true = np.take_along_axis(softmax, ids[..., None], -1)[..., 0]
@@ -102,12 +102,12 @@ def expected_loss(objective, features, outputs):
 def test_each_loss_is_its_formula(compute, batch, objective, hparams):
     config, _, outputs = compute(objective=objective, **hparams)
     second = "disc" if objective == "electra_15" else "token"
-    found = np.float64(outputs[f"{second}_loss"])
-    wanted = expected_loss(objective, batch[0], outputs)
-    assert found == pytest.approx(wanted, rel=1e-6)
+    loss = np.float64(outputs[f"{second}_loss"])
+    formula = expected_loss(objective, batch[0], outputs)
+    assert loss == pytest.approx(formula, rel=1e-6)
     weight = 50 if objective == "electra_15" else 1
     assert config.disc_weight == weight
-    total = float(outputs["mlm_loss"]) + weight * wanted
+    total = float(outputs["mlm_loss"]) + weight * formula
     assert float(outputs["total_loss"]) == pytest.approx(total, rel=1e-6)
 
 
@@ -118,10 +118,10 @@ def test_steps_and_evaluations_name_the_second_loss(compute, objective):
     values = step_values(features, outputs)
     assert {"disc_loss", "token_loss"} & values.keys() == {name}
     assert values["replaced_tokens"] == 4
-    found = PretrainingMetrics(mask_token_id=103, disc_weight=2.5)
+    evaluation = PretrainingMetrics(mask_token_id=103, disc_weight=2.5)
     arrays = metric_inputs(features, outputs)
-    found.update({n: np.asarray(v) for n, v in arrays.items()}, 1.0)
-    result = found.result()
+    evaluation.update({n: np.asarray(v) for n, v in arrays.items()}, 1.0)
+    result = evaluation.result()
     assert result["replaced_share"] == 4 / 25
     if objective == "electra_15":
         assert result["disc_majority_accuracy"] == 4 / 5
@@ -150,21 +150,21 @@ def test_copying_is_differentiated_and_stable():
     inputs, targets = inputs[None], targets[None]
     with tf.GradientTape(persistent=True) as tape:
         tape.watch([copy, logits])
-        found = losses.copy_losses(copy, logits, inputs, targets)
+        copied = losses.copy_losses(copy, logits, inputs, targets)
         generated = tf.gather(tf.nn.softmax(logits), targets, batch_dims=2)
         share, same = tf.sigmoid(copy), tf.cast(inputs == targets, tf.float64)
         plain = -tf.math.log(share * same + (1 - share) * generated)
-    np.testing.assert_allclose(found, plain, rtol=1e-12)
+    np.testing.assert_allclose(copied, plain, rtol=1e-12)
     for source in (copy, logits):
-        ours, wanted = (tape.gradient(of, source) for of in (found, plain))
-        np.testing.assert_allclose(ours, wanted, 1e-9)
+        ours, reference = (tape.gradient(of, source) for of in (copied, plain))
+        np.testing.assert_allclose(ours, reference, 1e-9)
     extreme = tf.constant([[200.0, -200.0] * 3])
     with tf.GradientTape() as tape:
         tape.watch(extreme)
         wide = 100 * tf.cast(logits, tf.float32)
-        found = losses.copy_losses(extreme, wide, inputs, targets)
-    assert np.isfinite(found).all()
-    assert np.isfinite(tape.gradient(found, extreme)).all()
+        copied = losses.copy_losses(extreme, wide, inputs, targets)
+    assert np.isfinite(copied).all()
+    assert np.isfinite(tape.gradient(copied, extreme)).all()
 
 
 UNIGRAM = {"generator": "unigram"}
@@ -213,14 +213,14 @@ def test_replacements_follow_the_counts(records, tiny_config, hparams, weights):
     records([([120] * 3 + [100], [130] * 6), ([140, 120], [130] * 2)])
     model = build_model(tiny_config(**UNIGRAM, **hparams))
     assert counts_of(model) == {100: 1, 120: 4, 130: 8, 140: 1}
-    found, outputs = draws(model)
-    shares = np.zeros(len(found))
+    drawn, outputs = draws(model)
+    shares = np.zeros(len(drawn))
     shares[[120, 130, 140]] = weights / np.sum(weights)
-    assert not found[shares == 0].any()
-    assert np.abs(found / MASKED - shares).max() < 4 * np.sqrt(0.25 / MASKED)
+    assert not drawn[shares == 0].any()
+    assert np.abs(drawn / MASKED - shares).max() < 4 * np.sqrt(0.25 / MASKED)
     again, _ = draws(model)
-    np.testing.assert_array_equal(found, again)
-    assert (draws(model, step=1)[0] != found).any()
+    np.testing.assert_array_equal(drawn, again)
+    assert (draws(model, step=1)[0] != drawn).any()
     assert np.isfinite([outputs["mlm_loss"], outputs["total_loss"]]).all()
 
 
@@ -228,9 +228,9 @@ def test_a_run_keeps_the_counts_that_it_began_with(records, tiny_config):
     records([([120], [130])])
     config = tiny_config(**UNIGRAM)
     assert counts_of(build_model(config)) == {120: 1, 130: 1}
-    own = pathlib.Path(config.model_dir, TOKEN_COUNTS)
-    own.parent.mkdir(parents=True)
-    own.write_text(json.dumps({"counts": [0] * 198 + [7, 5]}))
+    counts_file = pathlib.Path(config.model_dir, TOKEN_COUNTS)
+    counts_file.parent.mkdir(parents=True)
+    counts_file.write_text(json.dumps({"counts": [0] * 198 + [7, 5]}))
     assert counts_of(build_model(config)) == {198: 7, 199: 5}
     again = build_model(tiny_config(overwrite=True, **UNIGRAM))
     assert counts_of(again) == {120: 1, 130: 1}
@@ -249,8 +249,8 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
 def test_without_counts_nothing_is_trained(records, tiny_config):
     refused("No record file matches", build_model, tiny_config(**UNIGRAM))
     records([([120] * 4, [120])])
-    words = "fewer than two .* another generator"
-    refused(words, build_model, tiny_config(**UNIGRAM))
+    message = "fewer than two .* another generator"
+    refused(message, build_model, tiny_config(**UNIGRAM))
 
 
 @pytest.mark.parametrize(

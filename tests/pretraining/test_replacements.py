@@ -55,8 +55,8 @@ def test_the_mixture_equals_its_formula():
     )
     expected = np.log(0.3 * shares + 0.7 * softmax(logits, -1))
     np.testing.assert_allclose(mixed, expected, atol=1e-5)
-    found = softmax(np.float64(mixed), -1)
-    np.testing.assert_allclose(found, np.exp(expected), atol=1e-6)
+    shares_of_mixture = softmax(np.float64(mixed), -1)
+    np.testing.assert_allclose(shares_of_mixture, np.exp(expected), atol=1e-6)
 
 
 @pytest.fixture
@@ -184,22 +184,24 @@ def test_correction_equals_its_formula(tiny_config, roughen, hparams):
 
 def test_a_correction_leaves_detection_as_it_is(tiny_config):
     (batch,) = batches(1)
-    found = [
+    outputs_by_weight = [
         PretrainingModel(tiny_config(correction_weight=c)).compute(batch)
         for c in (0.0, 1.0)
     ]
     for name in ("mlm_loss", "disc_loss", "disc_logits", "sampled_tokids"):
-        np.testing.assert_array_equal(found[0][name], found[1][name], name)
+        np.testing.assert_array_equal(
+            outputs_by_weight[0][name], outputs_by_weight[1][name], name
+        )
 
 
 def test_evaluations_report_detection_and_correction(tiny_config):
     model = PretrainingModel(tiny_config(correction_weight=1.0))
     (batch,) = batches(1)
     out = model.compute(batch)
-    found = PretrainingMetrics(mask_token_id=103, disc_weight=50.0)
+    evaluation = PretrainingMetrics(mask_token_id=103, disc_weight=50.0)
     arrays = metric_inputs(batch, out)
-    found.update({n: np.asarray(v) for n, v in arrays.items()}, 1.0)
-    result = found.result()
+    evaluation.update({n: np.asarray(v) for n, v in arrays.items()}, 1.0)
+    result = evaluation.result()
     assert result["token_loss"] == pytest.approx(
         float(out["token_loss"]), rel=1e-6
     )
@@ -241,11 +243,11 @@ def test_the_generators_own_variables_are_in_no_other_network(
     tiny_config, name
 ):
     model = PretrainingModel(tiny_config(**SHARING[name]))
-    own = {variable_name(v) for v in generator_variables(model)}
+    exclusive = {variable_name(v) for v in generator_variables(model)}
     everything = {variable_name(v) for v in model.trainable_variables}
     scopes = ("generator", "cloze_predictions")
     expected = {n for n in everything if n.startswith(scopes)}
-    assert own == expected and own != everything
+    assert exclusive == expected and exclusive != everything
 
 
 def gradients_of(variables):
@@ -261,30 +263,31 @@ def test_each_network_is_clipped_by_its_own_norm(tiny_config):
     )
     model = PretrainingModel(config)
     optimizer = build_optimizer(config, model)
-    own = {variable_name(v) for v in generator_variables(model)}
+    exclusive = {variable_name(v) for v in generator_variables(model)}
     variables = model.trainable_variables
     gradients = [
-        tf.cast(g, tf.float32) * (0.001 if variable_name(v) in own else 3.0)
+        tf.cast(g, tf.float32)
+        * (0.001 if variable_name(v) in exclusive else 3.0)
         for g, v in zip(gradients_of(variables), variables, strict=True)
     ]
-    found = optimizer.update(gradients, tf.constant(0, tf.int64))
+    update = optimizer.update(gradients, tf.constant(0, tf.int64))
     norms = {}
     for network in ("generator", "discriminator"):
         total = sum(
             np.square(np.float64(g)).sum()
             for g, v in zip(gradients, variables, strict=True)
-            if (variable_name(v) in own) == (network == "generator")
+            if (variable_name(v) in exclusive) == (network == "generator")
         )
         norms[network] = np.sqrt(total)
-        assert float(found[f"{network}_grad_norm"]) == pytest.approx(
+        assert float(update[f"{network}_grad_norm"]) == pytest.approx(
             norms[network], rel=1e-5
         )
     whole = np.hypot(*norms.values())
-    assert float(found["grad_norm"]) == pytest.approx(whole, rel=1e-5)
+    assert float(update["grad_norm"]) == pytest.approx(whole, rel=1e-5)
     assert norms["generator"] < 1 < norms["discriminator"]
     for gradient, variable in zip(gradients, variables, strict=True):
         name = variable_name(variable)
-        network = "generator" if name in own else "discriminator"
+        network = "generator" if name in exclusive else "discriminator"
         clipped = np.float64(gradient) / max(1.0, norms[network])
         # Without a first moment the slot is the clipped gradient.
         np.testing.assert_allclose(optimizer.m[name], clipped, rtol=1e-4)
@@ -302,18 +305,18 @@ def test_the_generators_own_variables_have_its_rate(tiny_config, kind):
         before = {variable_name(v): v.numpy() for v in variables}
         gradients = [tf.cast(g, tf.float32) for g in gradients_of(variables)]
         optimizer.update(gradients, tf.constant(0, tf.int64))
-        own = {variable_name(v) for v in generator_variables(model)}
-        return own, {
+        exclusive = {variable_name(v) for v in generator_variables(model)}
+        return exclusive, {
             variable_name(v): v.numpy() - before[variable_name(v)]
             for v in variables
         }
 
     rate = {"learning_rate": 0.5}
-    own, full = weights(**rate)
+    exclusive, full = weights(**rate)
     _, slow = weights(generator_learning_rate=0.125, **rate)
     _, same = weights(generator_learning_rate=0.5, **rate)
     for name, change in full.items():
-        share = 0.25 if name in own else 1.0
+        share = 0.25 if name in exclusive else 1.0
         np.testing.assert_allclose(slow[name], share * change, atol=1e-6)
         np.testing.assert_array_equal(same[name], change)
 
@@ -363,14 +366,16 @@ def test_micro_batches_mix_and_correct_as_the_whole_does(
         columns = dict(zip(chunk.names, chunk.values.T, strict=True))
         return model, columns
 
-    (whole, values), (cut, found) = train(1), train(parts)
+    (whole, values), (cut, cut_values) = train(1), train(parts)
     np.testing.assert_allclose(
         values["unigram_share"], [1, 2 / 3, 1 / 3, 0.1], rtol=1e-6
     )
-    assert values.keys() == found.keys()
+    assert values.keys() == cut_values.keys()
     assert {"token_loss", "disc_loss", "generator_grad_norm"} <= values.keys()
     for name, column in values.items():
-        np.testing.assert_allclose(found[name], column, rtol=1e-4, err_msg=name)
+        np.testing.assert_allclose(
+            cut_values[name], column, rtol=1e-4, err_msg=name
+        )
     for a, b in zip(whole.variables, cut.variables, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
 

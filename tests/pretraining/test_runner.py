@@ -84,25 +84,27 @@ def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
 
 def test_other_files_of_a_name_are_told(start, data_dir, tmp_path, monkeypatch):
     folder = shutil.copytree(data_dir / "pretrain_tfrecords", tmp_path / "own")
-    own = {"pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*"}
-    start(**own)
+    data_hparams = {"pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*"}
+    start(**data_hparams)
     first, *_ = sorted(folder.glob("pretrain_data.tfrecord*"))
     shutil.copy(first, folder / "pretrain_data.tfrecord-more")
-    result, output = start(**own, num_train_steps=6)
+    result, output = start(**data_hparams, num_train_steps=6)
     assert result["global_step"] == 6
     assert "files of pretrain_tfrecords: " in output
     # A start that is killed before it saves changes nothing of that.
     first.rename(folder / "gone")
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr(runner.PretrainingRun, "announce", lambda self: 1 / 0)
-        start(**own, num_train_steps=7)
-    _, output = start(**own, num_train_steps=7)
+        start(**data_hparams, num_train_steps=7)
+    _, output = start(**data_hparams, num_train_steps=7)
     assert "read from the start again" in output
-    assert "read from the start" not in start(**own, num_train_steps=8)[1]
+    assert (
+        "read from the start" not in start(**data_hparams, num_train_steps=8)[1]
+    )
     # One that is cut is said to be, as ever.
     data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
-    refused("cut short", start, **own, num_train_steps=9)
+    refused("cut short", start, **data_hparams, num_train_steps=9)
 
 
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
@@ -114,10 +116,10 @@ def test_changed_model_hparams_are_named(start, finished, tmp_path):
 
 
 def test_other_held_out_data_have_a_best_of_their_own(start, tmp_path):
-    own = {"keep_best": "loss", "eval_every_n_steps": 2}
-    start(**own, num_eval_steps=2)
+    hparams = {"keep_best": "loss", "eval_every_n_steps": 2}
+    start(**hparams, num_eval_steps=2)
     _, output = start(
-        **own, num_eval_steps=3, num_train_steps=6, learning_rate=1.0
+        **hparams, num_eval_steps=3, num_train_steps=6, learning_rate=1.0
     )
     assert "the best checkpoint is chosen again" in output
     assert read_json(tmp_path / "model/best/best.json")["step"] == 6
@@ -130,8 +132,8 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     with pytest.raises(UserError, match="num_attention_heads"):
         start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
     # Nor what the run is to start from.
-    own = {"init_checkpoint": str(tmp_path / "model"), "overwrite": True}
-    refused("--overwrite would delete init_checkpoint", start, **own)
+    hparams = {"init_checkpoint": str(tmp_path / "model"), "overwrite": True}
+    refused("--overwrite would delete init_checkpoint", start, **hparams)
     assert (tmp_path / "model" / "checkpoint").exists()
     (tmp_path / "neighbour").mkdir()
     results = tmp_path / "model/results/sst_results.txt"  # of fine-tuning
@@ -158,15 +160,15 @@ def test_other_words_are_refused(how, start, finished, tmp_path, tiny_vocab):
     other = tmp_path / "other.txt"
     text = pathlib.Path(tiny_vocab).read_text()
     other.write_text(text.replace("\nthe\n", "\nThe\n"))
-    given = {"model_dir": str(tmp_path / "new"), how: str(tmp_path / "model")}
+    hparams = {"model_dir": str(tmp_path / "new"), how: str(tmp_path / "model")}
     with pytest.raises(UserError, match=r"other.txt:\d+: found 'The'.*'the'"):
-        start(vocab_file=str(other), **given)
+        start(vocab_file=str(other), **hparams)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_size_not_the_vocabulary_s_is_refused(data_dir, tiny_vocab, tmp_path):
-    given = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
-    config = PretrainingConfig.create("tiny", str(data_dir), **given)
+    hparams = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
+    config = PretrainingConfig.create("tiny", str(data_dir), **hparams)
     refused(r"200 tokens.*30522 \(default\)", runner.run, config)
     assert not (tmp_path / "model").exists()
 
@@ -193,9 +195,9 @@ def test_labels_that_tell_nothing_raise_the_alarm(start, monkeypatch):
     corrupt = masking.corrupt_inputs
 
     def with_labels(*arguments, **settings):
-        found = corrupt(*arguments, **settings)
-        drawn = tf.random.uniform(tf.shape(found.is_fake_tokens)) < 0.2
-        return found._replace(is_fake_tokens=tf.cast(drawn, tf.int32))
+        corrupted = corrupt(*arguments, **settings)
+        drawn = tf.random.uniform(tf.shape(corrupted.is_fake_tokens)) < 0.2
+        return corrupted._replace(is_fake_tokens=tf.cast(drawn, tf.int32))
 
     monkeypatch.setattr(masking, "corrupt_inputs", with_labels)
     _, output = start(
@@ -238,9 +240,9 @@ def test_an_evaluation_alone_has_the_run_s_settings(start, data_dir, tmp_path):
     start(**mask, eval_text=str(text))
     records = mask["eval_tfrecords"] = f"{data_dir}/pretrain_tfrecords/eval*"
     expected, _ = start(do_train=False, do_eval=True, **mask)
-    given = {"model_dir": str(tmp_path / "model"), "do_eval": True}
-    given |= {"do_train": False, "eval_tfrecords": records}
-    config = PretrainingConfig.create("other", str(data_dir), **given)
+    hparams = {"model_dir": str(tmp_path / "model"), "do_eval": True}
+    hparams |= {"do_train": False, "eval_tfrecords": records}
+    config = PretrainingConfig.create("other", str(data_dir), **hparams)
     assert runner.run(config, Console(io.StringIO())) == expected
 
 

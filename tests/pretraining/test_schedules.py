@@ -25,13 +25,13 @@ SCOPES = ("electra/", "discriminator_predictions/")
 
 
 def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
-    given = {"mask_prob": 0.4, "disallow_correct": True, "gen_weight": 3.0}
-    config = tiny_config(**ADVERSARIAL, **given)
+    hparams = {"mask_prob": 0.4, "disallow_correct": True, "gen_weight": 3.0}
+    config = tiny_config(**ADVERSARIAL, **hparams)
     model = PretrainingModel(config)
     roughen(model.variables)
     (batch,) = batches(1, shortest=8)
-    found = model.compute(batch)
-    out = {n: np.float64(v) for n, v in found.items() if np.ndim(v) < 4}
+    computed = model.compute(batch)
+    out = {n: np.float64(v) for n, v in computed.items() if np.ndim(v) < 4}
     at = np.int64(out["masked_lm_positions"])
     sampled = np.int64(out["sampled_tokids"])
     weights = out["masked_lm_weights"]
@@ -42,7 +42,7 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
     logits, is_fake = chosen("disc_logits"), chosen("fake_is_fake_tokens")
     rewards = np.logaddexp(0, np.where(is_fake == 1, -logits, logits))
     np.testing.assert_allclose(out["rewards"], rewards, atol=1e-6)
-    layer = np.float64(found["generator_layers"])[-1]
+    layer = np.float64(computed["generator_layers"])[-1]
     vectors = np.take_along_axis(layer, at[..., None], 1)
     kernel, bias = map(np.float64, model.reward_baseline.variables)
     expected = (vectors @ kernel + bias)[..., 0]
@@ -60,15 +60,15 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
 
     truth = np.exp(-rewards)
     losses = np.logaddexp(0, expected) - truth * expected
-    wanted = {
+    formulas = {
         "policy_loss": mean((baseline - rewards) * log_p[..., 0], shown),
         "baseline_loss": mean(losses, shown),
         "reward": mean(rewards),
         "baseline": mean(baseline),
     }
-    for name, value in wanted.items():
+    for name, value in formulas.items():
         assert out[name] == pytest.approx(value, rel=1e-6, abs=1e-6), name
-    generator = wanted["policy_loss"] + wanted["baseline_loss"]
+    generator = formulas["policy_loss"] + formulas["baseline_loss"]
     total = 3.0 * generator + 50.0 * out["disc_loss"]
     assert out["total_loss"] == pytest.approx(total, rel=1e-6)
 
@@ -77,9 +77,9 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
 def test_mean_gradient_is_rewards(tmp_path, tiny_config, roughen, temperature):
     """Of the output biases, over every sample."""
     path = tmp_path / "vocab_20.txt"
-    words = [f"word{i}" for i in range(15)]
+    tokens = [f"word{i}" for i in range(15)]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    path.write_text("\n".join([*special, *words]) + "\n")
+    path.write_text("\n".join([*special, *tokens]) + "\n")
     config = tiny_config(
         vocab_file=str(path),
         vocab_size=20,
@@ -103,9 +103,9 @@ def test_mean_gradient_is_rewards(tmp_path, tiny_config, roughen, temperature):
         gradient = tape.gradient(loss, bias)
         return gradient, out["rewards"][0, 0], out["mlm_logits"][0, 0]
 
-    found = [sample_gradient(tf.constant(token)) for token in range(20)]
-    columns = zip(*found, strict=True)
-    gradients, rewards, logits = (np.float64(one) for one in columns)
+    samples = [sample_gradient(tf.constant(token)) for token in range(20)]
+    columns = zip(*samples, strict=True)
+    gradients, rewards, logits = (np.float64(column) for column in columns)
     assert np.ptp(rewards) > 0.1
 
     def expected_reward(change):
@@ -126,26 +126,23 @@ def test_rewards_and_baseline_pass_no_gradient_on(tiny_config):
         discriminator = model.config.disc_weight * out["disc_loss"]
 
     def reached(loss, layer):
-        found = tape.gradient(loss, layer.trainable_variables)
-        return [g for g in found if g is not None]
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        return [gradient for gradient in gradients if gradient is not None]
 
     assert reached(out["policy_loss"], model.generator.blocks[0])
     assert reached(out["baseline_loss"], model.reward_baseline)
-    for loss, layer in (
-        ("policy_loss", model.reward_baseline),
-        ("policy_loss", model.discriminator.blocks[0]),
-        ("policy_loss", model.discriminator_head),
-        ("baseline_loss", model.generator),
-        ("baseline_loss", model.masked_lm_head),
-    ):
-        assert not reached(out[loss], layer), (loss, layer.name)
-    own = model.discriminator.blocks[0]
-    found = reached(out["total_loss"], own), reached(discriminator, own)
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert not reached(out["policy_loss"], model.reward_baseline)
+    assert not reached(out["policy_loss"], model.discriminator.blocks[0])
+    assert not reached(out["policy_loss"], model.discriminator_head)
+    assert not reached(out["baseline_loss"], model.generator)
+    assert not reached(out["baseline_loss"], model.masked_lm_head)
+    block = model.discriminator.blocks[0]
+    both = reached(out["total_loss"], block), reached(discriminator, block)
+    for whole, other in zip(*both, strict=True):
+        np.testing.assert_array_equal(whole, other)
 
 
-def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
+def test_the_rewards_baseline_is_in_no_export(tiny_config, tmp_path):
     model = PretrainingModel(tiny_config(**ADVERSARIAL))
     assert "reward_baseline" in {v.name.split("/")[0] for v in model.variables}
     model.save_pretrained(str(tmp_path / "saved"))
@@ -158,20 +155,20 @@ def test_the_baseline_leaves_the_run_in_no_form(tiny_config, tmp_path):
         keep=0,
     )
     path = run.save()
-    for where, whole, there in (
-        (str(tmp_path / "saved"), True, False),
-        (path, False, False),
-        (path, True, True),
-    ):
-        weights = open_weights(where, whole)
-        held = any("reward_baseline" in name for name in weights.specs)
-        assert held == there, where
+
+    def has_baseline(folder, whole):
+        names = open_weights(folder, whole).specs
+        return any("reward_baseline" in name for name in names)
+
+    assert not has_baseline(str(tmp_path / "saved"), whole=True)
+    assert not has_baseline(path, whole=False)
+    assert has_baseline(path, whole=True)
     run.restore(path)
 
 
-def assert_equal(one, other):
-    assert one.keys() == other.keys()
-    for name, value in one.items():
+def assert_equal(actual, other):
+    assert actual.keys() == other.keys()
+    for name, value in actual.items():
         np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
@@ -207,8 +204,12 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
     def weights():
         """Values by name: the discriminator's, and the others."""
         values = {v.name: v.numpy() for v in model.variables}
-        own = {n: v for n, v in values.items() if n.startswith(SCOPES)}
-        return own, {n: v for n, v in values.items() if n not in own}
+        discriminator = {
+            n: v for n, v in values.items() if n.startswith(SCOPES)
+        }
+        return discriminator, {
+            n: v for n, v in values.items() if n not in discriminator
+        }
 
     fresh, before = weights()
     first = [train() for _ in range(3)]

@@ -55,10 +55,10 @@ def train(config, steps=3):
     return values, {v.name: v.numpy() for v in model.trainable_variables}
 
 
-def assert_close(found, expected, **bounds):
-    assert found.keys() == expected.keys()
+def assert_close(actual, expected, **bounds):
+    assert actual.keys() == expected.keys()
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, err_msg=name, **bounds)
+        np.testing.assert_allclose(actual[name], value, err_msg=name, **bounds)
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_parts_give_the_whole_step(
         monkeypatch.setattr(machine, "machine_cores", lambda: 2)
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        said = "get_intra_op_parallelism_threads"
-        monkeypatch.setattr(tf.config.threading, said, lambda: threads)
+        getter = "get_intra_op_parallelism_threads"
+        monkeypatch.setattr(tf.config.threading, getter, lambda: threads)
         return train(
             tiny_config(
                 train_batch_size=8,
@@ -102,9 +102,9 @@ def test_parts_give_the_whole_step(
     electra = objective == "electra"
     # And, XLA having fused what is between products, the same.
     for parts in ((2,), (8,), (1, 1), (4, 1)) if electra else ((1, 1),):
-        divided, found = run(*parts)
+        divided, values = run(*parts)
         assert_close(divided, whole, rtol=1e-5)
-        assert_close(found, weights, atol=5e-6)
+        assert_close(values, weights, atol=5e-6)
 
 
 @pytest.mark.parametrize(
@@ -113,15 +113,15 @@ def test_parts_give_the_whole_step(
 )
 def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
     """With dropout: the second computation draws the same again."""
-    kept, again = (
+    stored, again = (
         first_gradients(
             tiny_config(train_batch_size=8, recompute_grad=recompute, **hparams)
         )
         for recompute in (False, True)
     )
-    for gradient in kept.values():
+    for gradient in stored.values():
         assert np.isfinite(gradient).all() and gradient.dtype == tf.float32
-    assert_close(again, kept, rtol=1e-6, atol=1e-7)
+    assert_close(again, stored, rtol=1e-6, atol=1e-7)
 
 
 def test_half_precision_trains_as_float32_does(tiny_config, likeliest_samples):
@@ -140,15 +140,15 @@ def test_half_precision_trains_as_float32_does(tiny_config, likeliest_samples):
     first, last = np.split(plain["mlm_loss"], 2)
     assert last.mean() < first.mean() - 0.03  # It learns.
     for precision in ("bf16", "fp16"):
-        half, found = run(precision)
+        half, half_values = run(precision)
         for name in ("total_loss", "mlm_loss", "disc_loss"):
             assert not np.array_equal(half[name], plain[name])
             np.testing.assert_allclose(half[name], plain[name], rtol=0.03)
         norms = half["grad_norm"]
         assert np.isfinite(norms).all()
         np.testing.assert_allclose(norms, plain["grad_norm"], rtol=0.2)
-        assert {v.dtype for v in found.values()} == {np.dtype("float32")}
-        assert_close(found, weights, atol=0.01)
+        assert {v.dtype for v in half_values.values()} == {np.dtype("float32")}
+        assert_close(half_values, weights, atol=0.01)
         if precision == "fp16":
             assert half["skipped_updates"][-1] == half["skipped"].sum()
         else:
