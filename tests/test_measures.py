@@ -19,17 +19,18 @@ from tests.test_house import PYTHON, TRACKED
 
 LONGEST_FUNCTION = 60  # lines, without the docstring
 WIDEST_LINE = 100  # columns of a document
+# They may only become smaller.
 BOUNDS = {
-    "long functions": 20,
-    "splats of literals": 220,
-    "products with a boolean": 40,
-    "vague names in the product": 900,
-    "vague names in tests and benchmarks": 1400,
-    "loops over cases in tests": 260,
-    "functions that take the whole config": 130,
-    "lines of documents that are too wide": 900,
-    "phrases to avoid": 330,
-    "circles of imports": 10,
+    "long functions": 4,
+    "splats of literals": 51,
+    "products with a boolean": 11,
+    "vague names in the product": 143,
+    "vague names in tests and benchmarks": 554,
+    "loops over cases in tests": 134,
+    "functions that take the whole config": 125,
+    "lines of documents that are too wide": 299,
+    "phrases to avoid": 150,
+    "circles of imports": 2,
 }
 VAGUE = set(
     "found given kept one own place said theirs there told wanted words".split()
