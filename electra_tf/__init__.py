@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
 
 # TensorFlow reads these variables when it is imported. docs/performance.md has
 # their effect on speed.
