@@ -12,6 +12,7 @@ import os
 from collections.abc import Sequence
 
 from configure import flags
+from configure.text_tables import render_rows
 from electra_tf.prediction import writer
 
 
@@ -104,8 +105,12 @@ def main(args: argparse.Namespace) -> None:
     exam = draw_exam(loaded, config, args.examples, args.seed)
     exam.write(args.output)
     real = exam.arrays["input_mask"].sum()
-    print(f"Exam written to {args.output}\n  digest     {exam.digest}")
-    print(f"  tokens     {real:,} in {args.examples:,} rows")
+    table = [
+        ["  digest", exam.digest],
+        ["  tokens", f"{real:,} in {args.examples:,} rows"],
+    ]
     for source in SOURCES:
         share = exam.arrays[f"{source}_labels"].sum() / real
-        print(f"  {source:<10} {share:.2%} of the tokens replaced")
+        table.append([f"  {source}", f"{share:.2%} of the tokens replaced"])
+    print(f"Exam written to {args.output}")
+    print("\n".join(render_rows(table)))

@@ -15,8 +15,8 @@ import contextlib
 import itertools
 import json
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from configure import flags
 from configure.errors import UserError
@@ -28,7 +28,8 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
-    from electra_tf.prediction.embedding import Embedder
+    from electra_tf.prediction.embedding import Embedded, Embedder
+    from electra_tf.prediction.reader import Read
 
 # Values of --pooling that make several vectors of a text.
 _SEVERAL_VECTORS = ("words", "none")
@@ -174,7 +175,7 @@ def _parse_layers(text: str) -> tuple[int, ...]:
 
 def _embed(
     args: argparse.Namespace, embedder: "Embedder", stream: InputStream
-) -> Any:
+) -> "Iterator[tuple[Read, Embedded]]":
     """Yield each usable line with its vectors."""
     texts = stream.texts()
     count = args.batch_size * _BATCHES_AT_ONCE

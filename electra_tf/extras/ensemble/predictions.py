@@ -145,7 +145,7 @@ class Predictions:
 
     @functools.cached_property
     def _bad_lines(self) -> set[int]:
-        """Lines of the split's own file that the task cannot use."""
+        """The lines of the split's file that the task cannot use."""
         path, *_ = self._task.data_files(self._split) or [None]
         rows = self._task.row_report.rows
         return {row.line for row in rows if row.skipped and row.path == path}
@@ -173,7 +173,9 @@ class Predictions:
                 )
             yield rows
 
-    def _read_file(self, path: str, ids: dict[int, tuple[str, Any]]) -> Any:
+    def _read_file(
+        self, path: str, ids: dict[int, tuple[str, Any]]
+    ) -> list[Any]:
         """Return a file's rows by example; None for an example without one."""
         rows: list[Any] = [None] * len(self._examples)
         for number, (location, row) in enumerate(read_rows(path)):
