@@ -67,7 +67,7 @@ def visit(browser, start):
             return browser.find_elements(By.CSS_SELECTOR, selector)
 
         def texts(self, selector):
-            return [found.text for found in self.all(selector)]
+            return [element.text for element in self.all(selector)]
 
         def ask(self, **fields):
             for name, text in fields.items():
@@ -136,9 +136,10 @@ def test_tags_are_coloured_in_the_text(visit, exported):
 
     text = "Zoë met the king of the north (in York), and she was for it."
     page.ask(text=text)
-    for box in page.all(".span"):
-        assert box.text.endswith(("PER", "LOC"))
-        assert "rgb" in box.value_of_css_property("background-color")
+    boxes = page.all(".span")
+    assert all(box.text.endswith(("PER", "LOC")) for box in boxes)
+    colors = [box.value_of_css_property("background-color") for box in boxes]
+    assert all("rgb" in color for color in colors)
     plain = page.find(".running").text
     for tag in ("PER", "LOC"):
         plain = plain.replace(tag, "")
@@ -158,11 +159,19 @@ def test_the_answer_is_marked_where_it_stands(visit, exported):
 
 
 def test_passages_stand_under_their_sources_with_the_answer_marked(visit):
-    one = {"answer": "Zoë", "file": "a.txt", "line": 3, "id": "", "score": 1.0}
-    one |= {"passage": "Ünï: Zoë <b> did.", "start": 5, "end": 8}
-    other = {**one, "id": "T/1", "line": None, "start": None, "end": None}
-    said = [{**one, "others": [other]}]
-    asker = types.SimpleNamespace(count=2, ask=lambda *_: said)
+    best = {
+        "answer": "Zoë",
+        "file": "a.txt",
+        "line": 3,
+        "id": "",
+        "score": 1.0,
+        "passage": "Ünï: Zoë <b> did.",
+        "start": 5,
+        "end": 8,
+    }
+    other = {**best, "id": "T/1", "line": None, "start": None, "end": None}
+    answers = [{**best, "others": [other]}]
+    asker = types.SimpleNamespace(count=2, ask=lambda *_: answers)
     page = visit(AskedCorpus(asker, 0.5))
     page.ask(question="who did?")
     assert page.find(".big").text == "Zoë"
