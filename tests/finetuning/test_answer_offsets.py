@@ -351,7 +351,7 @@ def test_ids_that_are_numbers_are_decimal_text(name, fields, key, qa_task):
 def test_what_is_uncertain_is_refused_as_what_it_is(
     name, fields, found, expected, qa_task
 ):
-    row = report_of(qa_task(name, file_of(**{**FOX, **fields})))
+    row = report_of(qa_task(name, file_of(**(FOX | fields))))
     assert found in row.found and expected in row.expected
 
 

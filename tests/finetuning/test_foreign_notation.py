@@ -391,5 +391,9 @@ def test_bad_labels_alone_are_named_with_the_error(describe, name):
     description, ending, text, message = FAILING[name]
     refused(
         rf"(?s)different .*train\.{ending}:[12]: .*{message}",
-        *(examples_of, describe, description, ending, text),
+        examples_of,
+        describe,
+        description,
+        ending,
+        text,
     )

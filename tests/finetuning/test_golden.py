@@ -427,10 +427,14 @@ COUNTS = {
 }
 
 
+def slow_if(condition):
+    return [pytest.mark.slow] if condition else []
+
+
 @pytest.mark.parametrize(
     ("name", "split"),
     [
-        pytest.param(name, split, marks=[pytest.mark.slow] * (count > 5000))
+        pytest.param(name, split, marks=slow_if(count > 5000))
         for name, counts in COUNTS.items()
         for split, count in counts.items()
     ],
@@ -442,7 +446,7 @@ def test_every_row_is_usable(
     if not source.is_dir():
         pytest.skip(f"no real data at {source}")
     (tmp_path / "finetuning_data").symlink_to(source)
-    lost = 9 * ((name, split) == ("triviaqa", "train"))
+    lost = 9 if (name, split) == ("triviaqa", "train") else 0
     task = make_task(
         name,
         vocab_file=str(golden_dir / "vocab.txt"),

@@ -60,7 +60,8 @@ ROWS = {
         '{"text": "f", "stars": "\\ud83d"}\n',
         '{"text": "d", "stars": ["2"]}\n',
         [0, 1],
-        *["a text, a number, true or false"] * 2,
+        "a text, a number, true or false",
+        "a text, a number, true or false",
         "a text of whole characters",
     ),
     "several given labels": (
@@ -82,7 +83,8 @@ ROWS = {
         "".join(f'{{"text": "a", "stars": {n}}}\n' for n in [1, 3, 6, 10**400]),
         "",
         [0.0, 0.5],
-        *["a number from 1 to 5"] * 2,
+        "a number from 1 to 5",
+        "a number from 1 to 5",
     ),
     "what no other cell could be": (
         {"format": "csv", "labels": ["no", "yes"]},

@@ -105,7 +105,7 @@ def test_a_sentence_of_any_script_is_the_label(describe, text, gist, label):
 
 @pytest.mark.slow
 def test_a_run_scores_summaries(finetuning_config, write_rows, run, tmp_path):
-    write_rows("train", *[ROW] * 4)
+    write_rows("train", ROW, ROW, ROW, ROW)
     write_rows("dev", ROW, ROW)
     write_rows("test", {"article": ROW["article"], "highlights": SUMMARY})
     config = finetuning_config(

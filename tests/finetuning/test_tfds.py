@@ -83,8 +83,9 @@ def test_mnli_has_its_splits_and_the_diagnostic_set(task_of):
         "train validation_matched validation_mismatched"
         " test_matched test_mismatched",
     )
-    for split in ("dev", "dev_mismatched", *task.get_test_splits()):
-        assert len(task.get_examples(split)) == 12, split
+    splits = ["dev", "dev_mismatched", *task.get_test_splits()]
+    counts = {split: len(task.get_examples(split)) for split in splits}
+    assert counts == dict.fromkeys(splits, 12)
     # TFDS counts entailment 0, neutral 1, contradiction 2.
     labels = {e.text_a: e.label for e in task.get_examples("dev_matched")}
     assert labels["premise 0 é"] == "entailment"

@@ -154,13 +154,15 @@ def test_a_single_label_per_text_is_not_read_as_two_classes():
 )
 def test_baselines_of_classes_are_exact(scorer, labels, expected):
     filled(scorer, labels, [0] * len(labels))
-    baselines = scorer.baselines()
-    metrics = {
-        kind: {name: baselines[kind][name] for name in expected[kind]}
-        for kind in expected
-    }
-    assert metrics["chance"] == pytest.approx(expected["chance"], abs=1e-9)
-    assert metrics["majority"] == pytest.approx(expected["majority"], abs=1e-9)
+    chance, majority = (
+        scorer.baselines()[kind] for kind in ("chance", "majority")
+    )
+    assert {n: chance[n] for n in expected["chance"]} == pytest.approx(
+        expected["chance"], abs=1e-9
+    )
+    assert {n: majority[n] for n in expected["majority"]} == pytest.approx(
+        expected["majority"], abs=1e-9
+    )
 
 
 def test_baselines_leave_out_the_loss_and_keep_the_scorers_own():

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers and figures equal those recorded from the original."""
+"""Answers and metrics equal those recorded from the original."""
 
 import types
 
@@ -48,14 +48,13 @@ def scored(recorded, golden_dir, tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_answers_and_figures_equal_the_originals(case, scored, recorded):
+def test_answers_and_metrics_equal_the_originals(case, scored, recorded):
     assert set(recorded["qa"]) == set(CASES)
     info, _, scorer = scored(case)
-    pairs = zip(scorer.get_results(), info["get_results"], strict=True)
-    for (name, value), (expected_name, expected) in pairs:
-        assert name == expected_name
-        assert value == pytest.approx(expected, rel=1e-15), name
-        assert name in scorer.metric_names
+    results, expected = dict(scorer.get_results()), dict(info["get_results"])
+    assert list(results) == list(expected)
+    assert results == pytest.approx(expected, rel=1e-15)
+    assert {*results} <= {*scorer.metric_names}
     assert scorer.single_prediction() is None
     assert scorer.results_str() == info["results_str"]
     assert scorer.get_loss() == pytest.approx(info["loss"], rel=1e-14)
@@ -68,56 +67,82 @@ def test_answers_and_figures_equal_the_originals(case, scored, recorded):
         written = files["eval"]
         assert list(written) == list(info["eval_json"])
         assert written == pytest.approx(info["eval_json"], rel=1e-15)
-        wanted = info["test_output_after_qa_na_threshold_-2.75"]
-        assert scorer.final_answers() == wanted
+        expected = info["test_output_after_qa_na_threshold_-2.75"]
+        assert scorer.final_answers() == expected
 
 
 @pytest.mark.parametrize("case", ["squad_joint_answerable", "newsqa_joint"])
 def test_the_best_answers_have_probabilities(case, scored):
     info, config, scorer = scored(case)
     best = scorer.files()["nbest"]
-    assert set(best) == set(info["predictions"])
-    for key, answers in best.items():
-        assert answers[0]["text"] == info["predictions"][key]
-        assert 1 <= len(answers) <= config.n_best_size
-        assert sum(a["probability"] for a in answers) == pytest.approx(1)
-        assert len({a["text"] for a in answers}) == len(answers)
+    texts = {key: [a["text"] for a in best[key]] for key in best}
+    first = {key: texts[key][0] for key in texts}
+    assert first == info["predictions"]
+    counts = [len(of_question) for of_question in texts.values()]
+    assert max(counts) <= config.n_best_size
+    assert counts == [len({*of_question}) for of_question in texts.values()]
+    sums = [sum(a["probability"] for a in best[key]) for key in best]
+    assert sums == pytest.approx([1.0] * len(best))
+
+
+def test_the_best_answers_are_in_the_order_of_their_scores(scored):
+    _, _, scorer = scored("squad_joint_answerable")
+    falls = []
+    for answers in scorer.files()["nbest"].values():
         scores = [a["start_logit"] + a["end_logit"] for a in answers]
-        assert scores == sorted(scores, reverse=True)
+        falls.append(scores == sorted(scores, reverse=True))
+    assert all(falls)
 
 
 def test_projection_to_the_passage_equals_the_originals(recorded):
     cases = recorded["final_text_cases"]
     assert len(cases) == 40
+    texts = []
     for case in cases:
         tokenizer = BasicTokenizer(case["do_lower_case"])
-        texts = case["pred_text"], case["orig_text"]
-        found = qa.project_to_passage(*texts, tokenizer)
-        assert found == case["final_text"], case
+        pair = case["pred_text"], case["orig_text"]
+        texts.append(qa.project_to_passage(*pair, tokenizer))
+    assert texts == [case["final_text"] for case in cases]
 
 
-def test_string_scores_equal_the_originals(recorded):
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (lambda gold, text: qa.exact_match(text, gold), "exact_v1"),
+        (lambda gold, text: qa.f1_score(text, gold), "f1_v1"),
+        # tf-models-official computes the original's scores.
+        (squad_evaluate_v2_0._compute_exact, "exact_v2"),
+        (squad_evaluate_v2_0._compute_f1, "f1_v2"),
+    ],
+)
+def test_string_scores_equal_the_originals(function, name, recorded):
     pairs = recorded["official_eval_string_pairs"]
     assert len(pairs) == 289
-    for pair in pairs:
-        gold, found = pair["gold"], pair["pred"]
-        assert qa.exact_match(found, gold) == pair["exact_v1"]
-        assert qa.f1_score(found, gold) == pair["f1_v1"]
-        # What tf-models-official computes is what the original computes.
-        script = squad_evaluate_v2_0
-        assert script._compute_exact(gold, found) == pair["exact_v2"]
-        assert script._compute_f1(gold, found) == pair["f1_v2"]
+    scores = [function(pair["gold"], pair["pred"]) for pair in pairs]
+    assert scores == [pair[name] for pair in pairs]
 
 
-def test_the_best_of_several_expected_answers_counts():
+WITHOUT_ANSWER = types.SimpleNamespace(key="q", answers=())
+
+
+@pytest.mark.parametrize("evaluate", [qa.evaluate_mrqa, qa.evaluate_squad1])
+def test_the_best_of_several_expected_answers_counts(evaluate):
     question = types.SimpleNamespace(key="q", answers=("a red car", "bus"))
-    without = types.SimpleNamespace(key="q", answers=())
-    for evaluate in (qa.evaluate_mrqa, qa.evaluate_squad1):
-        found = evaluate([question], {"q": "the car"})
-        assert found["exact_match"] == 0.0
-        assert found["f1"] == pytest.approx(100 * 2 / 3)
-        refused("nothing to score", evaluate, [without], {"q": "car"})
-    refused("nothing to score", qa.evaluate_squad2, [without], {}, {}, 0.0)
+    scores = evaluate([question], {"q": "the car"})
+    assert scores["exact_match"] == 0.0
+    assert scores["f1"] == pytest.approx(100 * 2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("evaluate", "arguments"),
+    [
+        (qa.evaluate_mrqa, [{"q": "car"}]),
+        (qa.evaluate_squad1, [{"q": "car"}]),
+        (qa.evaluate_squad2, [{}, {}, 0.0]),
+    ],
+)
+def test_questions_without_answers_cannot_be_scored(evaluate, arguments):
+    refused("nothing to score", evaluate, [WITHOUT_ANSWER], *arguments)
 
 
 WORDS = "Steve Smith's"
@@ -131,15 +156,15 @@ WINDOW = qa.Window(
 
 def logits(**best):
     values = np.full(16, -5.0, np.float32)
-    for place, value in best.items():
-        values[int(place[1:])] = value
+    for name, value in best.items():
+        values[int(name[1:])] = value
     return values
 
 
 def answers_to(config, start, end):
     outputs = [{"start_logits": start, "end_logits": end}]
-    words, tokenizer = WORDS.split(), BasicTokenizer()
-    return qa.find_answers(config, [WINDOW], outputs, words, tokenizer)
+    tokenizer = BasicTokenizer()
+    return qa.find_answers(config, [WINDOW], outputs, WORDS.split(), tokenizer)
 
 
 def make_config(**hparams):
@@ -147,19 +172,34 @@ def make_config(**hparams):
     return FinetuningConfig.create("m", "d", task_names=["squad"], **settings)
 
 
-def test_only_spans_of_the_passage_are_answers_or_a_word():
-    # Outside of the passage, of the tokens, less context, end before start.
+SPANS = {
+    "Steve",
+    "Steve Smith",
+    "Steve Smith'",
+    "Steve Smith's",
+    "Smith",
+    "Smith'",
+    "Smith's",
+    "'",
+    "'s",
+}
+
+
+def test_only_spans_of_the_passage_are_answers():
+    # The highest logits are outside of the passage or of the tokens, have less
+    # context, or end before they start.
     start = logits(_0=9, _1=8, _15=7, _6=6, _4=3, _3=2)
     end = logits(_0=9, _7=8, _15=7, _3=6, _4=5)
-    found = answers_to(make_config(), start, end)
-    assert [a.text for a in found[:2]] == ["Smith", "Steve"]
-    assert [a.score for a in found[:2]] == [8.0, 8.0]
-    assert {a.text for a in found} <= {
-        *("Steve", "Steve Smith", "Smith", "Smith's", "Steve Smith's"),
-        *("Smith'", "'", "'s", "Steve Smith'"),
-    }
-    found = answers_to(make_config(n_best_size=1), logits(_0=9), logits(_0=9))
-    assert [a.text for a in found] == ["empty"] and found[0].score == 0.0
+    answers = answers_to(make_config(), start, end)
+    assert [a.text for a in answers[:2]] == ["Smith", "Steve"]
+    assert [a.score for a in answers[:2]] == [8.0, 8.0]
+    assert {a.text for a in answers} <= SPANS
+
+
+def test_without_a_span_the_answer_is_the_word_empty():
+    outside = logits(_0=9)
+    (answer,) = answers_to(make_config(n_best_size=1), outside, outside)
+    assert (answer.text, answer.score) == ("empty", 0.0)
 
 
 def make_scorer(windows, **answers):

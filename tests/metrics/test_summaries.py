@@ -24,7 +24,7 @@ SENTENCES = (
 )
 REFERENCE = "King opened new bridge on Monday .\nThousands watched him cross ."
 CHOSEN = f"{SENTENCES[1]}\n{SENTENCES[3]}"
-THEIRS = rouge_scorer.RougeScorer([*summaries.ROUGE], use_stemmer=True)
+PACKAGE = rouge_scorer.RougeScorer([*summaries.ROUGE], use_stemmer=True)
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def score():
         ("The fiancée and the man’s dog", "Fiancee, fiancée; the man's"),
     ],
 )
-def test_figures_are_those_of_the_package(reference, summary):
-    wanted = THEIRS.score(reference, summary).items()
-    found = summaries.rouge(reference, summary)
-    assert found == {name: 100 * score.fmeasure for name, score in wanted}
+def test_rouge_equals_that_of_the_package(reference, summary):
+    scores = PACKAGE.score(reference, summary).items()
+    expected = {name: 100 * score.fmeasure for name, score in scores}
+    assert summaries.rouge(reference, summary) == expected
 
 
 def test_the_oracle_stops_where_nothing_raises_rouge_and_ties_go_to_the_first():
@@ -80,7 +80,7 @@ def test_the_oracle_stops_where_nothing_raises_rouge_and_ties_go_to_the_first():
     assert summaries.choose([2.0], 3) == [0]
 
 
-def test_windows_in_any_order_make_the_documents_figures(score):
+def test_windows_in_any_order_give_the_documents_metrics(score):
     other = ("the city .", "the north .", "of it .")
     scorer = score(
         [(SENTENCES, REFERENCE), (other, "the north")],
@@ -92,21 +92,21 @@ def test_windows_in_any_order_make_the_documents_figures(score):
     )
     assert scorer.answer() == {0: [1, 3], 1: [0, 1]}
     scores = [
-        THEIRS.score(REFERENCE, CHOSEN),
-        THEIRS.score("the north", "the city .\nthe north ."),
+        PACKAGE.score(REFERENCE, CHOSEN),
+        PACKAGE.score("the north", "the city .\nthe north ."),
     ]
     results = dict(scorer.get_results())
+    expected = {"loss": 0.5}
     for name in summaries.ROUGE:
-        wanted = 100 * np.mean([s[name].fmeasure for s in scores])
-        assert results[name] == pytest.approx(wanted)
-    assert results["loss"] == 0.5
+        expected[name] = 100 * np.mean([s[name].fmeasure for s in scores])
+    assert results == pytest.approx(expected)
     details = dict(scorer.get_details())
     assert {*results, *details} == {*scorer.metric_names}
     assert results["rouge1"] <= details["oracle_rouge1"]
     assert details["lead_rouge1"] < details["oracle_rouge1"]
     first, _ = json.loads(json.dumps(scorer.files()["summaries"]))
-    figures = summaries.rouge(REFERENCE, CHOSEN)
-    assert first["model"] == {"sentences": [1, 3], "rouge": figures}
+    scores = summaries.rouge(REFERENCE, CHOSEN)
+    assert first["model"] == {"sentences": [1, 3], "rouge": scores}
     assert first["lead"]["sentences"] == [0, 1]
     assert len(first["random"]["sentences"]) == 2
 
@@ -143,9 +143,9 @@ def test_a_sentence_as_summary_is_found_in_every_language(language):
     text, summary = LANGUAGES[language]
     sentences = tuple(text[a:b] for a, b in split_sentences(text))
     assert len(sentences) >= 3
-    (place,) = summaries.find_oracle(sentences, summary, 1)
-    assert sentences[place] == summary
-    scores = summaries.rouge(summary, sentences[place])
+    (index,) = summaries.find_oracle(sentences, summary, 1)
+    assert sentences[index] == summary
+    scores = summaries.rouge(summary, sentences[index])
     assert scores == dict.fromkeys(summaries.ROUGE, 100.0)
     others = [s for s in sentences if s != summary]
     assert all(summaries.rouge(summary, s)["rouge1"] < 70 for s in others)
@@ -163,8 +163,8 @@ def test_a_sentence_as_summary_is_found_in_every_language(language):
     ],
 )
 def test_letters_beyond_ascii_count(reference, summary, rouge1):
-    found = summaries.rouge(reference, summary)["rouge1"]
-    assert found == pytest.approx(rouge1)
+    scores = summaries.rouge(reference, summary)
+    assert scores["rouge1"] == pytest.approx(rouge1)
 
 
 @pytest.mark.slow
@@ -178,7 +178,7 @@ def test_real_english_has_the_packages_numbers(reference_dir, monkeypatch):
         sentences = [text[a:b] for a, b in split_sentences(text)]
         for chosen in (sentences[:3], sentences[3:6]):
             summary = "\n".join(chosen)
-            wanted = THEIRS.score(reference, summary).items()
+            wanted = PACKAGE.score(reference, summary).items()
             wanted = {name: 100.0 * s.fmeasure for name, s in wanted}
             assert summaries.rouge(reference, summary) == wanted
     labels = []

@@ -13,7 +13,7 @@ MAPPING = {tag: i for i, tag in enumerate(TAGS)}
 
 def tagged(labels, predictions, length=6):
     def padded(numbers):
-        return np.array([*numbers, *[0] * (length - len(numbers))])
+        return np.array(list(numbers) + [0] * (length - len(numbers)))
 
     scorer = tagging.EntityLevelF1Scorer(MAPPING)
     scorer.update(
