@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How far two sets of tensors, or the outputs of two models, are apart."""
+"""Differences of two sets of tensors, or of the outputs of two models."""
 
 import dataclasses
 import math
@@ -12,16 +12,16 @@ import numpy as np
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.metrics.statistics import finite
 
-# Elements looked at in one go: bounds the float64 copies of large tables.
+# Elements compared at a time; limits the float64 copies of large tables.
 _CHUNK = 1 << 20
 
 
 @dataclasses.dataclass
 class Difference:
-    """What is left of the element-wise difference of A and B.
+    """Statistics of the element-wise difference of A and B.
 
-    Of finite differences only: a NaN on either side, or an infinity that the
-    other side lacks, counts as `not_finite`.
+    They cover finite differences only: a NaN on either side, or an infinity on
+    one side, counts as `not_finite`.
     """
 
     count: int = 0  # elements
@@ -33,45 +33,50 @@ class Difference:
     squares_b: float = 0.0  # sum of b^2
 
     def add(self, a: np.ndarray, b: np.ndarray) -> "Difference":
-        """Adds numbers of any dtype and the same shape."""
+        """Add numbers of any dtype; both arrays have the same shape."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
             raise ValueError(f"shapes {a.shape} and {b.shape}")
         a, b = a.reshape(-1), b.reshape(-1)
         self.count += a.size
         for start in range(0, a.size, _CHUNK):
-            piece = slice(start, start + _CHUNK)
-            one, other = a[piece].astype(float), b[piece].astype(float)
+            chunk = slice(start, start + _CHUNK)
+            chunk_a, chunk_b = a[chunk].astype(float), b[chunk].astype(float)
             with np.errstate(invalid="ignore"):
-                difference = np.where(one == other, 0.0, np.abs(one - other))
-            finite = difference[np.isfinite(difference)]
-            sizes = np.abs(other[np.isfinite(other)])
-            self.not_finite += difference.size - finite.size
-            self.max_abs = max(self.max_abs, float(finite.max(initial=0.0)))
+                # Equal infinities have the difference 0, not NaN.
+                difference = np.where(
+                    chunk_a == chunk_b, 0.0, np.abs(chunk_a - chunk_b)
+                )
+            measured = difference[np.isfinite(difference)]
+            sizes = np.abs(chunk_b[np.isfinite(chunk_b)])
+            self.not_finite += difference.size - measured.size
+            self.max_abs = max(self.max_abs, float(measured.max(initial=0.0)))
             self.max_b = max(self.max_b, float(sizes.max(initial=0.0)))
-            self.sum_abs += float(finite.sum())
-            self.squares += float(finite @ finite)
+            self.sum_abs += float(measured.sum())
+            self.squares += float(measured @ measured)
             self.squares_b += float(sizes @ sizes)
         return self
 
     @property
     def mean_abs(self) -> float:
+        """The mean of |a - b| over finite differences."""
         return self.sum_abs / max(1, self.count - self.not_finite)
 
     @property
     def scaled(self) -> float:
-        """Largest difference over max(1, max|b|); infinite where NaN is."""
+        """Largest difference over max(1, max|b|); infinite with a NaN."""
         if self.not_finite:
             return math.inf
         return self.max_abs / max(1.0, self.max_b)
 
     @property
     def relative(self) -> float | None:
-        """max|a - b| / max|b|; None where b is zero and a is not."""
+        """max|a - b| / max|b|; None if b is zero and a is not."""
         return _ratio(self.max_abs, self.max_b)
 
     @property
     def norm_relative(self) -> float | None:
+        """The norm of a - b over that of b; None if only b is zero."""
         return _ratio(math.sqrt(self.squares), math.sqrt(self.squares_b))
 
     @property
@@ -84,11 +89,14 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The largest difference, or how many elements have none."""
+        """The largest difference, or the number of elements without one."""
         return self.note.strip() or f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:
-        """Whether no element differs by more, relative to max(1, max|b|)."""
+        """Return whether the largest difference is within a tolerance.
+
+        The tolerance is relative to max(1, max|b|).
+        """
         return self.scaled <= tolerance
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,18 +122,18 @@ def _ratio(part: float, whole: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class TensorDifference:
-    """One name in two checkpoints; None where a side lacks it."""
+    """A tensor name in two checkpoints; None for a side without it."""
 
     name: str
     shape_a: tuple[int, ...] | None
     shape_b: tuple[int, ...] | None
     dtype_a: str | None
     dtype_b: str | None
-    difference: Difference | None  # None, too, where the shapes differ
+    difference: Difference | None  # None also if the shapes differ
 
     @property
     def problem(self) -> str | None:
-        """Why values were not compared, or None."""
+        """The reason that values were not compared, or None."""
         if self.shape_a is None:
             return "missing in A"
         if self.shape_b is None:
@@ -135,44 +143,44 @@ class TensorDifference:
         return None
 
     def agrees(self, tolerance: float) -> bool:
-        """Whether both have it, with the same values."""
+        """Return whether both sides have it, with the same values."""
         return self.difference is not None and self.difference.agrees(tolerance)
 
     def as_dict(self) -> dict[str, Any]:
-        found = self.difference.as_dict() if self.difference else None
+        difference = self.difference.as_dict() if self.difference else None
         return {
             "name": self.name,
             "problem": self.problem,
             "shape": [self.shape_a, self.shape_b],
             "dtype": [self.dtype_a, self.dtype_b],
-            "difference": found,
+            "difference": difference,
         }
 
 
 def compare_tensors(
     a: Weights, b: Weights, names: Iterable[str]
 ) -> Iterator[TensorDifference]:
-    """Compares tensors of the same name, holding one pair at a time."""
+    """Compare tensors of the same name, with one pair in memory at a time."""
     for name in names:
         specs = (a.specs.get(name), b.specs.get(name))
         shapes = [tuple(s.shape) if s else None for s in specs]
         dtypes = [str(np.dtype(s.dtype)) if s else None for s in specs]
-        found = None
+        difference = None
         if all(specs) and shapes[0] == shapes[1]:
-            found = Difference().add(a.read(name), b.read(name))
-        yield TensorDifference(name, *shapes, *dtypes, found)
+            difference = Difference().add(a.read(name), b.read(name))
+        yield TensorDifference(name, *shapes, *dtypes, difference)
 
 
 # Outputs of two models, or of a model and a recording, on the same inputs.
 
-Counts = dict[str, tuple[int, int]]  # equal, all
+Counts = dict[str, tuple[int, int]]  # number of equal ones, of all
 
 
 class ForwardDifference:
-    """Differences of what two models made of the same inputs, batch by batch.
+    """Differences of two models' outputs for the same inputs, over batches.
 
-    `layers` is by network ("generator", "generator_ltr", "generator_rtl",
-    "discriminator"), everything else by the output's name.
+    Keys of `layers` are networks ("generator", "generator_ltr",
+    "generator_rtl", "discriminator"); other keys are names of outputs.
     """
 
     def __init__(
@@ -181,17 +189,17 @@ class ForwardDifference:
         not_compared: dict[str, str] | None = None,
     ) -> None:
         self.inputs = inputs or {}  # examples, length, tokens, predictions
-        self.not_compared = not_compared or {}  # what was left out, and why
+        self.not_compared = not_compared or {}  # what was left out: reason
         self.layers: dict[str, list[Difference]] = {}
         self.outputs: dict[str, Difference] = {}  # logits and other floats
-        # Of decisions, which a rounding error may turn, and of what must be the
-        # same.
+        # Counts of equal decisions, which rounding errors may change, and of
+        # integers that must be equal.
         self.agreement: Counts = {}
         self.integers: Counts = {}
         self.losses: dict[str, tuple[float, float]] = {}  # (A, B) in nats
 
     def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Adds the outputs of a network's layers, float [layers, tokens, H]."""
+        """Add the outputs of a network's layers, float [layers, tokens, H]."""
         if a.shape[::2] != b.shape[::2]:
             self.not_compared[f"{network} layers"] = (
                 f"{a.shape[0]} of width {a.shape[2]} in A,"
@@ -199,47 +207,51 @@ class ForwardDifference:
             )
             return
         layers = self.layers.setdefault(network, [Difference() for _ in a])
-        for layer, of_a, of_b in zip(layers, a, b, strict=True):
-            layer.add(of_a, of_b)
+        for layer, outputs_a, outputs_b in zip(layers, a, b, strict=True):
+            layer.add(outputs_a, outputs_b)
 
     def add_output(self, name: str, a: np.ndarray, b: np.ndarray) -> None:
         self.outputs.setdefault(name, Difference()).add(a, b)
 
     def problems(self, tolerance: float) -> list[str]:
-        sizes = {
-            f"{network} layer {number}": size
+        """Return a line for each output that differs by more."""
+        differences = {
+            f"{network} layer {number}": difference
             for network, layers in self.layers.items()
-            for number, size in enumerate(layers, 1)
+            for number, difference in enumerate(layers, 1)
         }
-        found = [
-            f"{name}: {size.text}"
-            for name, size in (sizes | self.outputs).items()
-            if not size.agrees(tolerance)
+        problems = [
+            f"{name}: {difference.text}"
+            for name, difference in (differences | self.outputs).items()
+            if not difference.agrees(tolerance)
         ]
-        found += [
+        problems += [
             f"{name}: {count - equal} of {count} differ"
             for name, (equal, count) in self.integers.items()
             if equal != count
         ]
         for name, (a, b) in self.losses.items():
-            # Written so that a NaN is a problem, too.
+            # "not <=" is also true for NaN.
             if not abs(a - b) <= tolerance * max(1.0, abs(b)):
-                found.append(f"{name}: {a:.6g} | {b:.6g}")
-        return found
+                problems.append(f"{name}: {a:.6g} | {b:.6g}")
+        return problems
 
     def as_dict(self) -> dict[str, Any]:
-        def counts(of: Counts) -> dict[str, Any]:
-            return {n: {"equal": e, "count": c} for n, (e, c) in of.items()}
+        def name_counts(counts: Counts) -> dict[str, Any]:
+            return {
+                name: {"equal": equal, "count": count}
+                for name, (equal, count) in counts.items()
+            }
 
+        layers = {}
+        for network, differences in self.layers.items():
+            layers[network] = [layer.as_dict() for layer in differences]
         return {
             "inputs": self.inputs,
-            "layers": {
-                network: [size.as_dict() for size in sizes]
-                for network, sizes in self.layers.items()
-            },
+            "layers": layers,
             "outputs": {n: size.as_dict() for n, size in self.outputs.items()},
-            "agreement": counts(self.agreement),
-            "integers": counts(self.integers),
+            "agreement": name_counts(self.agreement),
+            "integers": name_counts(self.integers),
             "losses": {
                 name: {"a": finite(a), "b": finite(b)}
                 for name, (a, b) in self.losses.items()
@@ -249,6 +261,6 @@ class ForwardDifference:
 
 
 def add_equal(counts: Counts, name: str, a: np.ndarray, b: np.ndarray) -> None:
-    """Adds to `agreement` or `integers`."""
+    """Add a comparison to `agreement` or `integers`."""
     equal, count = counts.get(name, (0, 0))
     counts[name] = (equal + int(np.sum(a == b)), count + b.size)

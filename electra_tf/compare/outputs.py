@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From two checkpoints to the differences of their outputs on the same text.
+"""Comparison of the outputs of two checkpoints on the same text.
 
-Positions to mask and replacements are drawn once, from the first model, and
-given to both; dropout is off. So equal weights give equal numbers, and what
-differs is due to the weights.
+The first model draws positions to mask and replacements, and both use them;
+dropout is off. So equal weights give equal numbers, and differences are due to
+the weights.
 """
 
 import dataclasses
@@ -40,13 +40,13 @@ from electra_tf.pretraining.loading import (
 from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.casing import read_casing
 
-# What logits are called here, by the model's name for them.
+# Names of logits in reports, by the model's names.
 LOGITS = {
     "mlm_logits": "generator logits",
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
-# Of logits: a loss, its prefix among the outputs, and its weights.
+# Logits, name of their loss, prefix of the loss among the outputs, its weights.
 _LOSSES = (
     ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
     ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
@@ -55,7 +55,7 @@ _LOSSES = (
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
 _DEFAULT_LENGTH = 128
-# Examples in one forward pass: bounds what attention takes.
+# Examples in a forward pass; limits the memory of attention.
 _BATCH_SIZE = 8
 
 Features = Mapping[str, np.ndarray]
@@ -63,14 +63,14 @@ Features = Mapping[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """On what to compare."""
+    """Settings of a comparison."""
 
-    lines: Callable[[], Iterable[str]]  # gives the text
-    vocab_file: str | None = None  # None for the one beside a checkpoint
-    # What the checkpoints do not state; wins over what they do.
+    lines: Callable[[], Iterable[str]]  # returns the text
+    vocab_file: str | None = None  # default: the one next to a checkpoint
+    # Override what checkpoints state.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    # Wordpieces per example of the text; None for the default, or fewer where
-    # a position table is shorter.
+    # Wordpieces per example; default: 128, or the length of the position table
+    # if it is shorter.
     length: int | None = None
     count: int = 32  # examples
     seed: int = 0  # of all draws
@@ -78,36 +78,39 @@ class Request:
 
 @dataclasses.dataclass
 class Outcome:
-    """What came of it."""
+    """The result of a comparison."""
 
-    forward: ForwardDifference | None = None  # where a pass was possible
+    forward: ForwardDifference | None = None  # None if no pass was possible
     not_compared: dict[str, str] = dataclasses.field(default_factory=dict)
-    # Differences that have no place in `forward`.
+    # Differences that `forward` does not hold.
     problems: list[str] = dataclasses.field(default_factory=list)
-    # What else a reader should know.
+    # Remarks, such as assumptions.
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
 def compare_on_text(
     a: Weights, b: Weights, request: Request, shapes_agree: bool = True
 ) -> Outcome:
-    """Builds a model of each and runs both on the same text."""
+    """Build two models and run both on the same text.
+
+    `shapes_agree`: an error in the forward pass is raised; otherwise it is the
+    reason that outputs were not compared.
+    """
     try:
         hparams = _both_hparams(a, b, request.hparams)
     except UserError as error:
         return Outcome(not_compared={_ALL_OUTPUTS: _one_line(error)})
-    tokens = [h["vocab_size"] for h in hparams]
-    if tokens[0] != tokens[1]:
-        why = f"vocab_size is {tokens[0]} in A and {tokens[1]} in B"
-        return Outcome(not_compared={_ALL_OUTPUTS: why})
-    if request.vocab_file is None and (why := _other_vocabulary(a, b)):
-        return Outcome(not_compared={_ALL_OUTPUTS: why}, problems=[why])
+    sizes = [h["vocab_size"] for h in hparams]
+    if sizes[0] != sizes[1]:
+        reason = f"vocab_size is {sizes[0]} in A and {sizes[1]} in B"
+        return Outcome(not_compared={_ALL_OUTPUTS: reason})
+    if request.vocab_file is None:
+        reason = _vocabulary_difference(a, b)
+        if reason:
+            not_compared = {_ALL_OUTPUTS: reason}
+            return Outcome(not_compared=not_compared, problems=[reason])
     outcome = Outcome(notes=assumptions([a, b], request.hparams))
-    for name in TOKENIZER_HPARAMS:
-        said = [w.hparams.get(name) for w in (a, b)]
-        if None not in said and said[0] != said[1]:
-            why = f"{name} is {said[0]} in A, {said[1]} in B; both read A's ids"
-            outcome.notes.append(why)
+    outcome.notes += _casing_notes(a, b)
     vocab_file = find_vocab_file(request, a, b)
     if vocabulary.is_bpe(vocab_file):
         outcome.not_compared[_ALL_OUTPUTS] = f"{vocab_file} is byte-level BPE"
@@ -118,24 +121,28 @@ def compare_on_text(
     if length > rows and request.length:
         raise UserError(
             f"--max_seq_length is {length}, but the models have {rows}"
-            f" positions; give {rows} or less."
+            f" positions. Pass {rows} or less."
         )
     if length > rows:
         outcome.notes.append(
-            f"Examples are of {rows} wordpieces, not {length}: the models have"
-            " no more positions"
+            f"Examples have {rows} wordpieces, not {length}: the models have"
+            " only as many positions"
         )
         length = rows
     configs = [model_config(h, vocab_file, length) for h in hparams]
     config = configs[0]
-    case = (config.do_lower_case, config.strip_accents)
-    tokenizer = tokenization.FullTokenizer(vocab_file, *case)
+    tokenizer = tokenization.FullTokenizer(
+        vocab_file, config.do_lower_case, config.strip_accents
+    )
     features = features_from_lines(
         request.lines(), tokenizer, length, request.count, request.seed
     )
     try:
-        models = (LoadedModel("A", a, config), LoadedModel("B", b, configs[1]))
-        outcome.forward = _compare_batches(*models, features, request.seed)
+        model_a = LoadedModel("A", a, config)
+        model_b = LoadedModel("B", b, configs[1])
+        outcome.forward = _compare_batches(
+            model_a, model_b, features, request.seed
+        )
     except UserError as error:
         if shapes_agree:
             raise
@@ -143,55 +150,73 @@ def compare_on_text(
     return outcome
 
 
+def _casing_notes(a: Weights, b: Weights) -> list[str]:
+    """Return a note for each tokenizer hparam that differs."""
+    notes = []
+    for name in TOKENIZER_HPARAMS:
+        stated = [weights.hparams.get(name) for weights in (a, b)]
+        if None not in stated and stated[0] != stated[1]:
+            notes.append(
+                f"{name} is {stated[0]} in A, {stated[1]} in B; both read A's"
+                " ids"
+            )
+    return notes
+
+
 def _both_hparams(
-    a: Weights, b: Weights, given: Mapping[str, Any]
+    a: Weights, b: Weights, overriding: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    found = []
+    """Return the hparams of both models; `overriding` replaces others."""
+    both = []
     for weights, other in ((a, b), (b, a)):
-        unshown = _unshown_hparams(other, weights)
-        found.append(
-            merge_hparams(merge_hparams(model_hparams(weights), unshown), given)
-        )
-    # An encoder without heads is run as what the other one's encoder is.
+        hparams = model_hparams(weights)
+        hparams = merge_hparams(hparams, _hparams_of_other(other, weights))
+        both.append(merge_hparams(hparams, overriding))
+    # An encoder without heads is run as the same part of the other model.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
-        is_masked_lm = not complete_hparams(found[other]).has_two_networks
+        is_masked_lm = not complete_hparams(both[other]).has_two_networks
         if headless[i] and not headless[other] and is_masked_lm:
-            found[i] |= {"electra_objective": False, "uniform_generator": False}
-    return found
+            both[i] |= {"electra_objective": False, "uniform_generator": False}
+    return both
 
 
-def _unshown_hparams(giver: Weights, taker: Weights) -> dict[str, Any]:
-    """What shapes cannot tell, where only the giver's configuration does."""
-    if taker.hparams or not giver.hparams:
+def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
+    """Return hparams that shapes do not show and only the other one states."""
+    if weights.hparams or not other.hparams:
         return {}
-    sizes = giver.contents.sizes
-    same = sizes.encoder == taker.contents.sizes.encoder
-    names = [n for n in UNSEEN_SIZES if same or n != "num_attention_heads"]
-    stated = giver.hparams.get("model_hparam_overrides") or {}
-    overrides = {name: stated[name] for name in names if name in stated}
-    kept = SETTINGS
+    sizes = other.contents.sizes
+    has_same_encoder = sizes.encoder == weights.contents.sizes.encoder
+    stated = other.hparams.get("model_hparam_overrides") or {}
+    overrides = {
+        name: stated[name]
+        for name in UNSEEN_SIZES
+        if name in stated
+        and (has_same_encoder or name != "num_attention_heads")
+    }
+    names = SETTINGS
     if sizes.generator_kind is GeneratorKind.TWO_TOWER:
-        kept += ("electra_objective", "electric_objective")
-    hparams = {n: giver.hparams[n] for n in kept if n in giver.hparams}
+        names += ("electra_objective", "electric_objective")
+    hparams = {n: other.hparams[n] for n in names if n in other.hparams}
     return hparams | {"model_hparam_overrides": overrides}
 
 
 def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
-    """The vocabulary that was asked for, or one beside a checkpoint."""
-    given = (request.vocab_file, request.hparams.get("vocab_file"))
-    beside = (weights.vocab_file for weights in checkpoints)
-    for path in (*given, *beside):
+    """Return the requested vocabulary, or the one next to a checkpoint."""
+    candidates = [request.vocab_file, request.hparams.get("vocab_file")]
+    candidates += [weights.vocab_file for weights in checkpoints]
+    for path in candidates:
         if path:
             return path
     paths = " and ".join(weights.path for weights in checkpoints)
     raise UserError(
-        f"No vocabulary beside {paths}; give the one that they were trained"
-        " with: --vocab_file=FILE."
+        f"{paths}: no vocabulary next to the checkpoint. Pass the vocabulary"
+        " of its training: --vocab_file=FILE."
     )
 
 
-def _other_vocabulary(a: Weights, b: Weights) -> str | None:
+def _vocabulary_difference(a: Weights, b: Weights) -> str | None:
+    """Return how the vocabularies differ; None if they do not, or lack."""
     if a.vocab_file and b.vocab_file:
         try:
             vocabulary.refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
@@ -201,20 +226,23 @@ def _other_vocabulary(a: Weights, b: Weights) -> str | None:
 
 
 def assumptions(
-    checkpoints: Sequence[Weights], given: Mapping[str, Any]
+    checkpoints: Sequence[Weights], stated: Mapping[str, Any]
 ) -> list[str]:
-    """Says what the shapes do not show where nothing states it either."""
-    silent = {
+    """Return a note for each checkpoint whose hparams are partly assumed.
+
+    `stated`: hparams from a flag or a recording; with them nothing is assumed.
+    """
+    assumed = {
         label: "; ".join(weights.contents.assumptions())
         for label, weights in zip("AB", checkpoints, strict=False)
-        if not (weights.hparams or given)
+        if not (weights.hparams or stated)
     }
-    if 0 < len(silent) < len(checkpoints):
-        what = "the other's heads, activation and tokenizer are used for both"
-        silent = dict.fromkeys(silent, what)
+    if 0 < len(assumed) < len(checkpoints):
+        text = "the other's heads, activation and tokenizer are used for both"
+        assumed = dict.fromkeys(assumed, text)
     return [
         f"{label} has no configuration: {text} (--hparams can state it)"
-        for label, text in silent.items()
+        for label, text in assumed.items()
     ]
 
 
@@ -232,7 +260,7 @@ def features_from_lines(
     count: int,
     seed: int,
 ) -> Features:
-    """Makes examples of text, as pre-training does."""
+    """Make examples of a text, as pre-training does."""
     builder = ExampleBuilder(length, random.Random(seed), split_long_lines=True)
     examples = []
     for line in lines:
@@ -242,7 +270,10 @@ def features_from_lines(
             break
     examples = (examples + builder.flush())[:count]
     if not examples:
-        raise UserError("The text to compare on holds no words.")
+        raise UserError(
+            "The text to compare on has no words; expected at least one. Pass"
+            " another file with --text."
+        )
     encoder = open_encoder(tokenizer.vocab, length)
     rows = [decode_example(encoder.encode(*e)) for e in examples]
     return {
@@ -255,7 +286,7 @@ def features_from_lines(
 
 
 def lacks(loaded: LoadedModel) -> dict[str, str]:
-    """Names the layers and logits that a model cannot give, and why."""
+    """Return the layers and logits that a model lacks, and the reasons."""
     reasons = {
         "generator layers": loaded.lacks_generator(False),
         "generator logits": loaded.lacks_generator(True),
@@ -264,7 +295,7 @@ def lacks(loaded: LoadedModel) -> dict[str, str]:
     }
     if loaded.model.token_head is not None:
         reasons[LOGITS["token_logits"]] = loaded.lacks_token_head()
-    return {name: why for name, why in reasons.items() if why}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def run_model(
@@ -274,10 +305,17 @@ def run_model(
     sampled_token_ids: np.ndarray | None = None,
     seed: tf.Tensor | None = None,
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Runs a model without dropout; what it is not given, it draws.
+    """Run a model without dropout.
 
-    Returns its outputs by name, and the layers of its complete networks,
-    float32 [layers, tokens, H] without padding.
+    Args:
+      features: int32 [B, L] each.
+      masked_inputs: masked positions, ids and weights; default: drawn.
+      sampled_token_ids: replacements; default: drawn.
+      seed: int32 [2], of all draws.
+
+    Returns:
+      Outputs by name, and the layers of its complete networks, float32
+      [layers, tokens, H] without padding.
     """
     outputs = loaded.model.compute(
         {name: tf.constant(features[name]) for name in FEATURE_NAMES},
@@ -286,37 +324,38 @@ def run_model(
         training=False,
         seed=seed,
     )
-    absent, found = lacks(loaded), {}
+    absent, layers = lacks(loaded), {}
     if "generator layers" not in absent:
         stacks = outputs["generator_layers"]
         stacks = stacks if isinstance(stacks, list) else [stacks]
-        found = dict(zip(loaded.generator_networks, stacks, strict=True))
+        layers = dict(zip(loaded.generator_networks, stacks, strict=True))
     if "discriminator layers" not in absent:
-        found["discriminator"] = outputs["discriminator_layers"]
+        layers["discriminator"] = outputs["discriminator_layers"]
     real = features["input_mask"] > 0
     return (
         {n: x.numpy() for n, x in outputs.items() if tf.is_tensor(x)},
-        {name: layers.numpy()[:, real] for name, layers in found.items()},
+        {name: stack.numpy()[:, real] for name, stack in layers.items()},
     )
 
 
 def add_logits(
-    found: ForwardDifference, name: str, a: np.ndarray, b: np.ndarray
+    forward: ForwardDifference, name: str, a: np.ndarray, b: np.ndarray
 ) -> None:
-    """Adds logits, [predictions, V] or [tokens], and what they decide."""
-    found.add_output(LOGITS[name], a, b)
-    if name != "disc_logits":
-        whose = "second masked LM's " if name == "token_logits" else ""
-        what = f"{whose}most likely word"
-        add_equal(found.agreement, what, a.argmax(-1), b.argmax(-1))
-    else:
-        add_equal(found.agreement, "replaced or not", a > 0, b > 0)
+    """Add logits, [predictions, V] or [tokens], and the decisions by them."""
+    forward.add_output(LOGITS[name], a, b)
+    if name == "disc_logits":
+        add_equal(forward.agreement, "replaced or not", a > 0, b > 0)
+        return
+    decision = "most likely word"
+    if name == "token_logits":
+        decision = f"second masked LM's {decision}"
+    add_equal(forward.agreement, decision, a.argmax(-1), b.argmax(-1))
 
 
 def _losses(
     outputs: Mapping[str, np.ndarray], real: np.ndarray
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Sums of weighted losses, and of the weights, by logits and name."""
+    """Return sums of weighted losses and of weights, by logits and name."""
     losses = {
         (logits, name): (outputs[f"{prefix}_per_token_loss"], outputs[weights])
         for logits, name, prefix, weights in _LOSSES
@@ -339,47 +378,61 @@ def _losses(
 def _compare_batches(
     a: LoadedModel, b: LoadedModel, features: Features, seed: int
 ) -> ForwardDifference:
-    """Runs both on the same inputs; A masks and samples."""
-    found = ForwardDifference(not_compared=lacks(b) | lacks(a))
-    tokens = predictions = 0
+    """Run both models on the same inputs; A masks and samples."""
+    forward = ForwardDifference(not_compared=lacks(b) | lacks(a))
+    n_tokens = n_predictions = 0
     sums: dict[str, np.ndarray] = {}
-    rows, length = features["input_ids"].shape
-    for i, start in enumerate(range(0, rows, _BATCH_SIZE)):
+    n_examples, length = features["input_ids"].shape
+    for i, start in enumerate(range(0, n_examples, _BATCH_SIZE)):
         batch = {n: v[start : start + _BATCH_SIZE] for n, v in features.items()}
         draw = tf.constant([seed, i], tf.int32)
-        of_a, layers_a = run_model(a, batch, seed=draw)
-        masked = {name: of_a[name] for name in MASKED}
-        masked["input_ids"] = of_a["masked_input_ids"]
-        of_b, layers_b = run_model(b, batch, masked, of_a.get("sampled_tokids"))
-        for network in dict.fromkeys([*layers_a, *layers_b]):
-            if network in layers_a and network in layers_b:
-                found.add_layers(network, layers_a[network], layers_b[network])
-                continue
-            # Towers on one side only; what is absent is named already.
-            has, other = ("A", "B") if network in layers_a else ("B", "A")
-            found.not_compared.setdefault(
-                f"{network} layers", f"{has} has this network, {other} not"
-            )
+        outputs_a, layers_a = run_model(a, batch, seed=draw)
+        masked = {name: outputs_a[name] for name in MASKED}
+        masked["input_ids"] = outputs_a["masked_input_ids"]
+        outputs_b, layers_b = run_model(
+            b, batch, masked, outputs_a.get("sampled_tokids")
+        )
+        _add_layers(forward, layers_a, layers_b)
         real, weights = batch["input_mask"] > 0, masked["masked_lm_weights"]
-        places = {"mlm_logits": weights > 0, "disc_logits": real}
-        if of_a.keys() & of_b.keys() & {"token_weights"}:
-            places["token_logits"] = of_a["token_weights"] > 0
-        for name, used in places.items():
-            if LOGITS[name] not in found.not_compared:
-                add_logits(found, name, of_a[name][used], of_b[name][used])
-        sums_a, sums_b = _losses(of_a, real), _losses(of_b, real)
+        masks = {"mlm_logits": weights > 0, "disc_logits": real}
+        if "token_weights" in outputs_a and "token_weights" in outputs_b:
+            masks["token_logits"] = outputs_a["token_weights"] > 0
+        for name, mask in masks.items():
+            if LOGITS[name] not in forward.not_compared:
+                logits_a, logits_b = outputs_a[name], outputs_b[name]
+                add_logits(forward, name, logits_a[mask], logits_b[mask])
+        sums_a, sums_b = _losses(outputs_a, real), _losses(outputs_b, real)
         for logits, name in sums_a.keys() & sums_b.keys():
-            if LOGITS[logits] not in found.not_compared:
+            if LOGITS[logits] not in forward.not_compared:
                 pair = [sums_a[logits, name], sums_b[logits, name]]
                 sums[name] = sums.get(name, 0) + np.array(pair)
-        tokens += int(real.sum())
-        predictions += int(weights.sum())
-    found.inputs = {
-        **{"examples": rows, "length": length},
-        **{"tokens": tokens, "predictions": predictions},
+        n_tokens += int(real.sum())
+        n_predictions += int(weights.sum())
+    forward.inputs = {
+        "examples": n_examples,
+        "length": length,
+        "tokens": n_tokens,
+        "predictions": n_predictions,
     }
-    found.losses = {
+    forward.losses = {
         name: tuple(float(x) for x in total[:, 0] / total[:, 1])
         for name, total in sorted(sums.items(), reverse=True)
     }
-    return found
+    return forward
+
+
+def _add_layers(
+    forward: ForwardDifference,
+    layers_a: Mapping[str, np.ndarray],
+    layers_b: Mapping[str, np.ndarray],
+) -> None:
+    """Add the layers of networks of both models; note those of one."""
+    for network in dict.fromkeys([*layers_a, *layers_b]):
+        if network in layers_a and network in layers_b:
+            forward.add_layers(network, layers_a[network], layers_b[network])
+            continue
+        # One model has two towers; networks that a model lacks have a reason
+        # already.
+        has, other = ("A", "B") if network in layers_a else ("B", "A")
+        reason = f"{has} has this network, {other} not"
+        forward.not_compared.setdefault(f"{network} layers", reason)

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a checkpoint with a forward pass that another program recorded.
+"""Comparison of a checkpoint with outputs that another program recorded.
 
 A recording is an `.npz` with the inputs (`input_ids`, `input_mask`,
 `segment_ids`; `masked_input_ids`, `masked_lm_positions`, `masked_lm_ids`,
 `masked_lm_weights`; `sampled_tokids`) and some of the outputs that `OUTPUTS`
-names. A `.json` beside it may state the hparams.
+lists. A `.json` of the same name may state the hparams.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ from electra_tf.pretraining.loading import (
     model_hparams,
 )
 
-# What a recording may hold, and which network gives it.
+# Outputs that a recording may hold, and the network that makes them.
 OUTPUTS = {
     "mlm_logits": "generator",
     "mlm_per_token_loss": "generator",
@@ -63,23 +63,25 @@ _INTEGERS = ("fake_input_ids", "fake_is_fake_tokens")
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """One recorded forward pass."""
+    """A recorded forward pass."""
 
     path: str
     arrays: Mapping[str, np.ndarray]  # everything in the file, by name
-    hparams: Mapping[str, Any]  # of the file beside it; empty without
+    hparams: Mapping[str, Any]  # of the .json next to it; {} without one
 
     @property
     def networks(self) -> dict[str, str]:
-        """Array of all layers' outputs, by network."""
-        found = sorted(
+        """Names of the arrays of all layers' outputs, by network."""
+        matches = sorted(
             (int(m[1]), m[2], m[0])
             for name in self.arrays
             if (m := _LAYERS.fullmatch(name))
         )
-        named = {scope: name for _, scope, name in found if scope != "electra"}
-        # One that is generator and discriminator at once comes in this order.
-        full = [name for _, scope, name in found if scope == "electra"]
+        named = {
+            scope: name for _, scope, name in matches if scope != "electra"
+        }
+        # A network with both parts is recorded as generator first.
+        full = [name for _, scope, name in matches if scope == "electra"]
         if full and "disc_logits" in self.arrays:
             named["discriminator"] = full.pop()
         if full:
@@ -87,30 +89,43 @@ class Recording:
         return named
 
 
-# What NumPy raises for other files, empty ones, single arrays, damaged ones.
-_NO_RECORDING = (
-    *(OSError, ValueError, AttributeError, EOFError, TypeError),
-    *(zipfile.BadZipFile, zlib.error),
+# NumPy raises these for other, empty and damaged files, and for single arrays.
+_READ_ERRORS = (
+    OSError,
+    ValueError,
+    AttributeError,
+    EOFError,
+    TypeError,
+    zipfile.BadZipFile,
+    zlib.error,
 )
 
 
 def read_recording(path: str) -> Recording:
-    """Reads a recorded forward pass; nothing in it is unpickled."""
+    """Read a recorded forward pass; nothing in it is unpickled.
+
+    Raises:
+      UserError: the file is not a recording.
+    """
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError as error:
-        raise UserError(f"--expect={path}: no such file.") from error
-    except _NO_RECORDING as error:
+        raise UserError(
+            f"--expect={path}: no such file. Correct the path."
+        ) from error
+    except _READ_ERRORS as error:
         raise UserError(
             f"--expect={path}: not an .npz file of plain arrays ({error})."
+            " Record it with numpy.savez."
         ) from error
     hparams: dict[str, Any] = {}
-    if os.path.isfile(beside := os.path.splitext(path)[0] + ".json"):
-        hparams = read_hparams(beside)
+    hparams_file = os.path.splitext(path)[0] + ".json"
+    if os.path.isfile(hparams_file):
+        hparams = read_hparams(hparams_file)
         hparams = dict(hparams.get("hparams", hparams))
     if vocab_file := hparams.pop("vocab_file", None):
-        vocab_file = os.path.join(os.path.dirname(beside), vocab_file)
+        vocab_file = os.path.join(os.path.dirname(hparams_file), vocab_file)
         if os.path.isfile(vocab_file):
             hparams["vocab_file"] = vocab_file
     recording = Recording(path, arrays, hparams)
@@ -119,44 +134,48 @@ def read_recording(path: str) -> Recording:
 
 
 def _check(recording: Recording) -> None:
+    """Refuse a recording without inputs, outputs or matching shapes."""
     arrays = recording.arrays
     inputs = (*_PER_TOKEN, *MASKED)
     if absent := [name for name in inputs if name not in arrays]:
         raise UserError(
             f"{recording.path}: lacks {', '.join(absent)}; expected a recorded"
-            f" forward pass with its inputs {', '.join(inputs)}."
+            f" forward pass with its inputs {', '.join(inputs)}. Record them,"
+            " too."
         )
     if not recording.networks and not any(name in arrays for name in OUTPUTS):
         raise UserError(
             f"{recording.path}: no outputs to compare with; expected some of"
-            f" {', '.join(OUTPUTS)}, t0_<scope>/all_encoder_layers."
+            f" {', '.join(OUTPUTS)}, t0_<scope>/all_encoder_layers. Record one"
+            " of them."
         )
     slots = MASKED + ((_SAMPLED,) if _SAMPLED in arrays else ())
     for names in (_PER_TOKEN, slots):
         shapes = [arrays[name].shape for name in names]
         if len(set(shapes)) > 1 or len(shapes[0]) != 2:
             raise UserError(
-                f"{recording.path}: {', '.join(names)} must have one shape of"
-                f" two axes; they have {shapes}."
+                f"{recording.path}: {', '.join(names)} have the shapes"
+                f" {shapes}; expected one shape of two axes. Record them"
+                " again."
             )
     for name in recording.networks.values():
         shape = arrays[name].shape
         if len(shape) != 4 or shape[1:3] != arrays["input_ids"].shape:
             raise UserError(
                 f"{recording.path}: {name} has shape {list(shape)}; expected"
-                " [layers, B, L, H] with the inputs' B and L."
+                " [layers, B, L, H] with the inputs' B and L. Record it again."
             )
 
 
 def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
-    """Runs a checkpoint on recorded inputs and compares its outputs."""
+    """Run a checkpoint on recorded inputs and compare its outputs."""
     recording = read_recording(path)
-    # What is recorded with the outputs describes the whole model.
+    # Hparams of the recording describe the whole model.
     stated = dict(recording.hparams) or model_hparams(a)
-    beside = stated.pop("vocab_file", None)
+    recorded_vocab_file = stated.pop("vocab_file", None)
     hparams = merge_hparams(stated, request.hparams)
     if not request.vocab_file and not request.hparams.get("vocab_file"):
-        request = dataclasses.replace(request, vocab_file=beside)
+        request = dataclasses.replace(request, vocab_file=recorded_vocab_file)
     length = recording.arrays["input_ids"].shape[1]
     config = model_config(hparams, find_vocab_file(request, a), length)
     return Outcome(
@@ -166,93 +185,147 @@ def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
 
 
 def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
+    """Compare the layers and outputs of a model with recorded ones."""
     _check_inputs(loaded, recording)
-    arrays = recording.arrays
-    ids = {n: arrays[n].astype(np.int32) for n in (*_PER_TOKEN, *MASKED[:2])}
-    weights = arrays["masked_lm_weights"].astype(np.float32)
-    masked = {name: ids[name] for name in MASKED[:2]}
-    masked |= {"masked_lm_weights": weights, "input_ids": ids[_PER_TOKEN[-1]]}
-    sampled = arrays.get(_SAMPLED)
-    if sampled is not None:
-        sampled = tf.constant(sampled.astype(np.int32))
-    masked = {name: tf.constant(values) for name, values in masked.items()}
-    outputs, layers = run_model(loaded, ids, masked, sampled)
-    used = (ids["input_mask"] > 0, weights > 0)
-    found = ForwardDifference(
+    outputs, layers = _run_on_inputs(loaded, recording.arrays)
+    real = recording.arrays["input_mask"] > 0
+    weights = recording.arrays["masked_lm_weights"]
+    forward = ForwardDifference(
         {
-            "examples": len(used[0]),
-            "length": used[0].shape[1],
-            "tokens": int(used[0].sum()),
-            "predictions": int(weights.sum()),
+            "examples": len(real),
+            "length": real.shape[1],
+            "tokens": int(real.sum()),
+            "predictions": int(weights.astype(np.float32).sum()),
         }
     )
     absent = lacks(loaded)
     for network, name in recording.networks.items():
         if network in layers:
-            found.add_layers(network, layers[network], arrays[name][:, used[0]])
+            recorded = recording.arrays[name][:, real]
+            forward.add_layers(network, layers[network], recorded)
         else:
-            found.not_compared[f"{network} layers"] = absent.get(
+            forward.not_compared[f"{network} layers"] = absent.get(
                 f"{network.split('_')[0]} layers",
                 "the model of these hparams has no such network",
             )
-    lack = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
-    if loaded.model.kind.is_fixed and not any(
+    _add_outputs(
+        forward, outputs, recording, _incomplete_parts(loaded, recording)
+    )
+    return forward
+
+
+def _run_on_inputs(
+    loaded: LoadedModel, arrays: Mapping[str, np.ndarray]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Run a model on recorded inputs; see `run_model`."""
+    features = {name: arrays[name].astype(np.int32) for name in _PER_TOKEN}
+    masked = {
+        "masked_lm_positions": arrays["masked_lm_positions"].astype(np.int32),
+        "masked_lm_ids": arrays["masked_lm_ids"].astype(np.int32),
+        "masked_lm_weights": arrays["masked_lm_weights"].astype(np.float32),
+        "input_ids": features["masked_input_ids"],
+    }
+    masked = {name: tf.constant(values) for name, values in masked.items()}
+    sampled = arrays.get(_SAMPLED)
+    if sampled is not None:
+        sampled = tf.constant(sampled.astype(np.int32))
+    return run_model(loaded, features, masked, sampled)
+
+
+def _incomplete_parts(
+    loaded: LoadedModel, recording: Recording
+) -> dict[str, str | None]:
+    """Return why a part of the model has no logits, by the part; None: it has.
+
+    Parts that a model never has are left out: a uniform generator has no
+    weights, and its logits are zeros.
+    """
+    absent = lacks(loaded)
+    reasons = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
+    has_generator = any(
         network.startswith("generator") for network in recording.networks
-    ):
-        del lack["generator"]  # it has no weights, and its logits are zeros
+    )
+    if loaded.model.kind.is_fixed and not has_generator:
+        del reasons["generator"]
     if not loaded.model.discriminates:
-        del lack["discriminator"]
+        del reasons["discriminator"]
+    return reasons
+
+
+def _add_outputs(
+    forward: ForwardDifference,
+    outputs: Mapping[str, np.ndarray],
+    recording: Recording,
+    incomplete: Mapping[str, str | None],
+) -> None:
+    """Add the recorded outputs; note those that the model lacks.
+
+    `incomplete`: the result of `_incomplete_parts`.
+    """
     for name in (*OUTPUTS, *_INTEGERS, "total_loss"):
-        if name not in arrays:
+        if name not in recording.arrays:
             continue
         if name in _INTEGERS and name not in outputs:
-            continue  # a masked LM was recorded with them, too
-        why = lack.get(OUTPUTS.get(name))
+            continue  # A recording of a masked LM has them, too.
+        reason = incomplete.get(OUTPUTS.get(name))
         if name == "total_loss":
-            why = lack.get("generator") or lack.get("discriminator")
-        if why is None and name not in outputs:
-            why = "the model of these hparams has no such output"
-        if why is not None:
-            found.not_compared[LOGITS.get(name, name)] = why
+            parts = ("generator", "discriminator")
+            reasons = [incomplete.get(part) for part in parts]
+            reason = reasons[0] or reasons[1]
+        if reason is None and name not in outputs:
+            reason = "the model of these hparams has no such output"
+        if reason is not None:
+            forward.not_compared[LOGITS.get(name, name)] = reason
             continue
-        a, b = outputs[name], arrays[name]
-        if a.shape != b.shape:
-            raise UserError(
-                f"{recording.path}: {name} has shape {list(b.shape)}, the model"
-                f" gives {list(a.shape)}; it was recorded from another model."
-            )
-        if not a.ndim:
-            found.losses[name] = (float(a), float(b))
-            continue
-        # Of tokens, or of predictions in use, where the axes are those.
-        for mask in used:
-            if b.shape[:2] == mask.shape:
-                a, b = a[mask], b[mask]
-                break
-        if name in LOGITS:
-            add_logits(found, name, a, b)
-        elif name in _INTEGERS:
-            add_equal(found.integers, name, a, b)
-        else:
-            found.add_output(name, a, b)
-    return found
+        _add_output(forward, name, outputs[name], recording)
+
+
+def _add_output(
+    forward: ForwardDifference,
+    name: str,
+    output: np.ndarray,
+    recording: Recording,
+) -> None:
+    """Add an output of the model and the recorded one of this name."""
+    recorded = recording.arrays[name]
+    if output.shape != recorded.shape:
+        raise UserError(
+            f"{recording.path}: {name} has shape {list(recorded.shape)}, the"
+            f" model's has {list(output.shape)}: it was recorded from a"
+            " different model. Choose the checkpoint of the recording."
+        )
+    if not output.ndim:
+        forward.losses[name] = (float(output), float(recorded))
+        return
+    # Padding, and predictions that are not used, do not count.
+    for mask in ("input_mask", "masked_lm_weights"):
+        used = recording.arrays[mask] > 0
+        if recorded.shape[:2] == used.shape:
+            output, recorded = output[used], recorded[used]
+            break
+    if name in LOGITS:
+        add_logits(forward, name, output, recorded)
+    elif name in _INTEGERS:
+        add_equal(forward.integers, name, output, recorded)
+    else:
+        forward.add_output(name, output, recorded)
 
 
 def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
-    """Refuses recorded inputs that the model has no tables for."""
+    """Refuse recorded inputs that the model has no tables for."""
     arrays, path = recording.arrays, recording.path
     length = arrays["input_ids"].shape[1]
     sizes = loaded.model.encoder_config
     if length > sizes.max_position_embeddings:
         raise UserError(
             f"{path}: examples of {length} wordpieces, but the model has"
-            f" {sizes.max_position_embeddings} positions; it was recorded from"
-            " another model."
+            f" {sizes.max_position_embeddings} positions: it was recorded from"
+            " a different model. Choose the checkpoint of the recording."
         )
     if loaded.model.discriminates and _SAMPLED not in arrays:
         raise UserError(
             f"{path}: lacks {_SAMPLED}, the replacements that the discriminator"
-            " saw."
+            " read. Record them, too."
         )
     tokens = ("input_ids", "masked_input_ids", "masked_lm_ids", _SAMPLED)
     bounds = dict.fromkeys(tokens, sizes.vocab_size)
@@ -262,6 +335,6 @@ def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
             raise UserError(
                 f"{path}: {name} has values from {values.min()} to"
                 f" {values.max()}; expected 0 to {bound - 1} (the model's"
-                f" vocab_size is {sizes.vocab_size}). It was recorded from"
-                " another model."
+                f" vocab_size is {sizes.vocab_size}). It was recorded from a"
+                " different model: choose the checkpoint of the recording."
             )

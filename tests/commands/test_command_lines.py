@@ -71,7 +71,7 @@ def test_a_command_may_have_dashes_and_a_wrong_one_names_the_nearest(
     ("line", "message"),
     [
         ("ask texts --model=m", "expected one of QUESTION"),
-        ("compare_checkpoints A", "give two checkpoints"),
+        ("compare_checkpoints A", "pass two checkpoints"),
         ("compare_checkpoints A --expect=x.npz --text=t", "brings its own"),
         ("export_model --head=nonsense", "invalid choice: 'nonsense'"),
         ("plan --mask_probe=0.2", "Nearest names: mask_prob"),

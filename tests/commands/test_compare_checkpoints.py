@@ -22,7 +22,7 @@ SMALL = (VOCAB, "--num_examples=3", "--max_seq_length=32")
 
 @pytest.fixture
 def compare(tmp_path, capsys):
-    """Runs the command; returns its status, output and JSON file."""
+    """A function that runs the command: status, output and JSON file."""
 
     def run(*arguments):
         output = tmp_path / "output"
@@ -30,52 +30,53 @@ def compare(tmp_path, capsys):
         args = compare_checkpoints.parse_flags(arguments)
         status = compare_checkpoints.main(args)
         result = output / "comparison.json"
-        found = read_json(result) if result.exists() else None
+        report = read_json(result) if result.exists() else None
         captured = capsys.readouterr()
-        return status, captured.out + captured.err, found
+        return status, captured.out + captured.err, report
 
     return run
 
 
 @pytest.fixture(scope="module")
 def values():
-    """The fixture's checkpoint, by name."""
+    """The tensors of the fixture's checkpoint, by name."""
     return dict(open_weights(CHECKPOINT))
 
 
 @pytest.fixture
 def edited(tmp_path, values):
-    """Writes it in another format, other values in it; None leaves out."""
+    """Writes it in another format with changes; None removes a tensor."""
 
     def make(changes, name="other"):
-        held = {n: v for n, v in (values | changes).items() if v is not None}
+        changed = values | changes
+        changed = {n: v for n, v in changed.items() if v is not None}
         prefix = str(tmp_path / name / "model.ckpt-0")
-        write_native(MemoryWeights(held), prefix)
+        write_native(MemoryWeights(changed), prefix)
         return prefix
 
     return make
 
 
 def test_the_same_weights_in_two_formats_agree_exactly(compare, edited):
-    status, text, found = compare(CHECKPOINT, edited({}), *SMALL)
+    status, text, result = compare(CHECKPOINT, edited({}), *SMALL)
     assert status == 0, text
     assert "80 compared, 80 exactly equal" in text
     assert text.rstrip().endswith("AGREE within 1e-05")
-    assert found["agree"] and not found["problems"]
-    layers = found["outputs"]["layers"]["discriminator"]
+    assert result["agree"] and not result["problems"]
+    layers = result["outputs"]["layers"]["discriminator"]
     assert [layer["max_abs"] for layer in layers] == [0.0, 0.0]
     assert len(text.splitlines()) <= 30
 
 
-def test_a_changed_variable_is_found_and_named(compare, edited, values):
+def test_a_changed_variable_is_named(compare, edited, values):
     name = "electra/encoder/layer_1/output/dense/bias"
     other = edited({name: values[name] + np.float32(1e-3)})
-    status, text, found = compare(CHECKPOINT, other, *SMALL)
+    status, text, result = compare(CHECKPOINT, other, *SMALL)
     assert status == 1
     assert f"{name}: 0.001" in text.splitlines()[-1]
-    rows = found["variables"]
+    rows = result["variables"]
     assert [r["name"] for r in rows if r["difference"]["max_abs"]] == [name]
-    layers = found["outputs"]["layers"]
+    layers = result["outputs"]["layers"]
     assert layers["generator"][1]["max_abs"] == 0
     assert layers["discriminator"][0]["max_abs"] == 0
     assert layers["discriminator"][1]["max_abs"] > 0
@@ -94,7 +95,7 @@ def test_missing_variables_decide_unless_allowed(compare, edited):
     assert "as far as compared" in text
 
 
-def test_slots_and_step_decide_only_when_asked(compare, edited):
+def test_slots_and_step_decide_with_a_flag_only(compare, edited):
     def with_slots(size):
         slots = {
             f"electra/embeddings/LayerNorm/beta/{slot}": np.full([16], size)
@@ -103,40 +104,51 @@ def test_slots_and_step_decide_only_when_asked(compare, edited):
         return edited({**slots, "global_step": np.int64(3)}, f"slots{size}")
 
     a, b = map(with_slots, np.float32([0.0, 0.5]))
-    status, text, found = compare(a, b, *SMALL)
+    status, text, result = compare(a, b, *SMALL)
     assert status == 0 and "2 slots compared" in text
-    assert "5.00e-01" in text and len(found["optimizer"]) == 3
+    assert "5.00e-01" in text and len(result["optimizer"]) == 3
     status, text, _ = compare(a, b, *SMALL, "--include_optimizer")
     assert status == 1 and "adam_" in text.splitlines()[-1]
 
 
-def test_a_text_of_ones_own(compare, tmp_path):
+def test_models_are_compared_on_the_text_of_a_file(compare, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("he was there and she was not\n" * 40)
-    words = (CHECKPOINT, CHECKPOINT, *SMALL, f"--text={text}")
-    status, _, found = compare(*words)
-    assert status == 0 and found["outputs"]["inputs"]["examples"] == 3
+    arguments = (CHECKPOINT, CHECKPOINT, *SMALL, f"--text={text}")
+    status, _, result = compare(*arguments)
+    assert status == 0 and result["outputs"]["inputs"]["examples"] == 3
 
 
-def test_examples_are_not_shortened_in_silence(compare, edited, values):
+@pytest.fixture
+def short(edited, values):
+    """Arguments for a model of 64 positions."""
     name = "electra/embeddings/position_embeddings"
-    short = edited({name: values[name][:64]})
-    arguments = (short, short, VOCAB, "--num_examples=1")
-    status, text, found = compare(*arguments)
-    note = "Examples are of 64 wordpieces, not 128"
-    assert status == 0 and note in text
-    assert any(note in said for said in found["notes"])
-    assert found["outputs"]["inputs"]["length"] == 64
-    status, text, _ = compare(*arguments, "--max_seq_length=64")
-    assert status == 0 and "Examples are" not in text
-    status, text, _ = compare(*arguments, "--max_seq_length=65")
+    prefix = edited({name: values[name][:64]})
+    return prefix, prefix, VOCAB, "--num_examples=1"
+
+
+def test_shortened_examples_are_reported(compare, short):
+    status, text, result = compare(*short)
+    message = "Examples have 64 wordpieces, not 128"
+    assert status == 0 and message in text
+    assert any(message in note for note in result["notes"])
+    assert result["outputs"]["inputs"]["length"] == 64
+
+
+def test_examples_of_the_requested_length_are_not_reported(compare, short):
+    status, text, _ = compare(*short, "--max_seq_length=64")
+    assert status == 0 and "Examples have" not in text
+
+
+def test_a_length_beyond_the_positions_is_refused(compare, short):
+    status, text, _ = compare(*short, "--max_seq_length=65")
     assert status == 2 and "--max_seq_length is 65" in text
 
 
-def test_recorded_outputs_kept_in_the_repository(compare):
-    status, text, found = compare(CHECKPOINT, "--expect", RECORDING, VOCAB)
+def test_a_checkpoint_agrees_with_its_recorded_outputs(compare):
+    status, text, result = compare(CHECKPOINT, "--expect", RECORDING, VOCAB)
     assert status == 0, text
-    outputs = found["outputs"]
+    outputs = result["outputs"]
     assert outputs["inputs"]["tokens"] == 82
     assert set(outputs["losses"]) == {"mlm_loss", "disc_loss", "total_loss"}
     assert outputs["integers"]["fake_input_ids"]["equal"] == 82
@@ -151,7 +163,9 @@ def test_recorded_outputs_of_other_weights_differ(compare, edited, values):
     assert end.startswith("DIFFER by more than 1e-05: generator layer 1")
 
 
-def test_half_a_model_is_not_passed_off_as_recorded(compare, edited, values):
+def test_missing_recorded_outputs_decide_unless_allowed(
+    compare, edited, values
+):
     part = edited({n: None for n in values if n.startswith("generator")})
     status, text, _ = compare(part, "--expect", RECORDING, VOCAB)
     assert status == 1 and "A has no generator" in text
@@ -164,12 +178,12 @@ def test_half_a_model_is_not_passed_off_as_recorded(compare, edited, values):
     "kind", ["tiny_ckpt", "v200_electric", "v200_mlm", "v200_uniform_generator"]
 )
 def test_recordings_of_the_original_agree(compare, golden_dir, kind):
-    """Of every kind of networks; all: pretraining/test_golden_forward.py."""
+    """One of each kind; all are in pretraining/test_golden_forward.py."""
     name = golden_dir / f"forward_{kind}"
     checkpoint = str(golden_dir / read_json(name.with_suffix(".json"))["ckpt"])
-    status, text, found = compare(checkpoint, f"--expect={name}.npz")
+    status, text, result = compare(checkpoint, f"--expect={name}.npz")
     assert status == 0, text
-    assert not found["not_compared"] and found["outputs"]["layers"]
+    assert not result["not_compared"] and result["outputs"]["layers"]
 
 
 @pytest.mark.parametrize(
@@ -182,10 +196,10 @@ def test_recordings_of_the_original_agree(compare, golden_dir, kind):
         ([CHECKPOINT, VOCAB, "--hparams={"], "--hparams"),
     ],
 )
-def test_mistakes_have_status_two(compare, tmp_path, arguments, message):
+def test_an_error_has_status_two(compare, tmp_path, arguments, message):
     vocab = (FIXTURES / "vocab_200.txt").read_text()
     (tmp_path / "big.txt").write_text(vocab + "surplus\n")
-    filled = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
-    status, text, found = compare(CHECKPOINT, *filled)
-    assert status == 2 and found is None
+    arguments = [a.replace("{tmp}", str(tmp_path)) for a in arguments]
+    status, text, result = compare(CHECKPOINT, *arguments)
+    assert status == 2 and result is None
     assert "error: " in text and message in text

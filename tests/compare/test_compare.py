@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Differences worked out by hand, and those of two models on the same text."""
+"""Differences computed by hand, and of two models on the same text."""
 
 import pathlib
 
@@ -20,33 +20,50 @@ def difference(a, b):
     return differences.Difference().add(a, b)
 
 
-def test_small_differences_are_those_worked_out_by_hand():
-    found = difference([1.0, -4.0, 0.0], [1.0, -2.0, 0.0])
-    assert (found.count, found.max_abs, found.max_b) == (3, 2.0, 2.0)
-    assert found.mean_abs == pytest.approx(2 / 3) and found.relative == 1.0
-    assert found.norm_relative == pytest.approx(2 / np.sqrt(5))
-    assert found.scaled == 1.0 and not found.is_exact
-    assert found.agrees(1.0) and not found.agrees(0.99)
-    assert difference([0.001], [0.0011]).agrees(2e-4)
-    assert difference([1000.1], [1000.0]).agrees(2e-4)
-    assert not difference([1.1], [1.0]).agrees(2e-4)
+def test_a_difference_equals_that_computed_by_hand():
+    size = difference([1.0, -4.0, 0.0], [1.0, -2.0, 0.0])
+    assert (size.count, size.max_abs, size.max_b) == (3, 2.0, 2.0)
+    assert size.mean_abs == pytest.approx(2 / 3) and size.relative == 1.0
+    assert size.norm_relative == pytest.approx(2 / np.sqrt(5))
+    assert size.scaled == 1.0 and not size.is_exact
+    assert size.agrees(1.0) and not size.agrees(0.99)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "agrees"),
+    [(0.001, 0.0011, True), (1000.1, 1000.0, True), (1.1, 1.0, False)],
+)
+def test_the_tolerance_is_relative_above_1(a, b, agrees):
+    assert difference([a], [b]).agrees(2e-4) is agrees
+
+
+def test_equal_infinities_are_exact():
     assert difference([-np.inf, 2.0], [-np.inf, 2.0]).is_exact
-    assert difference([0.0], [0.0]).relative == 0.0
-    assert difference([1.0], [0.0]).relative is None
+
+
+@pytest.mark.parametrize(("a", "relative"), [(0.0, 0.0), (1.0, None)])
+def test_a_difference_from_zero_has_no_ratio(a, relative):
+    assert difference([a], [0.0]).relative == relative
+
+
+def test_arrays_of_different_shapes_are_an_error():
     with pytest.raises(ValueError, match=r"\(2, 1\) and \(2,\)"):
         difference(np.ones([2, 1]), np.ones([2]))
 
 
 @pytest.mark.parametrize("a", [np.nan, np.inf, -np.inf])
-def test_what_is_no_number_never_agrees(a):
-    found = difference([a, 1.0], [2.0, 1.0])
-    assert found.not_finite == 1 and found.max_abs == 0
-    assert found.text == "1 not finite"
-    assert not found.agrees(1e9) and not found.is_exact
+def test_a_value_that_is_not_finite_never_agrees(a):
+    size = difference([a, 1.0], [2.0, 1.0])
+    assert size.not_finite == 1 and size.max_abs == 0
+    assert size.text == "1 not finite"
+    assert not size.agrees(1e9) and not size.is_exact
+
+
+def test_two_nans_never_agree():
     assert not difference([np.nan], [np.nan]).agrees(1e9)
 
 
-def test_pieces_give_what_the_whole_gives(monkeypatch):
+def test_chunks_add_up_to_the_whole_difference(monkeypatch):
     monkeypatch.setattr(differences, "_CHUNK", 7)
     a, b = np.random.default_rng(0).normal(size=(2, 5, 11))
     whole = difference(a, b)
@@ -60,7 +77,7 @@ def test_pieces_give_what_the_whole_gives(monkeypatch):
 
 
 class Tensors(MemoryWeights):
-    """Counts how many are read."""
+    """Tensors that record the names that are read."""
 
     def __init__(self, **values):
         super().__init__(values)
@@ -71,17 +88,17 @@ class Tensors(MemoryWeights):
         return super().read(name)
 
 
-def test_missing_shapes_and_types_are_told_without_reading():
+def test_missing_tensors_and_other_shapes_are_reported_unread():
     a = Tensors(x=np.float32([1, 2]), only_a=[1.0], y=np.zeros([2, 3]))
     b = Tensors(x=np.float64([1, 3]), only_b=[1.0], y=np.zeros([3, 2]))
     names = ("x", "only_a", "only_b", "y")
-    found = {row.name: row for row in differences.compare_tensors(a, b, names)}
-    assert found["x"].problem is None and found["x"].difference.max_abs == 1
-    assert (found["x"].dtype_a, found["x"].dtype_b) == ("float32", "float64")
-    assert found["only_a"].problem == "missing in B"
-    assert found["only_b"].problem == "missing in A"
-    assert found["y"].problem == "shape [2, 3] | [3, 2]"
-    assert not any(found[name].agrees(9.0) for name in names[1:])
+    rows = {row.name: row for row in differences.compare_tensors(a, b, names)}
+    assert rows["x"].problem is None and rows["x"].difference.max_abs == 1
+    assert (rows["x"].dtype_a, rows["x"].dtype_b) == ("float32", "float64")
+    assert rows["only_a"].problem == "missing in B"
+    assert rows["only_b"].problem == "missing in A"
+    assert rows["y"].problem == "shape [2, 3] | [3, 2]"
+    assert not any(rows[name].agrees(9.0) for name in names[1:])
     assert a.was_read == b.was_read == ["x"]
 
 
@@ -104,8 +121,8 @@ def weights(tiny_config):
 @pytest.fixture
 def request_of(tiny_vocab):
     def make(**settings):
-        usual = {"lines": lambda: LINES * 20, "vocab_file": tiny_vocab}
-        settings = {**usual, "hparams": HEADS, **settings}
+        defaults = {"lines": lambda: LINES * 20, "vocab_file": tiny_vocab}
+        settings = {**defaults, "hparams": HEADS, **settings}
         return comparison.Request(length=16, count=10, **settings)
 
     return make
@@ -131,88 +148,124 @@ TOWERS = ("generator_ltr", "generator_rtl")
     ],
 )
 def test_equal_weights_agree_exactly(weights, request_of, hparams, networks):
-    found = compare(weights(**hparams), weights(**hparams), request_of())
-    assert set(found.layers) == networks
-    sizes = [size for sizes in found.layers.values() for size in sizes]
+    forward = compare(weights(**hparams), weights(**hparams), request_of())
+    assert set(forward.layers) == networks
+    sizes = [size for layers in forward.layers.values() for size in layers]
     assert all(size.is_exact for size in sizes)
-    assert found.outputs and not found.problems(0.0)
-    has_tokens = "second masked LM's logits" in found.outputs
+    assert forward.outputs and not forward.problems(0.0)
+    has_tokens = "second masked LM's logits" in forward.outputs
     assert has_tokens == hparams.get("objective", "").endswith("mlm")
-    assert found.inputs["examples"] == 10 and found.inputs["length"] == 16
-    # Padding does not count.
-    assert found.inputs["tokens"] < 10 * 16
-    if not hparams:
-        count = found.layers["generator"][0].count
-        assert count == 4 * found.inputs["tokens"]
-    assert all(equal == count for equal, count in found.agreement.values())
-    assert all(np.isfinite(pair).all() for pair in found.losses.values())
+    assert all(equal == count for equal, count in forward.agreement.values())
+    assert all(np.isfinite(pair).all() for pair in forward.losses.values())
 
 
-def test_a_part_is_compared_with_the_whole(weights, request_of):
+def test_padding_does_not_count(weights, request_of):
+    forward = compare(weights(), weights(), request_of())
+    assert forward.inputs["examples"] == 10 and forward.inputs["length"] == 16
+    assert forward.inputs["tokens"] < 10 * 16
+    count = forward.layers["generator"][0].count
+    assert count == 4 * forward.inputs["tokens"]
+
+
+@pytest.mark.parametrize("label", "AB")
+def test_a_discriminator_is_compared_with_a_whole_model(
+    label, weights, request_of
+):
     whole = weights()
     scopes = ("electra", "discriminator")
     part = MemoryWeights({n: v for n, v in whole if n.startswith(scopes)})
-    for a, b, label in ((whole, part, "B"), (part, whole, "A")):
-        found = compare(a, b, request_of())
-        assert set(found.layers) == {"discriminator"}
-        assert not found.problems(0.0)
-        reason = f"{label} has no generator"
-        assert found.not_compared["generator logits"] == reason
+    a, b = (part, whole) if label == "A" else (whole, part)
+    forward = compare(a, b, request_of())
+    assert set(forward.layers) == {"discriminator"}
+    assert not forward.problems(0.0)
+    reason = f"{label} has no generator"
+    assert forward.not_compared["generator logits"] == reason
 
 
-def test_an_encoder_without_heads_is_compared(weights, request_of):
+def test_a_fine_tuned_encoder_is_compared_with_a_discriminator(
+    weights, request_of
+):
     whole = weights()
     tuned = {n: v for n, v in whole if n.startswith("electra/")}
     tuned["task_specific/cola/dense/kernel"] = np.zeros([16, 2], np.float32)
-    found = compare(whole, MemoryWeights(tuned), request_of())
-    assert not found.problems(0.0) and set(found.layers) == {"discriminator"}
-    assert "B lacks 4" in found.not_compared["discriminator logits"]
+    forward = compare(whole, MemoryWeights(tuned), request_of())
+    assert set(forward.layers) == {"discriminator"}
+    assert not forward.problems(0.0)
+    assert "B lacks 4" in forward.not_compared["discriminator logits"]
+
+
+def test_an_encoder_is_compared_with_a_masked_lm(weights, request_of):
     masked_lm = weights(electra_objective=False)
-    tuned = {n: v for n, v in masked_lm if n.startswith("electra/")}
-    found = compare(MemoryWeights(tuned), masked_lm, request_of())
-    assert set(found.layers) == {"generator"} and not found.problems(0.0)
+    encoder = {n: v for n, v in masked_lm if n.startswith("electra/")}
+    forward = compare(MemoryWeights(encoder), masked_lm, request_of())
+    assert set(forward.layers) == {"generator"} and not forward.problems(0.0)
 
 
-def test_other_depth_compares_what_text_alone_decides(weights, request_of):
-    a, b = weights(), weights(generator_layers=0.5)
-    found = compare(a, b, request_of())
-    assert "generator layers" in found.not_compared
-    assert {"generator logits", "discriminator logits"} == set(found.outputs)
-    assert {"masked LM loss", "discriminator loss"} == set(found.losses)
+def test_models_of_different_depth_are_compared_by_logits(weights, request_of):
+    forward = compare(weights(), weights(generator_layers=0.5), request_of())
+    assert "generator layers" in forward.not_compared
+    assert {"generator logits", "discriminator logits"} == set(forward.outputs)
+    assert {"masked LM loss", "discriminator loss"} == set(forward.losses)
 
 
-def test_what_cannot_run_on_the_same_text_is_said(weights, request_of):
-    for other, why in (
-        (weights(vocab_size=210), "200 in A and 210 in B"),
-        (MemoryWeights({"x": np.ones([1])}), "no encoder"),
-    ):
-        outcome = comparison.compare_on_text(weights(), other, request_of())
-        assert outcome.forward is None
-        assert why in outcome.not_compared["outputs"]
+def outcome_of(a, b, request):
+    return comparison.compare_on_text(a, b, request)
 
 
-def test_other_vocabularies_differ(weights, request_of, tmp_path, tiny_vocab):
-    lines = pathlib.Path(tiny_vocab).read_text().splitlines()
-    lines[150], lines[151] = lines[151], lines[150]
-    other = tmp_path / "vocab.txt"
-    other.write_text("\n".join(lines) + "\n")
-    a, b = weights(), weights()
-    a.vocab_file, b.vocab_file = tiny_vocab, str(other)
-    outcome = comparison.compare_on_text(a, b, request_of(vocab_file=None))
+def test_models_of_different_vocabularies_are_not_run(weights, request_of):
+    outcome = outcome_of(weights(), weights(vocab_size=210), request_of())
+    assert outcome.forward is None
+    assert "200 in A and 210 in B" in outcome.not_compared["outputs"]
+
+
+def test_variables_without_an_encoder_are_not_run(weights, request_of):
+    other = MemoryWeights({"x": np.ones([1])})
+    outcome = outcome_of(weights(), other, request_of())
+    assert outcome.forward is None
+    assert "no encoder" in outcome.not_compared["outputs"]
+
+
+@pytest.fixture
+def with_vocabularies(weights, tiny_vocab, tmp_path):
+    """Makes two equal checkpoints, one with a changed vocabulary."""
+
+    def make(change):
+        path = tmp_path / "vocab.txt"
+        lines = change(pathlib.Path(tiny_vocab).read_text().splitlines(True))
+        path.write_text("".join(lines), newline="")
+        a, b = weights(), weights()
+        a.vocab_file, b.vocab_file = tiny_vocab, str(path)
+        return a, b
+
+    return make
+
+
+def test_vocabularies_in_another_order_differ(with_vocabularies, request_of):
+    a, b = with_vocabularies(
+        lambda lines: [*lines[:150], lines[151], lines[150], *lines[152:]]
+    )
+    outcome = outcome_of(a, b, request_of(vocab_file=None))
     assert outcome.forward is None and "txt:151:" in outcome.problems[0]
-    other.write_text(pathlib.Path(tiny_vocab).read_text(), newline="\r\n")
-    outcome = comparison.compare_on_text(a, b, request_of(vocab_file=None))
+
+
+def test_line_ends_do_not_make_vocabularies_differ(
+    with_vocabularies, request_of
+):
+    a, b = with_vocabularies(
+        lambda lines: [line.replace("\n", "\r\n") for line in lines]
+    )
+    outcome = outcome_of(a, b, request_of(vocab_file=None))
     assert outcome.forward is not None
 
 
-def test_heads_stated_by_one_serve_both(weights, request_of):
+def test_heads_that_one_checkpoint_states_apply_to_both(weights, request_of):
     a, b = weights(), weights()
     b.hparams = HEADS
     request = request_of(hparams={})
     outcome = comparison.compare_on_text(a, b, request)
     assert not outcome.forward.problems(0.0)
     assert "A has no configuration" in outcome.notes[0]
-    assumed = compare(a, weights(), request)  # one head
+    assumed = compare(a, weights(), request)  # One head is assumed.
     assert assumed.losses != outcome.forward.losses
 
 
@@ -224,26 +277,51 @@ def test_heads_stated_by_one_serve_both(weights, request_of):
         ({"lines": lambda: [""]}, "no words"),
     ],
 )
-def test_mistakes_are_named(weights, request_of, settings, message):
+def test_an_invalid_request_is_refused(weights, request_of, settings, message):
     refused(message, compare, weights(), weights(), request_of(**settings))
 
 
-def test_a_recording_that_is_none_is_refused(tmp_path, tiny_vocab):
+@pytest.fixture
+def recording(tiny_vocab):
+    """The arrays of a recorded forward pass."""
     golden = pathlib.Path(tiny_vocab).parent / "golden"
-    whole = dict(np.load(golden / "forward_v200_electra.npz"))
-    features = {n: v for n, v in whole.items() if n[:5] in ("input", "segme")}
-    inputs = {n: v for n, v in whole.items() if n[:6] == "masked"} | features
+    return dict(np.load(golden / "forward_v200_electra.npz"))
+
+
+FEATURES = ("input_", "segment")
+INPUTS = (*FEATURES, "masked")
+
+
+def keep(arrays, prefixes):
+    return {n: v for n, v in arrays.items() if n.startswith(prefixes)}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda arrays: keep(arrays, FEATURES), "lacks masked_input_ids"),
+        (lambda arrays: keep(arrays, INPUTS), "no outputs to compare"),
+        (
+            lambda arrays: arrays | {"masked_lm_ids": np.zeros([4, 3])},
+            "expected one shape of two axes",
+        ),
+    ],
+    ids=["features", "inputs", "shapes"],
+)
+def test_an_incomplete_recording_is_refused(
+    change, message, recording, tmp_path
+):
     path = tmp_path / "r.npz"
-    np.save(tmp_path / "one.npy", np.zeros(3))
-    one = (tmp_path / "one.npy").read_bytes()
-    for content, message in (
-        (features, "lacks masked_input_ids"),
-        (inputs, "no outputs to compare"),
-        (whole | {"masked_lm_ids": np.zeros([4, 3])}, "must have one shape"),
-        *((content, "not an .npz") for content in (b"PK not a zip", b"", one)),
-    ):
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            np.savez(path, **content)
-        refused(message, read_recording, str(path))
+    np.savez(path, **change(recording))
+    refused(message, read_recording, str(path))
+
+
+@pytest.mark.parametrize("content", [b"PK not a zip", b"", None])
+def test_a_file_of_no_arrays_is_refused(content, tmp_path):
+    path = tmp_path / "r.npz"
+    if content is None:  # A single array.
+        with path.open("wb") as file:
+            np.save(file, np.zeros(3))
+    else:
+        path.write_bytes(content)
+    refused("not an .npz", read_recording, str(path))
