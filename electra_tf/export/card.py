@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""MODEL_CARD.md: what an exported model is, in words and figures.
+"""MODEL_CARD.md: a description of an exported model.
 
-The text is a function of the facts alone, so a card can be checked: measure
-again, write again, compare. Facts are measured on the exported files, or
-recorded at export, where only the run knows them (no paths of the machine).
+The text depends on the facts only, so that a card can be checked: measure,
+render, and compare. Facts are measured on the exported files, or recorded at
+export if only the run has them (without paths of the machine).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 import tensorflow as tf
 
 import electra_tf
+from configure.config import Config
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import BEST
@@ -33,29 +34,40 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_digest
 from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_text
-from electra_tf.prediction.loading import FinetunedModel
+from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
-# Beside released weights, whose run left nothing else: the sections of a card,
-# and the checksums of the weights that they are about.
+# A file next to released weights, in place of the run's files: sections of a
+# card, and checksums of the weights that they describe.
 RELEASED_FACTS = "card.json"
-# Numbers of one model differ between machines by rounding.
+# Rounding makes the numbers of a model differ between machines.
 TOLERANCE = 1e-4
-# Every text input of `serve_text` is one of these; the first values of what
-# it answers are on the card.
+# Values of all text inputs of `serve_text`, one after the other; the card has
+# the first values of the answers.
 PROBES = ("The film was good.", "Ein Beispiel: 42 cafés in [MASK]?")
 _VALUES_SHOWN = 4
+# Patterns of the files whose digests the card has.
 _HASHED = (
-    *("*.pb", "variables/*", "assets/*", "assets.extra/config.json"),
-    *("assets.extra/[lv]*.txt", "preprocessor/*.pb", "preprocessor/*/*"),
+    "*.pb",
+    "variables/*",
+    "assets/*",
+    "assets.extra/config.json",
+    "assets.extra/[lv]*.txt",
+    "preprocessor/*.pb",
+    "preprocessor/*/*",
     "[lo]*/model*",
 )
-# Hparams that are shown even at their defaults.
+# Hparams that the card has even at their defaults.
 _SHOWN = (
-    *("learning_rate", "num_train_epochs", "num_train_steps"),
-    *("train_batch_size", "max_seq_length", "mask_prob", "seed"),
+    "learning_rate",
+    "num_train_epochs",
+    "num_train_steps",
+    "train_batch_size",
+    "max_seq_length",
+    "mask_prob",
+    "seed",
 )
 _CARD = """\
 # {name}: {title}
@@ -113,7 +125,7 @@ files; to measure them again:
 
     python -m electra_tf export_model --check FOLDER
 """
-# What the model does, and a limit of it.
+# What a model of each kind does, and a limit of it.
 _KINDS = {
     "classification": "One class per text or pair. Probabilities are the"
     " softmax of the logits, not calibrated; a text that belongs to no class"
@@ -144,9 +156,12 @@ _KINDS = {
 def write_card(
     folder: str, loaded: Loaded, module: ServingModule
 ) -> dict[str, Any]:
-    """Writes MODEL_CARD.md and, in `assets.extra/`, the facts behind it."""
+    """Write MODEL_CARD.md and, in `assets.extra/`, its facts.
+
+    Returns:
+      The facts, as they are read back from the file.
+    """
     facts = {"measured": measured(folder), "recorded": recorded(loaded, module)}
-    # As they will be read back: no tuples, no NumPy.
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     write_atomically(os.path.join(folder, FACTS_FILE), f"{text}\n")
     facts = json.loads(text)
@@ -155,20 +170,28 @@ def write_card(
 
 
 def render(facts: Mapping[str, Any]) -> str:
-    """Fills the card's template in."""
-    known, run = facts["measured"], facts["recorded"]
-    kind, task = known["model"]["kind"], known["model"].get("task")
+    """Return the text of a card."""
+    measured_facts, recorded_facts = facts["measured"], facts["recorded"]
+    model = measured_facts["model"]
+    kind, task = model["kind"], model.get("task")
+    title = kind.replace("_", " ")
+    if task:
+        title += f" ({task})"
+    sections = {
+        name: _section(section)
+        for name, section in (measured_facts | recorded_facts).items()
+        if name != "name"
+    }
     return _CARD.format(
-        name=_escaped(run["name"]),
-        title=_escaped(kind.replace("_", " ") + (f" ({task})" if task else "")),
+        name=_escaped(recorded_facts["name"]),
+        title=_escaped(title),
         about=_KINDS.get(kind, ""),
-        **{n: _section(part) for n, part in known.items()},
-        **{n: _section(part) for n, part in run.items() if n != "name"},
+        **sections,
     )
 
 
 def _section(facts: Mapping[str, Any]) -> str:
-    """A table of what has facts of its own, else a list."""
+    """Return a table if all facts have facts of their own, otherwise a list."""
     if not facts:
         return "None recorded."
     rows = [(_code(name), value) for name, value in facts.items()]
@@ -189,12 +212,12 @@ def _shown(value: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text of others, as Markdown shows it: one line, no markup, no cell."""
+    """Return text as Markdown that shows it unchanged, on one line."""
     return re.sub(r"([\\`*<|])", r"\\\1", " ".join(text.splitlines()))
 
 
 def _code(text: str) -> str:
-    """Text of others as code: one line that neither backtick nor cell ends."""
+    """Return text as Markdown code on one line, safe in a table."""
     text = " ".join(text.splitlines()).replace("|", "\\|")
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
@@ -203,18 +226,22 @@ def _code(text: str) -> str:
 
 
 def check_card(folder: str) -> list[str]:
-    """Measures an exported version again; a line for what is not so."""
+    """Measure an exported version; return a line for each false statement.
+
+    Raises:
+      UserError: the folder is not an exported version.
+    """
     for name in (FACTS_FILE, FILE_NAME, "saved_model.pb"):
         if not tf.io.gfile.exists(os.path.join(folder, name)):
             raise UserError(
-                f"--check: {os.path.join(folder, name)} is not there; expected"
-                " <output_dir>/<version> of an export."
+                f"--check: {os.path.join(folder, name)} is missing; expected"
+                " the folder of an export. Pass <output_dir>/<version>."
             )
     try:
         facts = json.loads(read_text(os.path.join(folder, FACTS_FILE)))
         expected, stated = render(facts), facts["measured"]
     except (AttributeError, KeyError, TypeError, ValueError):
-        return [f"{FACTS_FILE}: not the facts of a card as written now"]
+        return [f"{FACTS_FILE}: not the facts of a card of this version"]
     try:
         now = json.loads(json.dumps(measured(folder)))
     except (OSError, tf.errors.OpError, KeyError, ValueError) as error:
@@ -226,25 +253,29 @@ def check_card(folder: str) -> list[str]:
     return [*_differences(stated, now), *edited[:8]]
 
 
-def _differences(stated: Any, now: Any, place: str = "") -> Iterator[str]:
+def _differences(stated: Any, now: Any, path: str = "") -> Iterator[str]:
+    """Yield a line for each difference of two JSON values; `path` names it."""
     if isinstance(stated, list) and isinstance(now, list):
         stated, now = dict(enumerate(stated)), dict(enumerate(now))
     if isinstance(stated, dict) and isinstance(now, dict):
         for key in stated | now:
-            one, other = stated.get(key, "absent"), now.get(key, "absent")
-            yield from _differences(one, other, f"{place}.{key}".strip("."))
+            yield from _differences(
+                stated.get(key, "absent"),
+                now.get(key, "absent"),
+                f"{path}.{key}".strip("."),
+            )
     elif isinstance(stated, float) and isinstance(now, float):
         if not math.isclose(stated, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
-            yield f"{place}: stated {stated!r}, is {now!r}"
+            yield f"{path}: stated {stated!r}, is {now!r}"
     elif stated != now:
-        yield f"{place}: stated {stated!r}, is {now!r}"
+        yield f"{path}: stated {stated!r}, is {now!r}"
 
 
 # The facts that are measured.
 
 
 def measured(folder: str) -> dict[str, Any]:
-    """Measures an exported version."""
+    """Return the facts that are measured on an exported version."""
     loaded = tf.saved_model.load(folder)
     config = json.loads(loaded.signatures["describe"]()["config"].numpy())
     del config["hparams"]
@@ -264,7 +295,7 @@ def measured(folder: str) -> dict[str, Any]:
         },
         "model": {
             **config,
-            # Labels and config are variables, too, but strings.
+            # Labels and config are variables of strings.
             "parameters": sum(
                 math.prod(shape)
                 for name, shape in reader.get_variable_to_shape_map().items()
@@ -290,14 +321,18 @@ def measured(folder: str) -> dict[str, Any]:
 
 def _answers(serve_text: Any, text: str) -> dict[str, list[Any]]:
     names = serve_text.structured_input_signature[1]
-    found = serve_text(**dict.fromkeys(names, tf.constant([text])))
-    return {
-        name: [
-            x.decode("utf-8", "replace") if isinstance(x, bytes) else x
-            for x in np.ravel(found[name])[:_VALUES_SHOWN].tolist()
-        ]
-        for name in sorted(found)
-    }
+    outputs = serve_text(**dict.fromkeys(names, tf.constant([text])))
+
+    def decode(value: Any) -> Any:
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        return value
+
+    answers = {}
+    for name in sorted(outputs):
+        values = np.ravel(outputs[name])[:_VALUES_SHOWN].tolist()
+        answers[name] = list(map(decode, values))
+    return answers
 
 
 def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
@@ -312,51 +347,25 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
 
 
 def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
-    """Collects what only the run knows."""
-    config = loaded.config
+    """Return the facts that only the run has."""
     hparams, task = module.config()["hparams"], module.config().get("task")
-    training = {"updates": loaded.global_step}
-    released: dict[str, Any] = {}
     if isinstance(loaded, FinetunedModel):
-        path, name = loaded.checkpoint, config.model_name
-        usual, run = {}, hparams
-        data = _task_data(loaded, task) if task else {}
-        metrics = _finetuning_metrics(loaded, task)
+        path = loaded.checkpoint
+        facts = {
+            "name": loaded.config.model_name,
+            "training": {
+                "updates": loaded.global_step,
+                **_shown_hparams(loaded.config, hparams, {}, hparams),
+            },
+            "data": _task_data(loaded, task) if task else {},
+            "metrics": _finetuning_metrics(loaded, task),
+        }
     else:
-        path, usual = loaded.path, PretrainingConfig.default_hparams()
-        folder = os.path.dirname(path)
-        own = path if tf.io.gfile.isdir(path) else folder
-        name = os.path.basename(os.path.abspath(own))
-        run = _read_json(os.path.join(folder, "config.json"))
-        records = os.path.dirname(str(run.get("pretrain_tfrecords", "")))
-        manifest = _read_json(os.path.join(records, MANIFEST_NAME))
-        if run.get("pretrain_text"):
-            manifest = {}
-        data = manifest.get("settings", {}) | manifest.get("counts", {})
-        found = _read_json(os.path.join(folder, "results/unsup_results.json"))
-        same = found.get("step") == loaded.global_step  # or of another one
-        metrics = found.get("metrics", {}) if same else {}
-        training["assumptions"] = list(loaded.assumptions)
-        released = _released_facts(os.path.abspath(own))
-        name = released.get("name", name)
-        data = data or released.get("data", {})
-        metrics = metrics or released.get("metrics", {})
-    training |= {hparam: run[hparam] for hparam in _SHOWN if hparam in run}
-    for hparam, value in hparams.items():
-        origin = config.origins.get(hparam, "argument")
-        is_set = origin not in ("default", "derived")
-        if is_set and (hparam not in usual or value != usual[hparam]):
-            training[hparam] = value
-    training |= released.get("training", {})
-    if not isinstance(loaded, FinetunedModel):
-        # A checkpoint that is read for its weights has a placeholder's name.
-        training.pop("model_name", None)
+        path = loaded.path
+        facts = _pretraining_facts(loaded, hparams)
     today = datetime.datetime.now(datetime.timezone.utc)
     return {
-        "name": name,
-        "training": training,
-        "data": data,
-        "metrics": metrics,
+        **facts,
         "origin": {
             "checkpoint": os.path.basename(path),
             "exported": today.strftime("%Y-%m-%d"),
@@ -367,60 +376,126 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
     }
 
 
+def _pretraining_facts(
+    loaded: PretrainedModel, hparams: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return name, training, data and metrics of a pre-trained model."""
+    folder = os.path.dirname(loaded.path)
+    model_folder = loaded.path if tf.io.gfile.isdir(loaded.path) else folder
+    run = _read_json(os.path.join(folder, "config.json"))
+    records = os.path.dirname(str(run.get("pretrain_tfrecords", "")))
+    manifest = _read_json(os.path.join(records, MANIFEST_NAME))
+    if run.get("pretrain_text"):
+        manifest = {}
+    results = _read_json(os.path.join(folder, "results/unsup_results.json"))
+    if results.get("step") != loaded.global_step:  # Of a different checkpoint.
+        results = {}
+    released = _released_facts(os.path.abspath(model_folder))
+    defaults = PretrainingConfig.default_hparams()
+    training = {
+        "updates": loaded.global_step,
+        "assumptions": list(loaded.assumptions),
+        **_shown_hparams(loaded.config, hparams, defaults, run),
+        **released.get("training", {}),
+    }
+    # A checkpoint that is read for its weights has the name of a placeholder.
+    training.pop("model_name", None)
+    name = os.path.basename(os.path.abspath(model_folder))
+    data = manifest.get("settings", {}) | manifest.get("counts", {})
+    return {
+        "name": released.get("name", name),
+        "training": training,
+        "data": data or released.get("data", {}),
+        "metrics": results.get("metrics", {}) or released.get("metrics", {}),
+    }
+
+
+def _shown_hparams(
+    config: Config,
+    hparams: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    run: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the hparams of the run that the card has.
+
+    Args:
+      config: has the origins of hparams.
+      hparams: without paths.
+      defaults: are not shown.
+      run: the run's own hparams, for those that are always shown.
+    """
+    shown = {name: run[name] for name in _SHOWN if name in run}
+    for name, value in hparams.items():
+        origin = config.origins.get(name, "argument")
+        is_set = origin not in ("default", "derived")
+        if is_set and (name not in defaults or value != defaults[name]):
+            shown[name] = value
+    return shown
+
+
 def _released_facts(folder: str) -> dict[str, Any]:
     """Return what `card.json` states of a model or its part; {} without it.
 
-    Facts about weights that were replaced since are left out, as are those in
-    the folder above unless they are about the weights in this one.
+    The file may be in the parent folder. Facts about weights that were replaced
+    since, or about other folders, are left out.
     """
     parent, part = os.path.split(folder)
-    for place, lead in ((folder, ""), (parent, f"{part}/")):
-        facts = _read_json(os.path.join(place, RELEASED_FACTS))
+    for directory, prefix in ((folder, ""), (parent, f"{part}/")):
+        facts = _read_json(os.path.join(directory, RELEASED_FACTS))
         digests = facts.get("weights", {})
-        if any(name.startswith(lead) for name in digests) and all(
-            tf.io.gfile.exists(path := os.path.join(place, name))
-            and file_digest(path)["sha256"] == digest
-            for name, digest in digests.items()
-        ):
+        is_about_folder = any(name.startswith(prefix) for name in digests)
+        if is_about_folder and _have_digests(directory, digests):
             return facts
     return {}
 
 
+def _have_digests(directory: str, digests: Mapping[str, str]) -> bool:
+    """Return whether all files exist and have these SHA-256 digests."""
+    for name, digest in digests.items():
+        path = os.path.join(directory, name)
+        if not tf.io.gfile.exists(path):
+            return False
+        if file_digest(path)["sha256"] != digest:
+            return False
+    return True
+
+
 def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
-    """The task's files, as far as they are still there."""
+    """Return the digests of the task's files that still exist."""
     task = loaded.task(name)
     shown, paths = ["train", *task.get_dev_splits()], {}
     for split in (*shown, *task.get_test_splits()):
         try:
             paths[split] = task.data_files(split) or []
-        except Exception:  # a task of one's own may need its data for this
+        except Exception:  # A user's task may need its data for this.
             paths[split] = []
-    # A split's features may depend on another's file, for its labels.
-    own = {found[0]: split for split, found in paths.items() if found}
+    # A split may also list the file of another split, for its labels.
+    split_of = {files[0]: split for split, files in paths.items() if files}
     return {
         f"{split}: {os.path.basename(path)}": file_digest(path)
         for split in shown
         for path in paths[split]
-        if own.get(path, split) == split
+        if split_of.get(path, split) == split
     }
 
 
 def _finetuning_metrics(
     loaded: FinetunedModel, task: str | None
 ) -> dict[str, Any]:
+    """Return the metrics of the run's trial at the step of the weights."""
     run = os.path.abspath(loaded.folder).removesuffix(os.sep + BEST)
-    here = os.path.basename(run)
     for trial in _read_json(loaded.config.results_json).get("trials", []):
-        of_these = trial.get("global_step") == loaded.global_step
-        if os.path.basename(trial.get("model_dir", "")) == here and of_these:
-            figures = trial.get("results", {}).get(task, {})
-            figures |= trial.get("details", {}).get(task, {})
-            return {f"dev {name}": value for name, value in figures.items()}
+        directory = os.path.basename(trial.get("model_dir", ""))
+        has_step = trial.get("global_step") == loaded.global_step
+        if has_step and directory == os.path.basename(run):
+            metrics = trial.get("results", {}).get(task, {})
+            metrics |= trial.get("details", {}).get(task, {})
+            return {f"dev {name}": value for name, value in metrics.items()}
     return {}
 
 
 def _read_json(path: str) -> dict[str, Any]:
-    """A JSON file's object; empty where there is none that can be read."""
+    """Return the object in a JSON file; {} if it cannot be read."""
     try:
         return read_json(path)
     except UserError:
@@ -428,16 +503,22 @@ def _read_json(path: str) -> dict[str, Any]:
 
 
 def _code_commit() -> str:
+    """Return the commit of this code, or "not known"."""
     folder = os.path.dirname(os.path.abspath(electra_tf.__file__))
+    is_tracked = "ls-files --error-unmatch __init__.py"
     describe = "describe --always --exclude=* --abbrev=40 --dirty=+changes"
-    # The code may be installed inside of another repository.
-    for words in ("ls-files --error-unmatch __init__.py", describe):
-        try:
-            said = subprocess.check_output(
-                ["git", "-C", folder, *words.split()],
-                stderr=subprocess.DEVNULL,
-                text=True,
-            )
-        except (OSError, subprocess.CalledProcessError):
-            return "not known"
-    return said.strip()
+    try:
+        # Fails for code that is installed inside of a different repository.
+        _run_git(folder, is_tracked)
+        return _run_git(folder, describe)
+    except (OSError, subprocess.CalledProcessError):
+        return "not known"
+
+
+def _run_git(folder: str, arguments: str) -> str:
+    output = subprocess.check_output(
+        ["git", "-C", folder, *arguments.split()],
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    return output.strip()

@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LiteRT (formerly TFLite) and ONNX files of a module: ids in, numbers out.
+"""LiteRT (formerly TFLite) and ONNX files of a module, for ids.
 
-Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, all three
-given, B and L free, and give the numeric outputs of the SavedModel's
-`serving_default`. Strings are left out: names are in `assets.extra/`, and
-tokenizing is up to the device. LiteRT files use LiteRT's own operations only.
-ONNX needs the extra `onnx` (tf2onnx, onnxruntime), which nothing else does.
+Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, of any B and
+L, and return the numeric outputs of the SavedModel's `serving_default`. Strings
+are left out: names are in `assets.extra/`, and the device tokenizes. LiteRT
+files use LiteRT's own operations only. ONNX needs the extra `onnx` (tf2onnx,
+onnxruntime).
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from electra_tf.modeling.graph_modes import inference
 from electra_tf.text.vocabulary import CLS, SEP
 
 _ONNX_OPSET = 17
-# Shapes that the files are compared on.
+# Shapes [B, L] of the inputs that files are compared on.
 _SHAPES = ((1, 8), (4, 32), (2, 64))
 
 
 def check_onnx_installed() -> None:
-    """Raises a UserError where the extra is not installed."""
+    """Raise a UserError if the extra is not installed."""
     for name in ("tf2onnx", "onnxruntime"):
         try:
             importlib.import_module(name)
         except ImportError as error:
-            what = f"--onnx needs {name}, which"
-            raise missing_extra(what, "onnx", error) from error
+            user = f"--onnx needs {name}, which"
+            raise missing_extra(user, "onnx", error) from error
 
 
 def write_lite(
     module: ServingModule, folder: str, kinds: Sequence[str]
 ) -> None:
-    """Writes `lite/model_<kind>.tflite`; kinds are "float" and "dynamic"."""
+    """Write `lite/model_<kind>.tflite`; kinds are "float" and "dynamic"."""
     for kind in kinds:
         try:
             with inference():
@@ -63,14 +63,14 @@ def write_lite(
 
 
 def write_onnx(module: ServingModule, folder: str) -> None:
-    """Writes `onnx/model.onnx`."""
+    """Write `onnx/model.onnx`."""
     check_onnx_installed()
     import tf2onnx
 
     specs = [
         tf.TensorSpec([None, None], tf.int32, name) for name in Inputs._fields
     ]
-    # tf2onnx wants to name the inputs itself.
+    # tf2onnx names the inputs by `specs`, for a function without a signature.
     numeric = _numeric_function(module).python_function
     try:
         with inference():
@@ -84,7 +84,7 @@ def write_onnx(module: ServingModule, folder: str) -> None:
 
 
 def _numeric_function(module: ServingModule) -> Any:
-    """A `tf.function` of the ids that gives the numeric outputs."""
+    """Return a `tf.function` from ids to the numeric outputs."""
     matrix = tf.TensorSpec([None, None], tf.int32)
 
     @tf.function(input_signature=[matrix] * 3, autograph=False)
@@ -102,20 +102,20 @@ def _not_converted(
 ) -> UserError:
     last = str(error).strip().splitlines()[-1]
     return UserError(
-        f"--{flag}: a {module.KIND} model cannot be converted: {last}. Export"
-        f" it without --{flag}."
+        f"--{flag}: a {module.KIND} model cannot be converted: {last}. Remove"
+        f" --{flag}."
     )
 
 
-# What the files cost and change, compared with the SavedModel.
+# Size of the files, and changes compared with the SavedModel.
 
 
 def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
-    """Returns a function that runs a LiteRT or an ONNX file."""
+    """Return a function that runs a LiteRT or an ONNX file."""
     content = read_bytes(path)
     if not path.endswith(".onnx"):
         with warnings.catch_warnings():
-            # It is to move to another package; this TensorFlow still has it.
+            # It warns that a later TensorFlow lacks it.
             warnings.simplefilter("ignore")
             interpreter = tf.lite.Interpreter(model_content=content)
         signature = interpreter.get_signature_runner("serving_default")
@@ -126,12 +126,12 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
     session = onnxruntime.InferenceSession(
         content, providers=["CPUExecutionProvider"]
     )
-    taken = [found.name for found in session.get_inputs()]
-    names = [found.name for found in session.get_outputs()]
+    input_names = [argument.name for argument in session.get_inputs()]
+    names = [output.name for output in session.get_outputs()]
 
     def run(inputs: Inputs) -> Mapping[str, np.ndarray]:
-        given = {name: getattr(inputs, name) for name in taken}
-        return dict(zip(names, session.run(names, given), strict=True))
+        values = {name: getattr(inputs, name) for name in input_names}
+        return dict(zip(names, session.run(names, values), strict=True))
 
     return run
 
@@ -139,27 +139,32 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
 def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
 ) -> dict[str, dict[str, Any]]:
-    """Each file's size, and what `compare` says of it and its SavedModel."""
+    """Return each file's size, and its difference from the SavedModel."""
     batches = sample_inputs(tokens, max_positions)
     serve = loaded.signatures["serving_default"]
     reports = {}
     for pattern in ("lite/*", "onnx/*"):
         for path in sorted(tf.io.gfile.glob(os.path.join(folder, pattern))):
-            wanted = [
-                serve(**{n: tf.constant(x) for n, x in batch._asdict().items()})
+            expected = [
+                serve(
+                    input_ids=tf.constant(batch.input_ids),
+                    input_mask=tf.constant(batch.input_mask),
+                    segment_ids=tf.constant(batch.segment_ids),
+                )
                 for batch in batches
             ]
+            converted = list(map(runner(path), batches))
             reports[os.path.relpath(path, folder)] = {
                 "bytes": tf.io.gfile.stat(path).length,
-                **compare(wanted, [*map(runner(path), batches)]),
+                **compare(expected, converted),
             }
     return reports
 
 
 def sample_inputs(tokens: Sequence[str], max_positions: int) -> list[Inputs]:
-    """Random int32 arrays of several shapes, with padding and segments."""
+    """Return random int32 arrays of several shapes, padded, with segments."""
     random = np.random.default_rng(0)
-    found = []
+    batches = []
     for rows, length in _SHAPES:
         length = min(length, max_positions)
         ids = random.integers(1, len(tokens), [rows, length], np.int32)
@@ -169,23 +174,25 @@ def sample_inputs(tokens: Sequence[str], max_positions: int) -> list[Inputs]:
         mask[0, length - length // 4 :] = 0
         segments = np.zeros_like(ids)
         segments[:, length // 2 + 1 :] = 1
-        found.append(Inputs(ids * mask, mask, segments * mask))
-    return found
+        batches.append(Inputs(ids * mask, mask, segments * mask))
+    return batches
 
 
 def compare(
-    wanted: Sequence[Mapping[str, tf.Tensor]],
-    got: Sequence[Mapping[str, np.ndarray]],
+    expected: Sequence[Mapping[str, tf.Tensor]],
+    converted: Sequence[Mapping[str, np.ndarray]],
 ) -> dict[str, float]:
-    """Changes of floats, and the share of whole numbers that are the same."""
+    """Return the changes of floats, and the share of equal integers."""
     changes, same = [np.zeros([1])], [np.ones([1], bool)]
-    for one, other in zip(wanted, got, strict=True):
-        for name, theirs in other.items():
-            value = np.asarray(one[name])
+    for expected_batch, converted_batch in zip(
+        expected, converted, strict=True
+    ):
+        for name, output in converted_batch.items():
+            value = np.asarray(expected_batch[name])
             if np.issubdtype(value.dtype, np.floating):
-                changes.append(np.abs(value - theirs).ravel())
+                changes.append(np.abs(value - output).ravel())
             else:
-                same.append((value == theirs).ravel())
+                same.append((value == output).ravel())
     change = np.concatenate(changes[1:] or changes)
     return {
         "largest_change": float(change.max()),

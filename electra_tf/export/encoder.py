@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The bare encoder and its preprocessor, by TF Hub's convention.
+"""The encoder without a head and its preprocessor, by TF Hub's convention.
 
-Differs from the convention in one case: a second text without tokens gets no
+One case differs from the convention: a second text without tokens gets no
 [SEP], as in fine-tuning.
 
 Source: https://www.tensorflow.org/hub/common_saved_model_apis/text
@@ -32,7 +32,7 @@ class EncoderModule(signatures.ServingModule):
         self, loaded: signatures.Loaded, max_seq_length: int | None = None
     ) -> None:
         encoder = select_encoder(loaded, "export of the encoder")
-        self._encoder_of = lambda: encoder  # A layer would be tracked.
+        self._get_encoder = lambda: encoder  # An attribute would be tracked.
         if max_seq_length is None:
             max_seq_length = loaded.config.max_seq_length
             if not isinstance(loaded, FinetunedModel):
@@ -41,7 +41,7 @@ class EncoderModule(signatures.ServingModule):
         super().__init__(loaded, encoder.sizes, encoder.variables, length)
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        encoded = self._encoder_of()(*inputs, None)
+        encoded = self._get_encoder()(*inputs, None)
         return {
             "pooled_output": encoded.pooled_output,
             "sequence_output": encoded.sequence_output,
@@ -52,10 +52,10 @@ class EncoderModule(signatures.ServingModule):
         return {PREPROCESSOR: make_preprocessor(self)}
 
     def root(self) -> tf.train.Checkpoint:
-        """A callable object of the convention."""
-        encoder = self._encoder_of()
+        """Return a callable object of the convention."""
+        encoder = self._get_encoder()
 
-        # With training=True dropout is another one at every call.
+        # With training=True every call draws a new dropout.
         @tf.function(autograph=False)
         def call(
             inputs: dict[str, tf.Tensor], training: bool = False
@@ -88,14 +88,14 @@ class EncoderModule(signatures.ServingModule):
 
 
 def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
-    """An object on which TF Hub finds `__call__`."""
-    found = tf.train.Checkpoint(**parts)
-    found.__call__ = function
-    return found
+    """Return an object on which TF Hub finds `__call__`."""
+    checkpoint = tf.train.Checkpoint(**parts)
+    checkpoint.__call__ = function
+    return checkpoint
 
 
 def make_preprocessor(module: signatures.ServingModule) -> tf.train.Checkpoint:
-    """Returns a preprocessor of the convention: strings to `_NAMES`."""
+    """Return a preprocessor of the convention: strings to `_NAMES`."""
     tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of heads that read a text, or a pair, at once.
+"""Modules of heads that read a whole text, or a pair of texts.
 
-Of fine-tuned models: one answer per text. Of pre-trained ones: replaced
-tokens, filling in, scoring; there tokens come with [CLS] and [SEP], behind a
-row's end they are "", and numbers 0. docs/export.md says what each gives.
+Fine-tuned models return one answer per text. Pre-trained models find replaced
+tokens, fill in masks or score texts; their tokens include [CLS] and [SEP], and
+padding is "" and 0. docs/export.md lists the outputs.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from electra_tf.pretraining.scoring import electric_scores
 
 
 class TextModule(signatures.TaskModule):
-    """One answer per text or pair; a subclass gives `answer`."""
+    """Base class of modules with one answer per text or pair."""
 
     def __init__(
         self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
     ) -> None:
-        # Texts of similar length computed together; 0: all.
+        # Texts of similar length that are computed together; 0: all.
         self.rows_at_once = rows_at_once
         self.has_pairs = task.may_have_pairs
         self.pairs_are_optional = task.pairs_are_optional
@@ -43,7 +43,7 @@ class TextModule(signatures.TaskModule):
 
     @abc.abstractmethod
     def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
-        """From the head's dense layer, float32 [B, units], to the answers."""
+        """Return the answers for a head's outputs, float32 [B, units]."""
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         return self.answer(self._head_output(inputs))
@@ -51,7 +51,7 @@ class TextModule(signatures.TaskModule):
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None
     ) -> signatures.Outputs:
-        """From strings [B] to the named answers and `truncated`."""
+        """Return the answers for strings [B], and `truncated`."""
         second = None if text_pair is None else self.encode_text(text_pair)
         first, most = self.encode_text(text), self.max_seq_length
         inputs, truncated = signatures.pack(first, second, most, self.tokenizer)
@@ -69,7 +69,7 @@ class TextModule(signatures.TaskModule):
         return {**self.answer(outputs), "truncated": truncated}
 
     def text_signatures(self) -> signatures.Signatures:
-        # The arguments' names are the inputs' names.
+        # The names of the arguments become the names of the inputs.
         compute, count = self.compute_text, 2
         if self.pairs_are_optional:
             compute = self._compute_text_or_pair()
@@ -78,7 +78,7 @@ class TextModule(signatures.TaskModule):
         return {"serve_text": signatures.text_function(compute, count)}
 
     def _compute_text_or_pair(self) -> Callable[..., signatures.Outputs]:
-        """Returns `compute_text` with second texts that may be left out."""
+        """Return `compute_text` with optional second texts."""
         not_given = tf.constant([], tf.string)
 
         def compute(
@@ -86,7 +86,7 @@ class TextModule(signatures.TaskModule):
         ) -> signatures.Outputs:
             empty = tf.fill(tf.shape(text), "")
             return self.compute_text(
-                text, signatures.given_or(text_pair, empty)
+                text, signatures.value_or_default(text_pair, empty)
             )
 
         return compute
@@ -121,7 +121,7 @@ class MultiLabelModule(TextModule):
         return {**super().extra_config(), "label_separator": separator}
 
     def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
-        """The labels that are likelier than not."""
+        """Return the labels with a probability above 0.5."""
         chosen = outputs > 0.0
         rows = tf.shape(outputs)[0]
         names = tf.repeat(self.labels.read_value()[None], rows, 0)
@@ -144,16 +144,17 @@ class RegressionModule(TextModule):
         return {**super().extra_config(), "range": [*self.task.value_range]}
 
     def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
-        """The number in the task's own range, and as the head gives it."""
+        """Return the number in the task's range, and scaled to 0 to 1."""
         scaled = tf.squeeze(outputs, -1)
         return {"value": self.task.unscale(scaled), "scaled": scaled}
 
 
 class PretrainedModule(signatures.ServingModule):
-    """Base: a pre-trained model and one thing it is asked."""
+    """Base class of exported pre-trained heads."""
 
     PART: ClassVar[str] = "discriminator"
-    IS_ELECTRIC: ClassVar[bool | None] = None  # whether it must be one
+    # Whether the model must be an Electric model; None: either.
+    IS_ELECTRIC: ClassVar[bool | None] = None
 
     def __init__(
         self,
@@ -163,11 +164,11 @@ class PretrainedModule(signatures.ServingModule):
     ) -> None:
         if self.IS_ELECTRIC not in (None, loaded.is_electric):
             raise UserError(
-                f"{loaded.path} is an Electric model; give --head=electric."
+                f"{loaded.path} is an Electric model. Pass --head=electric."
                 if loaded.is_electric
-                else f"{loaded.path} is not an Electric model: its"
-                " discriminator's logits are no energies. If it is one, say"
-                " so: --hparams='{\"electric_objective\": true}'."
+                else f"{loaded.path} is not an Electric model by its hparams:"
+                " its discriminator's logits are not energies. If it is one,"
+                " pass --hparams='{\"electric_objective\": true}'."
             )
         purpose, model = f"export of {self.KIND}", loaded.model
         if self.PART == "generator":
@@ -176,26 +177,28 @@ class PretrainedModule(signatures.ServingModule):
         else:
             loaded.require_discriminator(purpose)
             layers = [model.discriminator, model.discriminator_head]
-        # Two towers may hold the same embeddings.
-        used = {id(v): v for layer in layers for v in layer.variables}
+        # Two towers may share embeddings.
+        variables = {id(v): v for layer in layers for v in layer.variables}
         sizes = model.encoder_config
         length = max_seq_length or loaded.max_length
-        super().__init__(loaded, sizes, [*used.values()], length, extra=extra)
+        super().__init__(
+            loaded, sizes, [*variables.values()], length, extra=extra
+        )
 
     def tokens_of(self, inputs: signatures.Inputs) -> tf.Tensor:
-        """Returns the tokens [B, L] of a batch, "" where there are none."""
+        """Return the tokens [B, L] of a batch; "" at padding."""
         tokens = self.tokenizer.id_to_token(inputs.input_ids)
         return tf.where(inputs.input_mask > 0, tokens, "")
 
 
 class ReplacedTokensModule(PretrainedModule):
-    """The discriminator: which tokens look out of place."""
+    """The discriminator: probabilities that tokens were replaced."""
 
     KIND = "replaced_tokens"
     IS_ELECTRIC = False
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """Tokens [B, L], and how probable it is that each was replaced."""
+        """Return tokens [B, L] and probabilities that they were replaced."""
         model = self.loaded.model
         encoded = model.discriminator(*inputs, None)
         logits = model.discriminator_head(encoded.sequence_output)
@@ -207,13 +210,13 @@ class ReplacedTokensModule(PretrainedModule):
 
 
 class ElectricModule(PretrainedModule):
-    """Electric's discriminator: how likely a text is, in one pass."""
+    """Electric's discriminator: the likelihood of a text, in one pass."""
 
     KIND = "electric"
     IS_ELECTRIC = True
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """Pseudo-log-likelihoods [B] in nats, and the tokens' shares."""
+        """Return pseudo-log-likelihoods [B] in nats, and those of tokens."""
         scores = electric_scores(self.loaded.model, inputs._asdict())
         count = tf.reduce_sum(tf.cast(scores["scored"], tf.int32), -1)
         return {
@@ -225,7 +228,7 @@ class ElectricModule(PretrainedModule):
 
 
 class FillMaskModule(PretrainedModule):
-    """The generator, or a masked LM: the best words for each [MASK]."""
+    """The generator, or a masked LM: the best tokens for each [MASK]."""
 
     KIND = "fill_mask"
     PART = "generator"
@@ -236,28 +239,28 @@ class FillMaskModule(PretrainedModule):
         max_seq_length: int | None = None,
         top_k: int = 10,
     ) -> None:
-        # A generator knows no more words than the vocabulary has.
+        # There are only as many candidates as tokens in the vocabulary.
         self.top_k = min(top_k, loaded.model.encoder_config.vocab_size)
         super().__init__(loaded, max_seq_length, top_k=self.top_k)
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """From strings [B] to ids; a "[MASK]" is one, and parts two texts."""
+        """Return the ids of strings [B]; "[MASK]" is one id between texts."""
         parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
-        # One mask behind every part is one too many.
+        # The mask after the last part is removed.
         rows = parts.with_values(tf.concat([ids, mask], 1)).merge_dims(1, 2)
         return signatures.cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """The K best [B, M, K] for each of a row's masks, M at most."""
+        """Return the K best tokens [B, M, K] for up to M masks of each row."""
         is_mask = inputs.input_ids == self.tokenizer.mask_id
         is_mask &= inputs.input_mask > 0
         masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), -1)  # [B]
-        most = tf.reduce_max(tf.concat([masks, [1]], 0))
+        n_masks = tf.reduce_max(tf.concat([masks, [1]], 0))
         order = tf.argsort(tf.cast(~is_mask, tf.int32), stable=True)
-        used = tf.sequence_mask(masks, most)  # [B, M]
-        positions = tf.where(used, order[:, :most], 0)
+        used = tf.sequence_mask(masks, n_masks)  # [B, M]
+        positions = tf.where(used, order[:, :n_masks], 0)
         logits, _ = self.loaded.model.generator_logits(
             inputs._asdict(), positions
         )

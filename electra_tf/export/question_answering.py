@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers questions about a text, long ones in windows.
+"""The module that answers questions about a text; long texts in windows.
 
-docs/export.md says what `serve_text` gives. The signatures on ids give the
-head's outputs for one window a row.
+docs/export.md lists the outputs of `serve_text`. The signatures on ids return
+the head's outputs, with a window a row.
 
 Source: google-research/electra, finetune/qa.
 """
@@ -23,21 +23,21 @@ from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
 from electra_tf.text.graph_tokenization import GraphTokenizer
 
-# Rank of what the head gives, by whether it predicts start and end jointly.
+# Ranks of the head's outputs, by whether it predicts start and end jointly.
 _OUTPUTS = {
     False: {"answerable_logit": 1, "start_logits": 2, "end_logits": 2},
     True: {"answerable_logit": 1, "start_logits": 2}
     | dict.fromkeys(["start_top_index", "start_top_log_probs"], 2)
     | dict.fromkeys(["end_top_index", "end_top_log_probs"], 3),
 }
-# Decide which answer is given.
+# Hparams that decide on the answer.
 _HPARAMS = tuple(
     """
     max_query_length doc_stride n_best_size max_answer_length joint_prediction
     beam_size answerable_classifier qa_na_threshold
     """.split()
 )
-# As `finetuning/questions.py` separates words.
+# Separators of words in `finetuning/questions.py`.
 _SEPARATORS = (" ", "\t", "\r", "\n", "\u202f")
 _SEPARATOR = r"[ \t\r\n\x{202f}]"
 
@@ -62,21 +62,21 @@ class QuestionAnsweringModule(signatures.TaskModule):
         }
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """From inputs [B, L] to the head's outputs."""
+        """Return the head's outputs for inputs [B, L]."""
         length = tf.shape(inputs.input_ids)[1]
-        # A beam needs as many positions as it keeps.
+        # A beam needs at least as many positions as it has entries.
         missing = tf.maximum(self.task.min_length - length, 0)
         padded = [tf.pad(part, [[0, 0], [0, missing]]) for part in inputs]
-        found = self.head_outputs(signatures.Inputs(*padded))
-        for name in {"start_logits", "end_logits"} & found.keys():
-            found[name] = found[name][:, :length]
-        return {name: found[name] for name in _OUTPUTS[self._is_joint]}
+        outputs = self.head_outputs(signatures.Inputs(*padded))
+        for name in {"start_logits", "end_logits"} & outputs.keys():
+            outputs[name] = outputs[name][:, :length]
+        return {name: outputs[name] for name in _OUTPUTS[self._is_joint]}
 
     def compute_text(
         self, question: tf.Tensor, context: tf.Tensor
     ) -> signatures.Outputs:
         config, tokenizer = self.loaded.config, self.tokenizer
-        # Both need to be of the same size: say so before anything else fails.
+        # A clear message, before an operation fails on different sizes.
         tf.debugging.assert_equal(
             tf.shape(question),
             tf.shape(context),
@@ -98,10 +98,10 @@ class QuestionAnsweringModule(signatures.TaskModule):
             specs,
             WINDOWS_AT_ONCE,
         )
-        found = self._find_answers(passages, windows, outputs)
+        answers = self._find_answers(passages, windows, outputs)
         return {
-            **self._decide(found, windows, outputs),
-            **found,
+            **self._decide(answers, windows, outputs),
+            **answers,
             "n_windows": windows.n_windows,
             "n_cut": windows.n_cut,
             "question_cut": query.row_lengths() > config.max_query_length,
@@ -113,68 +113,42 @@ class QuestionAnsweringModule(signatures.TaskModule):
     def _find_answers(
         self, passages: Passages, windows: Windows, outputs: signatures.Outputs
     ) -> signatures.Outputs:
-        """The best answers with different texts, [B, N].
+        """Return the best answers with different texts, [B, N].
 
-        The same candidates in the same order as
+        Candidates and their order are those of
         `metrics/question_answering.py`.
 
         Source: google-research/electra, finetune/qa/qa_metrics.py,
           write_predictions.
-        Differs: of each question the `n_best_size` squared best candidates
-          are looked at; so a long list of best answers can be shorter than it
-          might be. The best answer is the same. Without any allowed span
-          there is no answer, where evaluation says "empty".
+        Differs: only the best `n_best_size` squared candidates of a question
+          are compared, so that a long list of best answers may be shorter. The
+          best answer is the same. Without any allowed span there is no answer,
+          while evaluation's answer is "empty".
         """
-        config = self.loaded.config
-        n_best, n_pieces = config.n_best_size, tf.size(passages.pieces.values)
-
-        def each(values: tf.Tensor) -> tf.Tensor:
-            return values[:, tf.newaxis, tf.newaxis]
-
-        start, end, score = self._spans(outputs)
-        # From places in rows to wordpieces, counted through all passages.
-        first = each(windows.first)
-        start += first - each(windows.offset)
-        end += first - each(windows.offset)
-        shown_best = tf.gather(
-            best_windows(windows, n_pieces),
-            tf.clip_by_value(start, 0, n_pieces - 1),
+        n_best = self.loaded.config.n_best_size
+        question, score, start, end = self._candidates(
+            windows, outputs, tf.size(passages.pieces.values)
         )
-        allowed = (
-            (start >= first)
-            & (end < first + each(windows.length))
-            & (end >= start)
-            & (end < start + config.max_answer_length)
-            & (shown_best == each(tf.range(tf.size(windows.question))))
-        )
-        found = (
-            tf.gather(windows.question, tf.where(allowed)[:, 0]),
-            *(tf.boolean_mask(part, allowed) for part in (score, start, end)),
-        )
-        order = tf.argsort(found[1], direction="DESCENDING", stable=True)
-        of_order = tf.gather(found[0], order)
-        order = tf.gather(order, tf.argsort(of_order, stable=True))
-        order = _first_of_each(order, tf.gather(found[0], order), n_best**2)
-        question, score, start, end = (tf.gather(x, order) for x in found)
         cut = cut_answers if self.task.answer_offsets else search_answers
         texts, starts, ends = cut(passages, question, start, end)
+        # Equal texts of a question keep their best candidate.
         named = tf.strings.join([tf.strings.as_string(question), texts], ":")
         different, group = tf.unique(named)
-        kept = tf.math.unsorted_segment_min(
+        chosen = tf.math.unsorted_segment_min(
             tf.range(tf.size(group)), group, tf.size(different)
         )
-        kept = _first_of_each(kept, tf.gather(question, kept), n_best)
+        chosen = _first_of_each(chosen, tf.gather(question, chosen), n_best)
 
         def dense(values: tf.Tensor, default: str | int | float) -> tf.Tensor:
             ragged = tf.RaggedTensor.from_value_rowids(
-                tf.gather(values, kept),
-                tf.gather(question, kept),
+                tf.gather(values, chosen),
+                tf.gather(question, chosen),
                 tf.size(windows.n_windows),
                 validate=False,
             )
             return ragged.to_tensor(default, shape=[None, n_best])
 
-        # Of no answers at all there are no shares.
+        # A softmax over no answers is NaN; their probabilities become 0.
         shares = tf.cast(dense(score, float("-inf")), tf.float64)
         shares = tf.cast(tf.nn.softmax(shares), tf.float32)
         return {
@@ -185,12 +159,58 @@ class QuestionAnsweringModule(signatures.TaskModule):
             "probabilities": tf.where(dense(starts, -1) < 0, 0.0, shares),
         }
 
+    def _candidates(
+        self,
+        windows: Windows,
+        outputs: signatures.Outputs,
+        n_pieces: tf.Tensor,
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return the best allowed spans: questions, scores, starts and ends.
+
+        All are [M], by question and then by falling score; starts and ends are
+        wordpieces, counted through all passages.
+        """
+        config = self.loaded.config
+
+        def each(values: tf.Tensor) -> tf.Tensor:
+            return values[:, tf.newaxis, tf.newaxis]
+
+        start, end, score = self._spans(outputs)
+        # From positions in rows to wordpieces of all passages.
+        first = each(windows.first)
+        start += first - each(windows.offset)
+        end += first - each(windows.offset)
+        best_window = tf.gather(
+            best_windows(windows, n_pieces),
+            tf.clip_by_value(start, 0, n_pieces - 1),
+        )
+        allowed = (
+            (start >= first)
+            & (end < first + each(windows.length))
+            & (end >= start)
+            & (end < start + config.max_answer_length)
+            & (best_window == each(tf.range(tf.size(windows.question))))
+        )
+        question = tf.gather(windows.question, tf.where(allowed)[:, 0])
+        score = tf.boolean_mask(score, allowed)
+        order = tf.argsort(score, direction="DESCENDING", stable=True)
+        by_question = tf.argsort(tf.gather(question, order), stable=True)
+        order = tf.gather(order, by_question)
+        order = _first_of_each(
+            order, tf.gather(question, order), config.n_best_size**2
+        )
+        start, end = (tf.boolean_mask(x, allowed) for x in (start, end))
+        question, score, start, end = (
+            tf.gather(x, order) for x in (question, score, start, end)
+        )
+        return question, score, start, end
+
     def _spans(
         self, outputs: signatures.Outputs
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Candidates [W, K, K]: start and end in the row, and score."""
+        """Return candidates [W, K, K]: start and end in the row, and score."""
         if self._is_joint:
-            # Each start of the beam with the ends that follow from it.
+            # Each start of the beam, with its ends.
             start, end = outputs["start_top_index"], outputs["end_top_index"]
             of_start = outputs["start_top_log_probs"]
             of_end = outputs["end_top_log_probs"]
@@ -208,23 +228,23 @@ class QuestionAnsweringModule(signatures.TaskModule):
 
     def _decide(
         self,
-        found: signatures.Outputs,
+        answers: signatures.Outputs,
         windows: Windows,
         outputs: signatures.Outputs,
     ) -> signatures.Outputs:
-        """The one answer, or none; as `SpanScorer` decides it."""
+        """Return the best answer, or none, as `SpanScorer` decides."""
         config = self.loaded.config
         if config.answerable_classifier:
-            least = outputs["answerable_logit"]
+            of_windows = outputs["answerable_logit"]
         else:
-            least = outputs["start_logits"][:, 0]
+            of_windows = outputs["start_logits"][:, 0]
             if not self._is_joint:
-                least += outputs["end_logits"][:, 0]
+                of_windows += outputs["end_logits"][:, 0]
         null_score = tf.math.unsorted_segment_min(
-            least, windows.question, tf.size(windows.n_windows)
+            of_windows, windows.question, tf.size(windows.n_windows)
         )
         null_score = null_odds = tf.minimum(null_score, NO_WINDOW)
-        best = {name: values[:, 0] for name, values in found.items()}
+        best = {name: values[:, 0] for name, values in answers.items()}
         if not config.answerable_classifier:
             null_odds = null_score - best["scores"]
         answered = best["starts"] >= 0
@@ -244,9 +264,9 @@ class QuestionAnsweringModule(signatures.TaskModule):
 def _first_of_each(
     values: tf.Tensor, groups: tf.Tensor, count: int
 ) -> tf.Tensor:
-    """Keeps the first `count` of each group; groups [M] are sorted."""
-    place = tf.range(tf.size(groups)) - tf.searchsorted(groups, groups)
-    return tf.boolean_mask(values, place < count)
+    """Return the first `count` of each group; groups [M] are sorted."""
+    rank = tf.range(tf.size(groups)) - tf.searchsorted(groups, groups)
+    return tf.boolean_mask(values, rank < count)
 
 
 # Passages as strings.
@@ -255,34 +275,33 @@ def _first_of_each(
 class Passages(NamedTuple):
     """A batch of passages; pieces and words are counted through all of them.
 
-    Places are bytes of the own passage; ends are exclusive.
+    Starts and ends are bytes of a passage; ends are exclusive.
     """
 
     contexts: tf.Tensor  # string [B], as given
     pieces: tf.RaggedTensor  # int32 [B, (P)], ids of the wordpieces
     piece_starts: tf.Tensor  # int32 [T]
     piece_ends: tf.Tensor  # int32 [T]
-    piece_words: tf.Tensor  # int32 [T], the word each belongs to
-    # Int32 [T + 1], how many [UNK] there are before each.
+    piece_words: tf.Tensor  # int32 [T], the word of each
+    # Int32 [T + 1], the number of [UNK] before each.
     unknown_before: tf.Tensor
     word_starts: tf.Tensor  # int32 [N]
     word_ends: tf.Tensor  # int32 [N]
-    # Int32 [N + 1], characters that tokenizing took from the words before each,
-    # less those it added.
+    # Int32 [N + 1], characters that tokenizing removed from the words before
+    # each, minus those that it added.
     changed_before: tf.Tensor
 
 
 def read_passages(
     contexts: tf.Tensor, tokenizer: GraphTokenizer, normalizer: GraphNormalizer
 ) -> Passages:
-    """Splits strings [B] into characters, words and wordpieces.
+    """Split strings [B] into characters, words and wordpieces.
 
-    A passage's wordpieces are those of its words one by one: tokenizing
-    splits at all separators, and looks at each word alone. What is not UTF-8
-    is left out.
+    A passage's wordpieces are those of its words, because tokenizing splits at
+    all separators and each word independently. Invalid UTF-8 is left out.
     """
     ids, starts, ends = tokenizer.encode_with_offsets(contexts)
-    # With a space after each passage, which parts the words of two.
+    # A space after each passage separates the words of two passages.
     decoded = normalizer.decode(contexts)
     apart = tf.reduce_any(
         [decoded.codes == ord(char) for char in _SEPARATORS], 0
@@ -293,13 +312,13 @@ def read_passages(
     word_starts = tf.boolean_mask(decoded.starts, begins)
     n_words = tf.size(word_starts)
 
-    def places(rows: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
-        # No string has as many bytes.
+    def offsets(rows: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
+        # All strings are shorter than 2**32 bytes.
         return tf.cast(rows, tf.int64) * 2**32 + tf.cast(starts, tf.int64)
 
     rows = tf.ragged.row_splits_to_segment_ids(decoded.splits)
-    word_places = places(tf.boolean_mask(rows, begins), word_starts)
-    piece_places = places(ids.value_rowids(), starts.values)
+    word_offsets = offsets(tf.boolean_mask(rows, begins), word_starts)
+    piece_offsets = offsets(ids.value_rowids(), starts.values)
 
     def before(counts: tf.Tensor) -> tf.Tensor:
         return tf.concat([[0], tf.cumsum(counts)], 0)
@@ -316,7 +335,7 @@ def read_passages(
         pieces=ids,
         piece_starts=starts.values,
         piece_ends=ends.values,
-        piece_words=tf.searchsorted(word_places, piece_places, "right") - 1,
+        piece_words=tf.searchsorted(word_offsets, piece_offsets, "right") - 1,
         unknown_before=before(is_unknown),
         word_starts=word_starts,
         word_ends=tf.boolean_mask(
@@ -329,7 +348,7 @@ def read_passages(
 def cut_answers(
     passages: Passages, question: tf.Tensor, first: tf.Tensor, last: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cuts the bytes under their wordpieces out of the passages.
+    """Cut answers, the bytes of their wordpieces, out of passages.
 
     Args:
       question: int32 [M], the passage of each answer.
@@ -337,13 +356,13 @@ def cut_answers(
       last: int32 [M], the last one.
 
     Returns:
-      string [M], as the passage has them, without what is not UTF-8; int32 [M]
-      each, the first byte and the byte after the last.
+      string [M], the text of the passage without invalid UTF-8; int32 [M] each,
+      the first byte and the byte after the last.
     """
     pieces = tf.ragged.range(first, last + 1)
     starts, ends = (
-        pieces.with_values(tf.gather(places, pieces.values))
-        for places in (passages.piece_starts, passages.piece_ends)
+        pieces.with_values(tf.gather(offsets, pieces.values))
+        for offsets in (passages.piece_starts, passages.piece_ends)
     )
     starts, ends = tf.reduce_min(starts, 1), tf.reduce_max(ends, 1)
     return _between(passages, question, starts, ends), starts, ends
@@ -352,7 +371,7 @@ def cut_answers(
 def _between(
     passages: Passages, question: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
 ) -> tf.Tensor:
-    """Returns the texts between bytes of passages: string [M]."""
+    """Return the texts between bytes of passages: string [M]."""
     contexts = tf.gather(passages.contexts, question)
     texts = tf.strings.substr(contexts, starts, ends - starts)
     return tf.strings.unicode_transcode(
@@ -363,15 +382,14 @@ def _between(
 def search_answers(
     passages: Passages, question: tf.Tensor, first: tf.Tensor, last: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cuts answers out of their passages as the original's search does.
+    """Cut answers out of passages as the original's search does.
 
-    Evaluation carries an answer back to the passage by looking for the
-    answer's text among the tokenized words (`metrics/question_answering.py`).
-    Here every wordpiece knows its bytes. Where evaluation cannot carry it back
-    it takes the whole words, and so do we: where one of the answer's
-    wordpieces is [UNK], and where tokenizing changed the number of characters
-    of the words it stands in (accents written as characters of their own,
-    no-break spaces, control characters, Hangul).
+    Evaluation searches the passage for the answer's text among the tokenized
+    words (`metrics/question_answering.py`). Here the bytes of every wordpiece
+    are known. If the search fails, both use whole words: if a wordpiece of the
+    answer is [UNK], or if tokenizing changed the number of characters of its
+    words (accents as separate characters, no-break spaces, control characters,
+    Hangul).
 
     Args:
       question: int32 [M], the passage of each answer.
@@ -379,12 +397,12 @@ def search_answers(
       last: int32 [M], the last one.
 
     Returns:
-      string [M], with one space between words, whatever stands there in the
-      passage; int32 [M] each, the first byte and the byte after the last.
+      string [M], with one space between words in place of all separators;
+      int32 [M] each, the first byte and the byte after the last.
 
-    Differs: evaluation takes the first place in the answer's first word where
-      its text fits, which may be another than the one that was meant. Texts
-      are the same then except for case, accents and the space inside them.
+    Differs: evaluation finds the first match in the answer's first word, which
+      may not be the predicted one. The texts then differ only in case, accents
+      and inner space.
     """
     from_word = tf.gather(passages.piece_words, first)
     to_word = tf.gather(passages.piece_words, last)
@@ -392,12 +410,14 @@ def search_answers(
     def between(counts: tf.Tensor, a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
         return tf.gather(counts, b + 1) - tf.gather(counts, a)
 
-    whole = between(passages.unknown_before, first, last) > 0
-    whole |= between(passages.changed_before, from_word, to_word) != 0
+    is_whole = between(passages.unknown_before, first, last) > 0
+    is_whole |= between(passages.changed_before, from_word, to_word) != 0
     starts = tf.gather(passages.piece_starts, first)
     ends = tf.gather(passages.piece_ends, last)
-    starts = tf.where(whole, tf.gather(passages.word_starts, from_word), starts)
-    ends = tf.where(whole, tf.gather(passages.word_ends, to_word), ends)
+    word_starts = tf.gather(passages.word_starts, from_word)
+    word_ends = tf.gather(passages.word_ends, to_word)
+    starts = tf.where(is_whole, word_starts, starts)
+    ends = tf.where(is_whole, word_ends, ends)
     texts = _between(passages, question, starts, ends)
     texts = tf.strings.regex_replace(texts, _SEPARATOR + "+", " ")
     return texts, starts, ends
@@ -410,14 +430,14 @@ class Windows(NamedTuple):
     """The windows of a batch of questions, one after the other."""
 
     inputs: signatures.Inputs  # int32 [W, L] each
-    question: tf.Tensor  # int32 [W], the question each is of
-    # Int32 [W], the wordpiece each begins with, counted through all passages.
+    question: tf.Tensor  # int32 [W], the question of each
+    # Int32 [W], the first wordpiece of each, counted through all passages.
     first: tf.Tensor
-    length: tf.Tensor  # int32 [W], wordpieces of the passage in it
-    offset: tf.Tensor  # int32 [W], where in the row these begin
+    length: tf.Tensor  # int32 [W], its number of wordpieces of the passage
+    offset: tf.Tensor  # int32 [W], their first position in the row
     # Int32 [B], windows of each question; 0 for a passage without wordpieces.
     n_windows: tf.Tensor
-    n_cut: tf.Tensor  # int32 [B], wordpieces behind the last window
+    n_cut: tf.Tensor  # int32 [B], wordpieces after the last window
 
 
 def cut_windows(
@@ -425,27 +445,29 @@ def cut_windows(
     passage: tf.RaggedTensor,
     config: FinetuningConfig,
     tokenizer: GraphTokenizer,
-    shortest: int,
+    min_length: int,
 ) -> Windows:
-    """Lays windows over passages: `[CLS] query [SEP] part [SEP]`.
+    """Divide passages into windows: `[CLS] query [SEP] part [SEP]`.
 
-    The same windows as `finetuning/question_answering.py` lays,
-    without a loop: all windows of a passage but the last are equally long, so
-    the place of each follows by arithmetic.
+    The windows are those of `finetuning/question_answering.py`, computed
+    without a loop: all windows of a passage except the last have the same
+    length, which determines their starts.
 
     Args:
-      query: int32 [B, (Q)], ids of the questions, not cut yet.
+      query: int32 [B, (Q)], ids of the whole questions.
       passage: int32 [B, (P)], ids of the passages.
-      shortest: least L.
+      config: has lengths and stride.
+      tokenizer: has the ids of the special tokens.
+      min_length: smallest L.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     """
     n_query = tf.cast(query.row_lengths(), tf.int32)
     n_query = tf.minimum(n_query, config.max_query_length)
     n_pieces = tf.cast(passage.row_lengths(), tf.int32)
-    most = config.max_seq_length - n_query - 3
-    stride = tf.minimum(most, config.doc_stride)
-    beyond = tf.maximum(n_pieces - most, 0)
+    capacity = config.max_seq_length - n_query - 3
+    stride = tf.minimum(capacity, config.doc_stride)
+    beyond = tf.maximum(n_pieces - capacity, 0)
     n_windows = tf.minimum((beyond + stride - 1) // stride + 1, MAX_WINDOWS)
     n_windows = tf.where(n_pieces > 0, n_windows, 0)
     n_cut = tf.maximum(beyond - tf.maximum(n_windows - 1, 0) * stride, 0)
@@ -453,10 +475,10 @@ def cut_windows(
     question = tf.repeat(tf.range(tf.size(n_windows)), n_windows)
     first = tf.ragged.range(n_windows).values * tf.gather(stride, question)
     length = tf.minimum(
-        tf.gather(n_pieces, question) - first, tf.gather(most, question)
+        tf.gather(n_pieces, question) - first, tf.gather(capacity, question)
     )
     offset = tf.gather(n_query, question) + 2
-    width = tf.reduce_max(tf.concat([offset + length + 1, [shortest]], 0))
+    width = tf.reduce_max(tf.concat([offset + length + 1, [min_length]], 0))
     first += tf.gather(tf.cast(passage.row_starts(), tf.int32), question)
     parts = tf.ragged.range(first, first + length)
     inputs, _ = signatures.pack(
@@ -470,20 +492,20 @@ def cut_windows(
 
 
 def best_windows(windows: Windows, n_pieces: tf.Tensor) -> tf.Tensor:
-    """The window that shows most around each wordpiece of all passages: [T].
+    """Return the window with the most context for each wordpiece: [T].
 
-    That is the one where the smaller of its left and right context is
-    largest; of equal windows the first.
+    In this window the smaller of the left and the right context is largest; of
+    equal windows it is the first. Wordpieces are those of all passages.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py,
       _check_is_max_context.
     """
-    places = tf.ragged.range(windows.length)
-    window = tf.cast(places.value_rowids(), tf.int32)
+    positions = tf.ragged.range(windows.length)
+    window = tf.cast(positions.value_rowids(), tf.int32)
     length = tf.gather(windows.length, window)
-    piece = tf.gather(windows.first, window) + places.values
-    context = tf.minimum(places.values, length - 1 - places.values)
-    # In the precision, and so with the ties, of the Python code.
+    piece = tf.gather(windows.first, window) + positions.values
+    context = tf.minimum(positions.values, length - 1 - positions.values)
+    # Float64, as in the Python code, has the same ties.
     score = tf.cast(context, tf.float64) + 0.01 * tf.cast(length, tf.float64)
     best = tf.math.unsorted_segment_max(score, piece, n_pieces)
     is_best = score == tf.gather(best, piece)

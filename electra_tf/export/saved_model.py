@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a module as a version of a served folder: complete or not there."""
+"""Writing of a module as a complete version of a served folder."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ from electra_tf.text.tokenizer_settings import (
 
 EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
-# Class of a task's head -> class of the module that serves it.
+# Classes of modules by the class of the task's head; the first match is used.
 TASK_MODULES: dict[type, type[TaskModule]] = {
     task_heads.ClassificationHead: heads.ClassificationModule,
     task_heads.MultiLabelHead: heads.MultiLabelModule,
     task_heads.RegressionHead: heads.RegressionModule,
     task_heads.QuestionAnsweringHead: QuestionAnsweringModule,
-    task_heads.SummarizationHead: SummarizationModule,  # a tagging head, too
+    # Before its base class, the tagging head.
+    task_heads.SummarizationHead: SummarizationModule,
     task_heads.TaggingHead: TaggingModule,
 }
 
@@ -47,7 +48,15 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
 def make_task_module(
     loaded: FinetunedModel, task_name: str | None = None, rows_at_once: int = 0
 ) -> TaskModule:
-    """Makes the module of one task of a fine-tuned model."""
+    """Return the module of one task of a fine-tuned model.
+
+    Args:
+      task_name: default: the only task.
+      rows_at_once: texts that are computed together; 0: all.
+
+    Raises:
+      UserError: there is no such task, or its head cannot be exported.
+    """
     index = loaded.task_index(task_name)
     head, task = loaded.model.heads[index], loaded.tasks[index]
     classes = (m for h, m in TASK_MODULES.items() if isinstance(head, h))
@@ -55,15 +64,15 @@ def make_task_module(
     if module_class is None:
         raise UserError(
             f"task {task.name} has a {type(head).__name__}, which cannot be"
-            " exported; register a module for it in TASK_MODULES of"
+            " exported. Register a module for it in TASK_MODULES of"
             " electra_tf/export/saved_model.py."
         )
     if issubclass(module_class, heads.TextModule):
         return module_class(loaded, task, rows_at_once)
     if rows_at_once:
         raise UserError(
-            f"--rows_at_once: task {task.name} is no classification or"
-            " regression of whole texts; leave it out."
+            f"--rows_at_once: task {task.name} does not classify or rate whole"
+            " texts. Remove the flag."
         )
     return module_class(loaded, task)
 
@@ -75,23 +84,32 @@ def export(
     overwrite: bool = False,
     finish: Callable[[str], None] | None = None,
 ) -> str:
-    """Writes `<output_dir>/<version>/`, which TensorFlow Serving can load.
+    """Write `<output_dir>/<version>/`, which TensorFlow Serving can load.
 
-    Beside the SavedModel's own files, `assets.extra/` holds config.json,
-    labels.txt (one a line, where there are labels) and vocab.txt, for people
-    and programs that do not load the model; the same is inside. `finish` writes
-    further files into the folder before it gets its name. A `version` of None
-    is one more than the highest there is, or 1.
+    Besides the SavedModel, `assets.extra/` holds config.json, vocab.txt and, if
+    there are labels, labels.txt (one a line) for people and programs that do
+    not load the model.
+
+    Args:
+      version: default: one more than the highest version, or 1.
+      overwrite: replace this version.
+      finish: writes further files to a folder before it gets its name.
+
+    Returns:
+      The path of the version.
+
+    Raises:
+      UserError: `output_dir` holds other files, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
-        root = module.root()  # What can be trained is traced here.
-        # With gradients: it can be trained after loading.
+        root = module.root()  # Functions for training are traced here.
+        # With gradients the loaded model can be trained.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():
             tf.saved_model.save(root, folder, module.signatures(), options)
         for name, part in module.parts().items():
-            place = os.path.join(folder, name)
-            tf.saved_model.save(part, place, options=options)
+            path = os.path.join(folder, name)
+            tf.saved_model.save(part, path, options=options)
         config = module.config()
         extras = {
             "config.json": json.dumps(config, indent=2, ensure_ascii=False)
@@ -115,8 +133,11 @@ def export(
 def writing(
     output_dir: str, version: int | None, overwrite: bool
 ) -> Iterator[tuple[str, str]]:
-    """Gives a folder to write a version to; it gets its name at the end."""
-    number = choose(output_dir, version, overwrite)
+    """Yield the folder to write a version to, and its final name.
+
+    It gets the final name after the last statement of the `with` block.
+    """
+    number = choose_version(output_dir, version, overwrite)
     final = os.path.join(output_dir, str(number))
     part = f"{final}.part"
 
@@ -125,53 +146,57 @@ def writing(
             tf.io.gfile.rmtree(folder)
 
     try:
-        remove(part)  # of an export that was killed
+        remove(part)  # An export that was killed may have left it.
         tf.io.gfile.makedirs(part)
         yield part, final
         remove(final)
         tf.io.gfile.rename(part, final)
     except (OSError, tf.errors.OpError) as error:
         raise UserError(
-            f"--output_dir: {final} cannot be written: {error}"
+            f"--output_dir: {final} cannot be written: {error}. Choose another"
+            " folder."
         ) from error
     finally:
         with contextlib.suppress(OSError, tf.errors.OpError):
             remove(part)
 
 
-def choose(output_dir: str, version: int | None, overwrite: bool) -> int:
-    """An export's number: the next, or with `overwrite` the highest."""
+def choose_version(
+    output_dir: str, version: int | None, overwrite: bool
+) -> int:
+    """Return the next number, or with `overwrite` the highest."""
     names: list[str] = []
     if tf.io.gfile.isdir(output_dir):
         names = [n.rstrip("/") for n in tf.io.gfile.listdir(output_dir)]
     elif tf.io.gfile.exists(output_dir):
         raise UserError(
-            f"--output_dir: {output_dir} is a file; name a folder, which gets"
-            f" <version>/{_SAVED_MODEL}."
+            f"--output_dir: {output_dir} is a file; expected a folder, which"
+            f" gets <version>/{_SAVED_MODEL}. Choose a folder."
         )
-    known = re.compile(r"\d+(\.part)?|\..*")
-    if others := sorted(n for n in names if not known.fullmatch(n)):
+    version_name = re.compile(r"\d+(\.part)?|\..*")
+    if others := sorted(n for n in names if not version_name.fullmatch(n)):
         raise UserError(
             f"--output_dir: {output_dir} holds other files"
             f" ({join_names(others, limit=3)}); expected a folder of exported"
-            " versions, or one that is not there yet."
+            " versions only. Choose a new folder."
         )
     highest = max((int(n) for n in names if n.isdecimal()), default=0)
     if version is None:
         version = max(highest, 1) if overwrite else highest + 1
     if version < 1:
-        raise UserError(f"--version: expected 1 or more, got {version}.")
+        raise UserError(
+            f"--version is {version}; expected 1 or more. Pass a larger number."
+        )
     folder = os.path.join(output_dir, str(version))
     if str(version) in names and tf.io.gfile.listdir(folder):
         if not overwrite:
             raise UserError(
-                f"{folder} is there already; choose another --version (the"
-                f" next is {highest + 1}), or replace it with --overwrite."
+                f"{folder} exists. Choose another --version (the next is"
+                f" {highest + 1}), or pass --overwrite to replace it."
             )
         if not tf.io.gfile.exists(os.path.join(folder, _SAVED_MODEL)):
             raise UserError(
-                f"{folder} holds no {_SAVED_MODEL}, so it is no export;"
-                " --overwrite replaces exports only. Choose another"
-                " --output_dir."
+                f"{folder} holds no {_SAVED_MODEL}; --overwrite replaces"
+                " exports only. Choose another --output_dir."
             )
     return version

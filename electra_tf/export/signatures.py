@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What all exported modules have in common: inputs, config, signatures.
+"""Base of all exported modules: inputs, config and signatures.
 
-docs/export.md lists the signatures of each kind, and what they give.
+docs/export.md lists the signatures of each kind and their outputs.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from electra_tf.text.graph_tokenization import GraphTokenizer
 Loaded = FinetunedModel | PretrainedModel
 Outputs = dict[str, tf.Tensor]
 Signatures = dict[str, Any]
-# Hparams that say where files were: nobody else's business.
-_PLACES = re.compile(
+# Hparams with paths, which are private to the machine of the run.
+_PATH_HPARAMS = re.compile(
     r".*(_dir|_file|_checkpoint|_json|_pkl|_txt|_config)|(gcp|tpu)_.*"
 )
 
 
 class Inputs(NamedTuple):
-    """What the encoder takes; all int32 [B, L]."""
+    """Inputs of the encoder; all int32 [B, L]."""
 
     input_ids: tf.Tensor
     input_mask: tf.Tensor
@@ -50,17 +50,20 @@ def pack(
     tokenizer: GraphTokenizer,
     width: int | tf.Tensor | None = None,
 ) -> tuple[Inputs, tf.Tensor]:
-    """Joins ids [B, (T)] to `[CLS] first [SEP]` or `... [SEP] second [SEP]`.
+    """Join ids to `[CLS] first [SEP]` or `[CLS] first [SEP] second [SEP]`.
 
-    What does not fit is dropped from the end of the longer text, of the
-    second where both are equally long. A second text without tokens is none.
+    Ids that do not fit are dropped from the end of the longer text, or of the
+    second if both are equally long. A second text without tokens is left out.
 
     Args:
-      max_length: most ids of a row, the special ones included.
-      width: L; None: the length of the longest row.
+      first: ids [B, (T)].
+      second: ids [B, (T)], or None.
+      max_length: largest number of ids of a row, special ones included.
+      tokenizer: has the ids of the special tokens.
+      width: L; default: the length of the longest row.
 
     Returns:
-      The inputs, and bool [B], whether something was dropped.
+      The inputs, and bool [B], whether ids were dropped.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, featurize.
@@ -74,7 +77,7 @@ def pack(
     sep_column = tf.fill([tf.size(a), 1], tokenizer.sep_id)
     parts = [cls_column, cut(tf.cast(first, tf.int32), kept_a), sep_column]
     if second is not None:
-        # A second text of which nothing is left has no [SEP] either.
+        # A second text without ids has no [SEP].
         last = tf.RaggedTensor.from_tensor(sep_column)
         last = cut(last, tf.minimum(kept_b, 1))
         parts += [cut(tf.cast(second, tf.int32), kept_b), last]
@@ -91,7 +94,10 @@ def pack(
 def kept_lengths(
     a: tf.Tensor, b: tf.Tensor, max_length: int | tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """What is left of lengths [B] by dropping one by one, in closed form."""
+    """Return lengths [B] of two texts that are cut to fit, in closed form.
+
+    They equal those of dropping ids one by one from the longer text.
+    """
     free = tf.maximum(max_length - 2 - tf.minimum(b, 1), 0)
     half = free // 2
     kept_a = tf.minimum(a, tf.maximum(free - b, free - half))
@@ -99,16 +105,16 @@ def kept_lengths(
 
 
 def cut(ids: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
-    """Keeps the first `lengths` [B] of each row of ids [B, (T)]."""
-    places = tf.ragged.range(lengths, row_splits_dtype=ids.row_splits.dtype)
-    return tf.gather(ids, places, batch_dims=1)
+    """Return the first `lengths` [B] ids of each row of ids [B, (T)]."""
+    indices = tf.ragged.range(lengths, row_splits_dtype=ids.row_splits.dtype)
+    return tf.gather(ids, indices, batch_dims=1)
 
 
-def given_or(given: tf.Tensor | None, derived: tf.Tensor) -> tf.Tensor:
-    """Takes the second where the first is None or without elements."""
-    if given is None:
-        return derived
-    return tf.cond(tf.size(given) > 0, lambda: given, lambda: derived)
+def value_or_default(value: tf.Tensor | None, default: tf.Tensor) -> tf.Tensor:
+    """Return the default if the value is None or has no elements."""
+    if value is None:
+        return default
+    return tf.cond(tf.size(value) > 0, lambda: value, lambda: default)
 
 
 def compute_in_groups(
@@ -119,59 +125,67 @@ def compute_in_groups(
     rows_at_once: int,
     by_length: bool = False,
 ) -> Outputs:
-    """Computes rows in groups, one or two at a time, in bounded memory.
+    """Compute rows in groups, one or two at a time, in bounded memory.
 
     Args:
-      compute: from inputs [b, l] and rows of `extra` [b, ...] to outputs
-        [b, ...] whose other axes are the same for every group; what it gives
-        for a row does not depend on the other rows.
+      compute: takes inputs [b, l] and rows of `extra` [b, ...], and returns
+        outputs [b, ...]. The other axes are equal in every group, and the
+        outputs of a row do not depend on other rows.
       inputs: int32 [B, L] each, padding at the end; B may be 0.
+      extra: [B, ...].
       specs: of each output, [None, ...].
-      by_length: longest rows first, each group no wider than its longest row.
+      rows_at_once: rows of a group.
+      by_length: compute longest rows first; a group is as wide as its longest
+        row.
+
+    Returns:
+      Outputs [B, ...] by name, in the order of the inputs.
     """
     lengths = tf.reduce_sum(inputs.input_mask, 1)
     order = tf.range(tf.size(lengths))
     if by_length:
         order = tf.argsort(lengths, direction="DESCENDING", stable=True)
 
-    def one(group: tf.Tensor) -> Outputs:
+    def compute_group(group: tf.Tensor) -> Outputs:
         rows = order[group * rows_at_once : (group + 1) * rows_at_once]
         part = Inputs(*(tf.gather(x, rows) for x in inputs))
         if by_length:
-            # Of nothing the longest is the least int32.
+            # The maximum of no rows is the smallest int32.
             longest = tf.maximum(tf.reduce_max(tf.gather(lengths, rows)), 1)
             part = Inputs(*(x[:, :longest] for x in part))
-        found = compute(part, tf.gather(extra, rows))
-        return {name: found[name] for name in specs}
+        outputs = compute(part, tf.gather(extra, rows))
+        return {name: outputs[name] for name in specs}
 
-    # An empty batch is one group of nothing.
+    # An empty batch is one group without rows.
     groups = tf.maximum((tf.size(order) + rows_at_once - 1) // rows_at_once, 1)
-    found = tf.map_fn(
-        one,
+    outputs = tf.map_fn(
+        compute_group,
         tf.range(groups),
-        # Two short groups leave no thread idle.
+        # Two groups of short rows use all threads.
         parallel_iterations=2 if by_length else 1,
         fn_output_signature={
             name: tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
             for name, spec in specs.items()
         },
     )
-    back = tf.argsort(order)
+    original_order = tf.argsort(order)
     return {
-        name: tf.ensure_shape(tf.gather(found[name].values, back), spec.shape)
+        name: tf.ensure_shape(
+            tf.gather(outputs[name].values, original_order), spec.shape
+        )
         for name, spec in specs.items()
     }
 
 
 class ServingModule(tf.Module, abc.ABC):
-    """Base of what is written as a SavedModel.
+    """Base class of modules that are written as a SavedModel.
 
-    What its functions use of a model must be among `model_variables`: Keras
-    layers are not tracked, since Keras would save functions of its own.
+    All variables that its functions use must be among `model_variables`: Keras
+    layers are not tracked, because Keras would save further functions.
     """
 
-    KIND: ClassVar[str]  # of head, as `describe` gives it
-    # Whether segments that are not given are 1 at all tokens.
+    KIND: ClassVar[str]  # of head, in the output of `describe`
+    # Whether the default of segments is 1 at all tokens.
     ALL_SECOND: ClassVar[bool] = False
 
     def __init__(
@@ -201,7 +215,7 @@ class ServingModule(tf.Module, abc.ABC):
             "hparams": {
                 name: value
                 for name, value in hparams.as_dict().items()
-                if not _PLACES.fullmatch(name)
+                if not _PATH_HPARAMS.fullmatch(name)
             },
         }
         self.config = lambda: config  # A dictionary would be tracked.
@@ -217,21 +231,25 @@ class ServingModule(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def compute(self, inputs: Inputs) -> Outputs:
-        """From inputs [B, L] to named outputs, as the ids' signatures give."""
+        """Return the outputs of the signatures on ids for inputs [B, L]."""
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Return the ids [B, (T)] of strings [B]."""
         return self.tokenizer.encode(text)
 
     def compute_text(self, text: tf.Tensor) -> Outputs:
-        """From strings [B] to named outputs, as `serve_text` gives them."""
+        """Return the outputs of `serve_text` for strings [B]."""
         ids = self.encode_text(text)
         inputs, truncated = pack(ids, None, self.max_seq_length, self.tokenizer)
         return {**self.compute(inputs), "truncated": truncated}
 
     def text_signatures(self) -> Signatures:
+        """Return the functions that take text, by name."""
         return {"serve_text": text_function(self.compute_text, 1)}
 
     def signatures(self) -> Signatures:
+        """Return all functions that a SavedModel serves, by name."""
+
         @tf.function(input_signature=[], autograph=False)
         def describe() -> Outputs:
             return {
@@ -249,8 +267,8 @@ class ServingModule(tf.Module, abc.ABC):
             input_mask: tf.Tensor = not_given,
             segment_ids: tf.Tensor = not_given,
         ) -> Outputs:
-            given = self.complete(input_ids, input_mask, segment_ids)
-            return self.compute(given)
+            inputs = self.complete(input_ids, input_mask, segment_ids)
+            return self.compute(inputs)
 
         @tf.function(input_signature=[matrix], autograph=False)
         def serve_ids(input_ids: tf.Tensor) -> Outputs:
@@ -269,11 +287,11 @@ class ServingModule(tf.Module, abc.ABC):
         input_mask: tf.Tensor | None = None,
         segment_ids: tf.Tensor | None = None,
     ) -> Inputs:
-        """Fills in what is absent, and refuses what the model cannot take.
+        """Derive missing inputs, and refuse values outside of the tables.
 
-        The ids say it all, since text never makes special tokens: padding is
-        where [PAD] is, and the second segment follows the first [SEP] (or,
-        with `ALL_SECOND`, is everywhere).
+        The ids determine the other inputs, because text never becomes special
+        tokens: [PAD] is padding, and the second segment follows the first [SEP]
+        (with `ALL_SECOND` it covers all tokens).
         """
         check = tf.debugging.assert_less_equal(
             tf.shape(input_ids)[1],
@@ -284,19 +302,20 @@ class ServingModule(tf.Module, abc.ABC):
         with tf.control_dependencies([check]):
             input_ids = tf.identity(input_ids)
         is_real = tf.cast(input_ids != self.tokenizer.pad_id, tf.int32)
-        mask = second = given_or(input_mask, is_real)
+        mask = second = value_or_default(input_mask, is_real)
         if not self.ALL_SECOND:
             is_sep = tf.cast(input_ids == self.tokenizer.sep_id, tf.int32)
             after = tf.minimum(tf.cumsum(is_sep, axis=1, exclusive=True), 1)
             second = after * mask
-        own = (input_ids, mask, given_or(segment_ids, second), *self.rows)
-        return Inputs(*checked_inputs(*own))
+        segments = value_or_default(segment_ids, second)
+        return Inputs(*checked_inputs(input_ids, mask, segments, *self.rows))
 
     def root(self) -> Any:
+        """Return the object to save."""
         return self
 
     def parts(self) -> dict[str, Any]:
-        """Returns further objects, saved in folders of these names."""
+        """Return further objects, saved in folders of these names."""
         return {}
 
 
@@ -316,19 +335,21 @@ class TaskModule(ServingModule):
 
     @property
     def head(self) -> Head:
+        """The head of the task."""
         return self.loaded.model.heads[self.loaded.task_index(self.task.name)]
 
     def extra_config(self) -> dict[str, Any]:
+        """Return what the config states of this kind only."""
         return {}
 
     def head_outputs(self, inputs: Inputs, **features: tf.Tensor) -> Outputs:
-        """Runs encoder and head; `features` are the head's own."""
+        """Run encoder and head; `features` are further inputs of the head."""
         encoded = self.loaded.model.encoder(*inputs, None)
         return self.head.logits(encoded, {**inputs._asdict(), **features})
 
 
 def text_function(compute: Callable[..., Outputs], n_texts: int) -> Any:
-    """A `tf.function` of strings [B], named as the arguments of `compute`."""
+    """Return a `tf.function` of strings [B] with the arguments of `compute`."""
     strings = [tf.TensorSpec([None], tf.string)] * n_texts
     return tf.function(compute, input_signature=strings, autograph=False)
 

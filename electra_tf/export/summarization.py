@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses the sentences that summarize a text, long ones in windows.
+"""The module that chooses the sentences of a summary.
 
-docs/export.md says what `serve_text` gives. The signatures on ids take each row
-for one sentence, its document's first.
+Long texts are read in windows. docs/export.md lists the outputs of
+`serve_text`. The signatures on ids read each row as one sentence, the first of
+its document.
 """
 
 from __future__ import annotations
@@ -23,34 +24,35 @@ from electra_tf.text.sentences import BREAK, SENTENCE_BREAKS
 
 
 def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
-    """Splits strings [B] as `text.words.split_sentences` does.
+    """Split strings [B] as `text.words.split_sentences` does.
 
-    Returns sentences, string [B, (N)], their first bytes and the bytes after
-    their last, int32 [B, (N)].
+    Returns:
+      Sentences, string [B, (N)]; their first bytes, and the bytes after their
+      last, int32 [B, (N)] each.
     """
     marked = texts
-    for pattern, instead in SENTENCE_BREAKS:
-        marked = tf.strings.regex_replace(marked, pattern, instead)
+    for pattern, replacement in SENTENCE_BREAKS:
+        marked = tf.strings.regex_replace(marked, pattern, replacement)
     lines = tf.strings.split(marked, "\n")
     goes_on = tf.strings.regex_full_match(lines.values, f"(?s).*{BREAK}")
     values = tf.strings.regex_replace(lines.values, f"{BREAK}$", "")
     lines = lines.with_values(values)
     sizes = tf.strings.length(values)
-    spans = tf.where(goes_on, sizes, sizes + 1)  # with the line feeds
+    spans = tf.where(goes_on, sizes, sizes + 1)  # line feeds included
     before = tf.cumsum(spans, exclusive=True)
     row = lines.value_rowids()
     starts = before - tf.gather(before, tf.gather(lines.row_starts(), row))
     without = tf.strings.regex_replace(lines.values, r"^[ \t\r\f\v]+", "")
     starts += sizes - tf.strings.length(without)
-    kept = tf.strings.length(tf.strings.strip(lines.values))
-    found = tf.strings.substr(tf.gather(texts, row), starts, kept)
-    found = tf.strings.unicode_transcode(
-        found, "UTF-8", "UTF-8", errors="ignore"
+    lengths = tf.strings.length(tf.strings.strip(lines.values))
+    sentences = tf.strings.substr(tf.gather(texts, row), starts, lengths)
+    sentences = tf.strings.unicode_transcode(
+        sentences, "UTF-8", "UTF-8", errors="ignore"
     )
-    some = lines.with_values(kept > 0)
+    is_sentence = lines.with_values(lengths > 0)
     return [
-        tf.ragged.boolean_mask(lines.with_values(values), some)
-        for values in (found, starts, starts + kept)
+        tf.ragged.boolean_mask(lines.with_values(values), is_sentence)
+        for values in (sentences, starts, starts + lengths)
     ]
 
 
@@ -63,13 +65,13 @@ class SummarizationModule(TaskModule):
         return {"sentences": self.task.spec.sentences}
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """Takes each row [B, L] for one sentence, behind its [CLS]."""
-        one = tf.ones_like(inputs.input_ids[:, :1])
-        logits = self._logits(inputs, tf.concat([one, one], 1))[:, 0]
+        """Read each row [B, L] as one sentence after its [CLS]."""
+        ones = tf.ones_like(inputs.input_ids[:, :1])
+        logits = self._logits(inputs, tf.concat([ones, ones], 1))[:, 0]
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)[:, 1]}
 
     def compute_text(self, text: tf.Tensor) -> Outputs:
-        """From strings [B] to their summaries and all their sentences."""
+        """Return summaries and all sentences of strings [B]."""
         texts, starts, ends = split_sentences(text)
         n_sentences = tf.cast(texts.row_lengths(), tf.int32)
         windows = place_words(
@@ -93,12 +95,12 @@ class SummarizationModule(TaskModule):
         shares = tf.nn.softmax(tf.boolean_mask(logits, numbers > 0))[:, 1]
         shares = texts.with_values(shares).to_tensor(-1.0)
         width, is_sentence = tf.shape(shares)[1], shares >= 0
-        most = tf.minimum(self.task.spec.sentences, width)
-        best = tf.math.top_k(shares, most).indices
+        n_chosen = tf.minimum(self.task.spec.sentences, width)
+        best = tf.math.top_k(shares, n_chosen).indices
         chosen = tf.reduce_sum(tf.one_hot(best, width), 1) > 0
         chosen &= is_sentence
-        kept = texts.with_values(tf.boolean_mask(chosen, is_sentence))
-        summary = tf.ragged.boolean_mask(texts, kept)
+        in_summary = texts.with_values(tf.boolean_mask(chosen, is_sentence))
+        summary = tf.ragged.boolean_mask(texts, in_summary)
         return {
             "summary": tf.strings.reduce_join(summary, -1, separator="\n"),
             "sentences": texts.to_tensor(),
@@ -110,7 +112,10 @@ class SummarizationModule(TaskModule):
         }
 
     def _logits(self, inputs: Inputs, extra: tf.Tensor) -> tf.Tensor:
-        """From positions and numbers of sentences [B, 2 S] to [B, S, 2]."""
+        """Return logits [B, S, 2] for positions and numbers of sentences.
+
+        `extra`: int32 [B, 2 S], first all positions, then all numbers.
+        """
         positions, numbers = tf.split(extra, 2, 1)
         features = {f"{self.task.name}_labeled_positions": positions}
         features[f"{self.task.name}_numbers"] = numbers

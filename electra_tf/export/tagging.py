@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that give each word a tag.
+"""The module that tags each word.
 
-`serve_text` finds the words as `text/words.py` does, `serve_words` takes
-them as the task's files have them; docs/export.md says what comes back.
+`serve_text` splits words as `text/words.py` does, `serve_words` takes words in
+the form of the task's files. docs/export.md lists the outputs.
 
 Source: google-research/electra, finetune/tagging.
 """
@@ -49,17 +49,18 @@ def place_words(
     count_words: bool,
     tokenizer: GraphTokenizer,
 ) -> Windows:
-    """Lays windows over sentences: `[CLS] pieces [SEP]`.
+    """Divide sentences into windows: `[CLS] pieces [SEP]`.
 
     Args:
       pieces: int32 [N, (T)], ids of the wordpieces of all words.
       n_words: int32 [B], words of each sentence.
-      count_words: whether words take from the length, as in the original.
+      max_length: ids of a window.
+      count_words: whether each word also takes a place, as in the original.
+      tokenizer: has the ids of the special tokens.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       featurize.
-    Differs: nothing is cut off but the end of a word that is longer than a
-      whole window.
+    Differs: only the end of a word that is longer than a window is cut.
     """
     sizes = tf.cast(pieces.row_lengths(), tf.int32)
     n_read = _count_read(sizes, n_words, max_length, count_words)
@@ -68,7 +69,7 @@ def place_words(
     first = _first_words(before, n_words, n_read, max_length - 2)
     splits = tf.concat([first, [tf.size(sizes)]], 0)
 
-    # The wordpieces of a window follow each other.
+    # The wordpieces of a window are consecutive.
     pieces = signatures.cut(pieces, sizes)
     ids = ragged(pieces.values, tf.gather(before, splits))
     inputs, _ = signatures.pack(ids, None, max_length, tokenizer)
@@ -84,13 +85,13 @@ def place_words(
 def _count_read(
     sizes: tf.Tensor, n_words: tf.Tensor, max_length: int, count_words: bool
 ) -> tf.Tensor:
-    """How many words of each sentence [B] training and evaluation read."""
+    """Return the number of words [B] that training and evaluation read."""
     n_rows = tf.size(n_words)
     sentence = tf.repeat(tf.range(n_rows), n_words)
     before = tf.cumsum(sizes, exclusive=True)
     start = tf.math.unsorted_segment_min(before, sentence, n_rows)
-    before += 1 - tf.gather(start, sentence)  # with [CLS]
-    fits = before + sizes <= max_length - 1  # one place is for [SEP]
+    before += 1 - tf.gather(start, sentence)  # [CLS] included
+    fits = before + sizes <= max_length - 1  # [SEP] needs a place
     if count_words:
         reserved = tf.gather(n_words, sentence) + 2
         fits &= reserved + before + 1 <= max_length
@@ -100,12 +101,17 @@ def _count_read(
 
 
 def _first_words(
-    before: tf.Tensor, n_words: tf.Tensor, n_read: tf.Tensor, most: int
+    before: tf.Tensor, n_words: tf.Tensor, n_read: tf.Tensor, capacity: int
 ) -> tf.Tensor:
-    """The first word of each window through all sentences: int32 [W], rising.
+    """Return the first word of each window: int32 [W], rising.
 
-    Of int32 `before` [N + 1], wordpieces before each word; `n_read` [B],
-    words of each sentence's first window; and `most` wordpieces a window.
+    Words are counted through all sentences.
+
+    Args:
+      before: int32 [N + 1], wordpieces before each word.
+      n_words: int32 [B], words of each sentence.
+      n_read: int32 [B], words of each sentence's first window.
+      capacity: wordpieces of a window.
     """
     ends = tf.cumsum(n_words)
 
@@ -114,11 +120,11 @@ def _first_words(
         return tf.tensor_scatter_nd_update(is_first, at, word == word)
 
     def lay(word: tf.Tensor, is_first: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        reached = tf.gather(before, word) + most
+        reached = tf.gather(before, word) + capacity
         fitting = tf.searchsorted(before, reached, side="right") - 1
         return tf.minimum(fitting, ends), mark(word, is_first)
 
-    # A sentence's end is where the next one begins, or beyond all words.
+    # A sentence ends at the first word of the next one, or after all words.
     begins = ends - n_words
     _, is_first = tf.while_loop(
         lambda word, _: tf.reduce_any(word < ends),
@@ -130,11 +136,11 @@ def _first_words(
 
 
 class LowercaseWordEncoder(tf.Module):
-    """Gives the ids that `text.words.WordAligner` gives by default.
+    """Encoder with the ids of `text.words.WordAligner` by default.
 
-    It always lower-cases and drops accents, whatever the model, and leaves
-    Chinese characters together. The tokenizer itself gives the ids that it
-    gives `as_elsewhere`.
+    It lower-cases and strips accents for every model, and does not split
+    Chinese characters. With `as_elsewhere` the aligner's ids are the
+    tokenizer's.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       tokenize_and_align.
@@ -148,7 +154,7 @@ class LowercaseWordEncoder(tf.Module):
         )
 
     def encode(self, words: tf.Tensor) -> tf.RaggedTensor:
-        """From strings [N] to ids [N, (T)]; what is not UTF-8 is left out."""
+        """Return the ids [N, (T)] of strings [N]; invalid UTF-8 is left out."""
         tokens = self._normalizer.split(self._normalizer.decode(words))
         lengths = tokens.splits[1:] - tokens.splits[:-1]
         pieces = self._wordpiece.split_words(tokens.values, lengths)
@@ -158,7 +164,7 @@ class LowercaseWordEncoder(tf.Module):
 
 
 class TaggingModule(signatures.TaskModule):
-    """A tag per word."""
+    """A tag for each word."""
 
     KIND = "tagging"
     ALL_SECOND = True
@@ -182,7 +188,7 @@ class TaggingModule(signatures.TaskModule):
         return self._answer(self._logits(inputs, positions)["logits"])
 
     def compute_words(self, words: tf.RaggedTensor) -> signatures.Outputs:
-        """From words, string [B, (N)], to their tags."""
+        """Return the tags of words, string [B, (N)]."""
         config = self.loaded.config
         n_words = tf.cast(words.row_lengths(), tf.int32)
         windows = place_words(
@@ -202,13 +208,13 @@ class TaggingModule(signatures.TaskModule):
         )["logits"]
         is_word = tf.sequence_mask(windows.positions.row_lengths())
         logits = tf.boolean_mask(logits, is_word)
-        found = self._answer(logits)
-        beyond = dict.fromkeys(found) | {"tag_ids": -1}
-        found = {
-            name: words.with_values(value).to_tensor(beyond[name])
-            for name, value in found.items()
+        answers = self._answer(logits)
+        padding = dict.fromkeys(answers) | {"tag_ids": -1}
+        answers = {
+            name: words.with_values(value).to_tensor(padding[name])
+            for name, value in answers.items()
         }
-        return {**found, "n_words": n_words, "n_read": windows.n_read}
+        return {**answers, "n_words": n_words, "n_read": windows.n_read}
 
     def compute_text(self, text: tf.Tensor) -> signatures.Outputs:
         spans = self._splitter.split(text)
@@ -228,12 +234,12 @@ class TaggingModule(signatures.TaskModule):
     def _logits(
         self, inputs: signatures.Inputs, positions: tf.Tensor
     ) -> signatures.Outputs:
-        """The head's outputs at positions [B, P]: `logits` [B, P, C]."""
+        """Return the head's `logits` [B, P, C] at positions [B, P]."""
         features = {f"{self.task.name}_labeled_positions": positions}
         return self.head_outputs(inputs, **features)
 
     def _answer(self, logits: tf.Tensor) -> signatures.Outputs:
-        """Tags and probabilities of logits [..., C]."""
+        """Return tags and probabilities for logits [..., C]."""
         tag_ids = tf.argmax(logits, -1, output_type=tf.int32)
         return {
             "tags": tf.gather(self.labels, tag_ids),
@@ -244,16 +250,16 @@ class TaggingModule(signatures.TaskModule):
 
 
 def split_given_words(sentences: tf.Tensor) -> tf.RaggedTensor:
-    """Splits sentences that come as words, string [B], to string [B, (N)].
+    """Split sentences of words, string [B], to string [B, (N)].
 
-    Line feeds stand between words, which may be empty; in strings without a
-    line feed spaces do. An empty string has no words.
+    Line feeds separate words, which may be empty; strings without a line feed
+    are split at spaces. An empty string has no words.
     """
     without = tf.strings.regex_replace(sentences, "\n", "")
     spaced = tf.strings.regex_replace(sentences, "^ +| +$", "")
     spaced = tf.strings.regex_replace(spaced, " +", "\n")
     lines = tf.where(without == sentences, spaced, sentences)
     split = tf.strings.split(lines, "\n")
-    # Splitting nothing gives one empty word.
-    some = tf.repeat(lines != "", split.row_lengths())
-    return tf.ragged.boolean_mask(split, split.with_values(some))
+    # Splitting an empty string returns one empty word.
+    is_word = tf.repeat(lines != "", split.row_lengths())
+    return tf.ragged.boolean_mask(split, split.with_values(is_word))

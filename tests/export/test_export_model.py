@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the command writes or refuses; cards, and a check that finds lies."""
+"""Files that the command writes or refuses; model cards and their check."""
 
 import json
 import os
@@ -24,60 +24,71 @@ def folders(tmp_path_factory, tiny_finetuning, pretrained_folder):
     from electra_tf.finetuning.model import FinetuningModel
     from electra_tf.finetuning.registry import get_tasks
 
-    place = tmp_path_factory.mktemp("models")
+    folder = tmp_path_factory.mktemp("models")
     config = FinetuningConfig.create(
         "tiny",
-        str(place),
+        str(folder),
         task_names=["cola", "sst"],
-        model_dir=str(place / "m_1"),
+        model_dir=str(folder / "m_1"),
         max_seq_length=32,
         **tiny_finetuning,
     )
     model = FinetuningModel(config, get_tasks(config))
-    return save_run(str(place / "m_1"), config, model), pretrained_folder()
+    return save_run(str(folder / "m_1"), config, model), pretrained_folder()
 
 
-def _run(*words):
-    export_model.main(export_model.parse_flags(["export_model", *words]))
+def _run(*flags):
+    export_model.main(export_model.parse_flags(["export_model", *flags]))
 
 
 def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
     finetuned, _ = folders
     output = str(tmp_path / "served")
-    words = ("--model", finetuned, "--output_dir", output, "--task=sst")
-    _run(*words)
-    said = capsys.readouterr().out
-    assert f"classification (sst) -> {output}/1" in said
-    assert "serve_text(text) -> label, label_id, logits" in said
+    flags = ("--model", finetuned, "--output_dir", output, "--task=sst")
+    _run(*flags)
+    printed = capsys.readouterr().out
+    assert f"classification (sst) -> {output}/1" in printed
+    assert "serve_text(text) -> label, label_id, logits" in printed
     assert {*os.listdir(f"{output}/1")} == {
-        *("MODEL_CARD.md", "assets", "assets.extra", "digests.json"),
-        *("fingerprint.pb", "saved_model.pb", "variables"),
+        "MODEL_CARD.md",
+        "assets",
+        "assets.extra",
+        "digests.json",
+        "fingerprint.pb",
+        "saved_model.pb",
+        "variables",
     }
     _run("--check", f"{output}/1")
-    assert "says what is measured" in capsys.readouterr().out
-    refused("1 is there already", _run, *words, "--version=1")
+    assert "equals what was measured" in capsys.readouterr().out
+    refused("1 exists", _run, *flags, "--version=1")
 
 
-def test_mistakes_are_told_and_nothing_is_written(folders, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "flags", "message"),
+    [
+        ("finetuned", "", "several tasks; choose one of its tasks: cola, sst"),
+        ("finetuned", "--task=mnli", "has no mnli"),
+        ("finetuned", "--head=fill_mask", "Pass --head=task or encoder"),
+        ("pretrained", "", "--head is missing, but .* Pass --head=encoder or"),
+        ("pretrained", "--head=encoder --task=sst", "--task is for the head"),
+        ("empty", "--head=encoder", "empty"),
+        ("pretrained", "--head=encoder --vocab_file=x", "x: no such file"),
+        ("pretrained", "--head=encoder --max_seq_length=513", "512 positions"),
+        ("pretrained", "--head=fill_mask --top_k=0", "1 or more"),
+        ("pretrained", "--head=encoder --top_k=5", "--top_k is for fill_mask"),
+    ],
+)
+def test_a_refused_export_writes_nothing(
+    model, flags, message, folders, tmp_path
+):
+    (tmp_path / "empty").mkdir()
     finetuned, pretrained = folders
-    empty = tmp_path / "empty"
-    empty.mkdir()
+    paths = {"finetuned": finetuned, "pretrained": pretrained}
+    path = str(paths.get(model, tmp_path / model))
     output = tmp_path / "served"
-    for model, words, message in (
-        (finetuned, "", "several tasks; choose one of its tasks: cola, sst"),
-        (finetuned, "--task=mnli", "has no mnli"),
-        (finetuned, "--head=fill_mask", "expected task or encoder"),
-        (pretrained, "", "--head is missing, but .* expected encoder or"),
-        (pretrained, "--head=encoder --task=sst", "--task is for the head"),
-        (empty, "--head=encoder", "empty"),
-        (pretrained, "--head=encoder --vocab_file=x", "x: no such file"),
-        (pretrained, "--head=encoder --max_seq_length=513", "512 positions"),
-        (pretrained, "--head=fill_mask --top_k=0", "1 or more"),
-        (pretrained, "--head=encoder --top_k=5", "--top_k is for fill_mask"),
-    ):
-        where = ("--model", str(model), "--output_dir", str(output))
-        refused(message, _run, *where, *words.split())
-        assert not output.exists(), words
+    required = ("--model", path, "--output_dir", str(output))
+    refused(message, _run, *required, *flags.split())
+    assert not output.exists()
 
 
 @pytest.fixture(scope="module")
@@ -103,27 +114,32 @@ def exported(finetuned_folder, tmp_path_factory):
     with open(results, "w") as file:
         json.dump({"format": 1, "trials": [*others, trial]}, file)
     module = make_task_module(loaded)
-    place = str(tmp_path_factory.mktemp("cards"))
+    output_dir = str(tmp_path_factory.mktemp("cards"))
     folder = export(
-        module, place, finish=lambda path: write_card(path, loaded, module)
+        module, output_dir, finish=lambda path: write_card(path, loaded, module)
     )
     return loaded, folder
 
 
-def test_a_card_has_the_scores_of_its_own_checkpoint(pretrained_folder):
+@pytest.mark.parametrize(
+    ("later_steps", "metrics"), [(0, {"loss": 1}), (10**6, {})]
+)
+def test_a_card_has_the_metrics_of_its_checkpoint_only(
+    later_steps, metrics, pretrained_folder
+):
     loaded = load_pretrained(pretrained_folder(), None, {"max_seq_length": 16})
     assert loaded.max_length == 16
     module = types.SimpleNamespace(config=lambda: {"hparams": {}})
     path = pathlib.Path(loaded.path).parent / "results" / "unsup_results.json"
     path.parent.mkdir(exist_ok=True)
-    for step, shown in ((loaded.global_step, {"loss": 1}), (10**6, {})):
-        path.write_text(json.dumps({"step": step, "metrics": {"loss": 1}}))
-        assert recorded(loaded, module)["metrics"] == shown
+    step = loaded.global_step + later_steps
+    path.write_text(json.dumps({"step": step, "metrics": {"loss": 1}}))
+    assert recorded(loaded, module)["metrics"] == metrics
 
 
 @pytest.fixture
 def recorded_of():
-    """What a card records of a pre-trained model at a path."""
+    """A function that returns recorded facts of a pre-trained model."""
 
     def record(path):
         loaded = load_pretrained(path)
@@ -154,27 +170,28 @@ def test_scores_of_weights_that_were_replaced_are_left_out(
     name = "discriminator/model.safetensors"
     facts["weights"][name] = facts["weights"][name][::-1]
     path.write_text(json.dumps(facts), "utf-8")
-    found = recorded_of(str(folder))
-    assert found["metrics"] == found["data"] == {}
+    recorded_facts = recorded_of(str(folder))
+    assert recorded_facts["metrics"] == recorded_facts["data"] == {}
 
 
 def test_released_facts_are_those_of_its_readme():
     folder = ROOT / "models/reference"
     readme = " ".join((folder / "README.md").read_text("utf-8").split())
     facts = json.loads((folder / "card.json").read_text("utf-8"))
-    for name, row in facts["metrics"].items():
-        for value in row.values():
-            assert value == "-" or value in readme, f"{name}: {value}"
-    for number in ("201 million", "4.3 passes", "170 MB", "29 million words"):
-        assert number in readme and number in json.dumps(facts)
+    values = [v for row in facts["metrics"].values() for v in row.values()]
+    missing = [v for v in values if v != "-" and v not in readme]
+    assert not missing
+    numbers = ("201 million", "4.3 passes", "170 MB", "29 million words")
+    text = json.dumps(facts)
+    assert not [n for n in numbers if n not in readme or n not in text]
 
 
-def test_a_card_states_what_is_so_whatever_others_wrote(exported):
+def test_a_card_lists_the_facts_of_a_run(exported):
     loaded, folder = exported
     text = pathlib.Path(folder, "MODEL_CARD.md").read_text("utf-8")
     assert text.startswith("# tiny: classification (reviews)\n")
     count = sum(int(v.shape.num_elements()) for v in loaded.model.variables)
-    for line in (
+    lines = {
         "- `labels`: bad, good, Übermaß",
         f"- `parameters`: {count}",
         "- `max_seq_length`: 48",
@@ -183,13 +200,16 @@ def test_a_card_states_what_is_so_whatever_others_wrote(exported):
         "- `dev accuracy`: 87.5",
         "- `dev macro_f1`: 80.25",
         "- `dev loss`: None",
-    ):
-        assert f"\n{line}\n" in text, line
+    }
+    assert lines <= {*text.splitlines()}
     assert "| `train: train.txt` | 21 |" in text and "dev x" not in text
     assert "| `serve_text` | `text`: string [?] | `label`: string [?]" in text
     assert loaded.config.data_dir not in text
     assert check_card(folder) == []
-    path = pathlib.Path(folder, "assets.extra", "card_facts.json")
+
+
+def test_a_card_escapes_markdown_in_names_and_values(exported):
+    path = pathlib.Path(exported[1], "assets.extra", "card_facts.json")
     facts = json.loads(path.read_text("utf-8"))
     facts["measured"]["model"]["labels"] = ["a|b", "*c*\n# d"]
     facts["recorded"]["name"] = "<b>*x*</b>"
@@ -200,9 +220,16 @@ def test_a_card_states_what_is_so_whatever_others_wrote(exported):
     assert text.startswith("# \\<b>\\*x\\*\\</b>: classification")
 
 
-def test_what_was_changed_in_an_export_is_found_out(exported, tmp_path):
-    refused(r"--check: .*is not there; expected", check_card, str(tmp_path))
-    copied = shutil.copytree(exported[1], tmp_path / "1")
+def test_a_folder_without_an_export_is_refused(tmp_path):
+    refused(r"--check: .*is missing; expected", check_card, str(tmp_path))
+
+
+@pytest.fixture
+def copied(exported, tmp_path):
+    return shutil.copytree(exported[1], tmp_path / "1")
+
+
+def test_changed_texts_of_an_export_are_reported(copied):
     card = copied / "MODEL_CARD.md"
     card.write_text(card.read_text("utf-8").replace("87.5", "97.5"), "utf-8")
     vocab = copied / "assets.extra" / "vocab.txt"
@@ -211,9 +238,12 @@ def test_what_was_changed_in_an_export_is_found_out(exported, tmp_path):
     config.write_text(config.read_text() + "\n")
     problems = "\n".join(check_card(str(copied)))
     assert "files.assets.extra/config.json" in problems
-    for sign, accuracy in ("+ ", 97.5), ("- ", 87.5):
-        assert f"CARD.md: {sign}- `dev accuracy`: {accuracy}" in problems
+    assert "CARD.md: + - `dev accuracy`: 97.5" in problems
+    assert "CARD.md: - - `dev accuracy`: 87.5" in problems
     assert "model.vocab_size: stated 200, is 201" in problems
+
+
+def test_changed_weights_of_an_export_are_reported(copied):
     weights = copied / "variables" / "variables.data-00000-of-00001"
     content = bytearray(weights.read_bytes())
     middle = len(content) // 2
@@ -221,5 +251,8 @@ def test_what_was_changed_in_an_export_is_found_out(exported, tmp_path):
     weights.write_bytes(content)
     problems = "\n".join(check_card(str(copied)))
     assert "sha256: stated" in problems or "cannot be loaded" in problems
+
+
+def test_facts_of_no_card_are_reported(copied):
     (copied / "assets.extra" / "card_facts.json").write_text('{"a": 1}')
     assert "not the facts of a card" in check_card(str(copied))[0]

@@ -301,7 +301,7 @@ def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
 
 def test_electric_scores_are_those_of_the_scorer(pretrained_folder):
     loaded = load_pretrained(pretrained_folder(**ELECTRIC))
-    refused("give --head=electric", ReplacedTokensModule, loaded)
+    refused("Pass --head=electric", ReplacedTokensModule, loaded)
     texts = [text.decode("utf-8", "ignore") for text in TEXTS[:6]]
     got = as_numpy(ElectricModule(loaded).compute_text(tf.constant(TEXTS[:6])))
     for i, wanted in enumerate(TextScorer(loaded).score(texts)):
@@ -335,7 +335,7 @@ def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
     place = tmp_path / "m"
     _add(place, 2, text="one")
     _add(place, 3, text="old")
-    refused(r"m/3 is there already.*is 4.*--over", _add, place, 3, text="new")
+    refused(r"m/3 exists.*is 4.*--over", _add, place, 3, text="new")
     with pytest.raises(RuntimeError):
         _add(place, 3, True, text="half", fails=True)
     assert _contents(place) == {"2": "one", "3": "old"}
@@ -351,6 +351,8 @@ def test_folders_of_others_are_refused(tmp_path):
     refused(r"holds other files \(thesis.txt\)", _add, tmp_path, None, True)
     os.makedirs(tmp_path / "m" / "1")
     (tmp_path / "m" / "1" / "photo").write_text("mine")
-    refused("no saved_model.pb, so it is no exp", _add, tmp_path / "m", 1, True)
-    refused("is a file; name a folder", _add, tmp_path / "thesis.txt")
-    refused("--version: expected 1 or more", _add, tmp_path / "m", 0)
+    refused(
+        "holds no saved_model.pb; --overwrite", _add, tmp_path / "m", 1, True
+    )
+    refused("is a file; expected a folder", _add, tmp_path / "thesis.txt")
+    refused("--version is 0; expected 1 or more", _add, tmp_path / "m", 0)
