@@ -199,7 +199,7 @@ def whole(discriminator):
 
 
 @pytest.fixture
-def one(tmp_path, discriminator):
+def single(tmp_path, discriminator):
     """A Hugging Face folder of a discriminator."""
     folder = HuggingFaceFolder(tmp_path / "one")
     folder.write(discriminator, part="discriminator")

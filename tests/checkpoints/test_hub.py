@@ -103,10 +103,10 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def served(one, tmp_path):
-    """A hub that holds the folder `one`; and what it was asked for."""
-    one.without_digests()
-    files = {path.name: path.read_bytes() for path in one.iterdir()}
+def served(single, tmp_path):
+    """A hub with the folder `single`: its handler and address."""
+    single.without_digests()
+    files = {path.name: path.read_bytes() for path in single.iterdir()}
     handler = type("Own", (Hub,), {"files": files | OTHERS, "asked": []})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -145,13 +145,13 @@ def test_a_model_is_downloaded_once_without_other_frameworks(served, fetch):
     assert not [f for command, f in handler.asked if command == "GET"]
     # The cache serves where the hub cannot be reached.
     assert fetch(f"hf:{MODEL}", endpoint, HF_HUB_OFFLINE="1")[0] == folder
-    again, said = fetch(f"hf:{MODEL}", "http://127.0.0.1:9")
-    assert again == folder and "cannot be reached" in said
+    again, output = fetch(f"hf:{MODEL}", "http://127.0.0.1:9")
+    assert again == folder and "cannot be reached" in output
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "message"),
     [
         ("hf:someone/electra-tinny", "no such model, or it is private"),
         ("hf:someone/private", "no such model, or it is private"),
@@ -160,44 +160,48 @@ def test_a_model_is_downloaded_once_without_other_frameworks(served, fetch):
         ("hf:someone/broken", "cannot be reached"),
     ],
 )
-def test_what_the_hub_refuses_is_said(name, words, served, fetch):
-    said, _ = fetch(name, served[1], status=1)
-    line = [x for x in said.splitlines() if "UserError" in x][-1]
-    assert f"UserError: {name}: " in line and words in line
+def test_an_error_of_the_hub_is_reported(name, message, served, fetch):
+    output, _ = fetch(name, served[1], status=1)
+    line = [x for x in output.splitlines() if "UserError" in x][-1]
+    assert f"UserError: {name}: " in line and message in line
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({}, "cannot be reached"),
         ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_without_net_and_cache(settings, words, fetch):
-    said, _ = fetch(f"hf:{MODEL}", "http://127.0.0.1:9", 1, **settings)
-    assert words in said and "cache" in said
+def test_a_model_that_is_neither_online_nor_cached_is_refused(
+    settings, message, fetch
+):
+    output, _ = fetch(f"hf:{MODEL}", "http://127.0.0.1:9", 1, **settings)
+    assert message in output and "cache" in output
 
 
 @pytest.mark.slow
-def test_a_model_without_weights_to_read(served, fetch):
+def test_a_model_without_readable_weights_is_refused(served, fetch):
     handler, endpoint = served
     for name in ("model.safetensors", "pytorch_model.bin"):
         del handler.files[name]
-    said, _ = fetch(f"hf:{MODEL}", endpoint, status=1)
-    assert "no weights in a readable format" in said and "tf_model.h5" in said
+    output, _ = fetch(f"hf:{MODEL}", endpoint, status=1)
+    assert (
+        "no weights in a readable format" in output and "tf_model.h5" in output
+    )
     assert not handler.asked
 
 
 @pytest.fixture
-def cache(one, tmp_path, monkeypatch):
-    """A cache that holds the folder `one`, laid by hand; the hub is off."""
+def cache(single, tmp_path, monkeypatch):
+    """A cache with the folder `single`, made by hand, without a hub."""
     from huggingface_hub import constants
 
     home = tmp_path / "hub" / "models--someone--electra-tiny"
     snapshot = home / "snapshots" / COMMIT
     snapshot.parent.mkdir(parents=True)
-    os.rename(one, snapshot)
+    os.rename(single, snapshot)
     (home / "refs").mkdir()
     (home / "refs" / "main").write_text(COMMIT)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))

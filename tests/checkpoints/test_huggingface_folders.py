@@ -49,36 +49,36 @@ SHARD = "model-0000{}-of-00003.safetensors"
         ("model.safetensors", "version https://git-lfs.github", "git lfs pull"),
     ],
 )
-def test_a_missing_or_different_file_is_refused(name, text, message, one):
+def test_a_missing_or_different_file_is_refused(name, text, message, single):
     if not name:
-        shutil.rmtree(one)
-        one.mkdir()
+        shutil.rmtree(single)
+        single.mkdir()
     elif text is None:
-        (one / name).unlink()
+        (single / name).unlink()
     else:
-        (one / name).write_text(text)
-    assert re.search(message, one.refused(), re.DOTALL)
+        (single / name).write_text(text)
+    assert re.search(message, single.refused(), re.DOTALL)
 
 
-def test_a_missing_folder_is_refused(one):
-    shutil.rmtree(one)
-    assert "no such folder" in one.refused()
+def test_a_missing_folder_is_refused(single):
+    shutil.rmtree(single)
+    assert "no such folder" in single.refused()
 
 
-def test_pytorch_shards_are_refused(one):
-    (one / "model.safetensors").unlink()
-    (one / "pytorch_model.bin.index.json").write_text("{}")
-    assert "PyTorch files in shards are not supported" in one.refused()
+def test_pytorch_shards_are_refused(single):
+    (single / "model.safetensors").unlink()
+    (single / "pytorch_model.bin.index.json").write_text("{}")
+    assert "PyTorch files in shards are not supported" in single.refused()
 
 
-def test_the_file_that_is_read_stands_for_its_folder(one):
-    assert open_weights(str(one / "model.safetensors")).path == str(one)
+def test_the_file_that_is_read_stands_for_its_folder(single):
+    assert open_weights(str(single / "model.safetensors")).path == str(single)
 
 
-def test_a_file_that_is_not_read_from_its_folder_is_refused(one):
-    shutil.copy(one / "model.safetensors", one / "model_best.safetensors")
+def test_a_file_that_is_not_read_from_its_folder_is_refused(single):
+    shutil.copy(single / "model.safetensors", single / "model_best.safetensors")
     message = "model.safetensors is read from this folder"
-    refused(message, open_weights, str(one / "model_best.safetensors"))
+    refused(message, open_weights, str(single / "model_best.safetensors"))
 
 
 @pytest.mark.parametrize(
@@ -92,14 +92,14 @@ def test_a_file_that_is_not_read_from_its_folder_is_refused(one):
         ("layer_norm_eps", None, "layer_norm_eps is None; expected a number"),
     ],
 )
-def test_a_config_of_a_different_model_is_refused(key, value, message, one):
-    one.update_config({key: value})
-    assert re.search(message, one.refused(), re.DOTALL)
+def test_a_config_of_a_different_model_is_refused(key, value, message, single):
+    single.update_config({key: value})
+    assert re.search(message, single.refused(), re.DOTALL)
 
 
-def test_missing_tensors_are_named_and_many_counted(one):
-    one.update_config({"num_hidden_layers": 4})
-    message = one.refused()
+def test_missing_tensors_are_named_and_many_counted(single):
+    single.update_config({"num_hidden_layers": 4})
+    message = single.refused()
     assert "\n  electra.encoder.layer.2.attention.self.query.weight" in message
     assert "... and 24 more" in message
 
@@ -114,10 +114,10 @@ def test_missing_tensors_are_named_and_many_counted(one):
     ],
     ids=["empty", "cut in the header", "cut by a byte", "a byte longer"],
 )
-def test_a_damaged_file_is_refused_on_opening_and_on_reading(damage, one):
-    opened, path = one.weights(), one / "model.safetensors"
+def test_a_damaged_file_is_refused_on_opening_and_on_reading(damage, single):
+    opened, path = single.weights(), single / "model.safetensors"
     path.write_bytes(damage(path.read_bytes()))
-    message = one.refused()
+    message = single.refused()
     assert f"{path}: not a complete safetensors file" in message
     assert "again" in message
     with pytest.raises(UserError, match="not a complete safetensors file"):
@@ -125,15 +125,15 @@ def test_a_damaged_file_is_refused_on_opening_and_on_reading(damage, one):
 
 
 @pytest.fixture
-def sharded(one):
-    values = one.tensors()
-    (one / "model.safetensors").unlink()
+def sharded(single):
+    values = single.tensors()
+    (single / "model.safetensors").unlink()
     files = {n: SHARD.format(i % 3 + 1) for i, n in enumerate(sorted(values))}
     for file in set(files.values()):
         shard = {n: v for n, v in values.items() if files[n] == file}
-        save_file(shard, one / file, {"format": "pt"})
-    (one / INDEX).write_text(json.dumps({"weight_map": files}))
-    return one
+        save_file(shard, single / file, {"format": "pt"})
+    (single / INDEX).write_text(json.dumps({"weight_map": files}))
+    return single
 
 
 def test_shards_are_read(sharded, discriminator):
@@ -174,10 +174,10 @@ def test_an_index_that_names_a_different_shard_is_refused(sharded):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_16_bits_are_widened_and_reported(dtype, one, discriminator):
-    narrow = {name: v.astype(dtype) for name, v in one.tensors().items()}
-    one.store(narrow)
-    read = one.weights()
+def test_16_bits_are_widened_and_reported(dtype, single, discriminator):
+    narrow = {name: v.astype(dtype) for name, v in single.tensors().items()}
+    single.store(narrow)
+    read = single.weights()
     expected = {n: v.astype(dtype) for n, v in discriminator.items()}
     expected = {n: v.astype(np.float32) for n, v in expected.items()}
     same_tensors(read, expected)
@@ -186,25 +186,25 @@ def test_16_bits_are_widened_and_reported(dtype, one, discriminator):
     assert f"{len(narrow)} " in reason and "float32" in reason
 
 
-def test_quantized_tensors_are_refused(one):
-    values = one.tensors()
+def test_quantized_tensors_are_refused(single):
+    values = single.tensors()
     name = "discriminator_predictions.dense.weight"
-    one.store({**values, name: values[name].astype(np.int8)})
+    single.store({**values, name: values[name].astype(np.int8)})
     with pytest.raises(UserError, match="stored as I8.*quantization"):
-        one.weights().read("discriminator_predictions/dense/kernel")
+        single.weights().read("discriminator_predictions/dense/kernel")
 
 
-def test_older_names_and_constants_are_read(one, discriminator):
+def test_older_names_and_constants_are_read(single, discriminator):
     """Without a prefix, with TensorFlow's norms, with numbers of positions."""
     values = {
         name.removeprefix("electra.")
         .replace("LayerNorm.weight", "LayerNorm.gamma")
         .replace("LayerNorm.bias", "LayerNorm.beta"): value
-        for name, value in one.tensors().items()
+        for name, value in single.tensors().items()
     }
-    one.store(values | {"embeddings.position_ids": np.arange(12)[None]})
-    same_tensors(open_weights(str(one / "model.safetensors")), discriminator)
-    assert not one.weights().dropped
+    single.store(values | {"embeddings.position_ids": np.arange(12)[None]})
+    same_tensors(open_weights(str(single / "model.safetensors")), discriminator)
+    assert not single.weights().dropped
 
 
 @pytest.mark.parametrize("left_out", [(), (TABLE,)])
@@ -252,13 +252,13 @@ def test_heads_of_undeclared_classes_are_recognized(architecture, task, out):
     ("stored", "expected"),
     [("gelu_python", None), ("gelu_fast", "gelu_new"), ("relu", "relu")],
 )
-def test_settings_of_a_folder_are_read_and_written(stored, expected, one):
-    one.update_config({"layer_norm_eps": 1e-5, "hidden_act": stored})
-    read = one.weights()
+def test_settings_of_a_folder_are_read_and_written(stored, expected, single):
+    single.update_config({"layer_norm_eps": 1e-5, "hidden_act": stored})
+    read = single.weights()
     stated = read.hparams["model_hparam_overrides"]
     assert stated["layer_norm_eps"] == 1e-5
     assert stated.get("hidden_act") == expected and not read.dropped
-    out = type(one)(one.parent / "again")
+    out = type(single)(single.parent / "again")
     out.write(read, part="discriminator")
     assert out.config()["layer_norm_eps"] == 1e-5
     assert out.config()["hidden_act"] == (expected or "gelu")
@@ -293,7 +293,9 @@ def test_a_generator_with_unusual_heads_is_a_masked_lm_on_its_own(both):
     assert stated["num_attention_heads"] == 5
 
 
-def test_pytorch_reads_its_files_tensors_only(one, discriminator, monkeypatch):
+def test_pytorch_reads_its_files_tensors_only(
+    single, discriminator, monkeypatch
+):
     def tensor(value):
         """Imitates what is used of a torch.Tensor."""
         double = types.SimpleNamespace(dtype="torch.float32", shape=value.shape)
@@ -309,16 +311,16 @@ def test_pytorch_reads_its_files_tensors_only(one, discriminator, monkeypatch):
     def fail(path, **options):
         raise ValueError("Weights only load failed.\nlong story")
 
-    values = {n: tensor(v) for n, v in one.tensors().items()}
-    (one / "model.safetensors").unlink()
-    (one / "pytorch_model.bin").write_bytes(b"zip")
+    values = {n: tensor(v) for n, v in single.tensors().items()}
+    (single / "model.safetensors").unlink()
+    (single / "pytorch_model.bin").write_bytes(b"zip")
     torch = types.SimpleNamespace(load=load)
     monkeypatch.setitem(sys.modules, "torch", torch)
-    same_tensors(one.weights(), discriminator)
+    same_tensors(single.weights(), discriminator)
     torch.load = fail
-    assert "(ValueError: Weights only load failed.)" in one.refused()
+    assert "(ValueError: Weights only load failed.)" in single.refused()
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert re.search("only PyTorch reads this file.*torch", one.refused())
+    assert re.search("only PyTorch reads this file.*torch", single.refused())
 
 
 def test_a_generator_in_the_discriminators_folder_is_refused(both):
@@ -518,11 +520,11 @@ def test_tokenizer_files_state_class_length_and_special_tokens(tiny_vocab):
     assert special.items() <= config.items()
 
 
-def test_a_vocabulary_in_tokenizer_json_only_is_read(one, out, tiny_vocab):
+def test_a_vocabulary_in_tokenizer_json_only_is_read(single, out, tiny_vocab):
     vocab, expected = load_vocab(tiny_vocab), pathlib.Path(tiny_vocab)
     files = tokenizer_files(vocab, {"do_lower_case": False}, 64)
-    (one / "tokenizer.json").write_text(json.dumps(files["tokenizer.json"]))
-    read = one.weights()
+    (single / "tokenizer.json").write_text(json.dumps(files["tokenizer.json"]))
+    read = single.weights()
     assert pathlib.Path(read.vocab_file).read_bytes() == expected.read_bytes()
     assert read.hparams["do_lower_case"] is False
     out.write(read, part="discriminator")
@@ -532,7 +534,7 @@ def test_a_vocabulary_in_tokenizer_json_only_is_read(one, out, tiny_vocab):
 @pytest.mark.parametrize(
     "name", ["BertTokenizerFast", "ElectraTokenizer", None]
 )
-def test_tokenizer_classes_with_equal_words_are_read(name, one):
+def test_tokenizer_classes_with_equal_words_are_read(name, single):
     config = json.dumps({"tokenizer_class": name})
-    (one / "tokenizer_config.json").write_text(config)
-    assert read_tokenizer(str(one)).hparams
+    (single / "tokenizer_config.json").write_text(config)
+    assert read_tokenizer(str(single)).hparams

@@ -222,16 +222,16 @@ def swap(content, other, random):
 
 
 @pytest.fixture
-def pair(one, discriminator, tiny_vocab, tmp_path):
+def pair(single, discriminator, tiny_vocab, tmp_path):
     """Two folders of one shape, with other values and two tokens exchanged."""
     tokens = pathlib.Path(tiny_vocab).read_text().split("\n")
     tokens[-2], tokens[-3] = tokens[-3], tokens[-2]
     (tmp_path / "vocab.txt").write_text("\n".join(tokens))
-    other = type(one)(tmp_path / "other")
+    other = type(single)(tmp_path / "other")
     values = {name: value + 1 for name, value in discriminator.items()}
-    one.write(discriminator, vocab_file=tiny_vocab, overwrite=True)
+    single.write(discriminator, vocab_file=tiny_vocab, overwrite=True)
     other.write(values, vocab_file=str(tmp_path / "vocab.txt"))
-    return one / "discriminator", other / "discriminator"
+    return single / "discriminator", other / "discriminator"
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "vocab.txt"])

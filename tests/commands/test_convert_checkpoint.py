@@ -28,14 +28,14 @@ HEADS = '{"model_hparam_overrides": {"num_attention_heads": 4}}'
 TO_HUGGING_FACE = ("--output_format=huggingface",)
 
 
-def convert(*words):
-    args = parse_flags(["convert_checkpoint", *(str(word) for word in words)])
+def convert(*arguments):
+    args = parse_flags(["convert_checkpoint", *map(str, arguments)])
     convert_checkpoint.main(args)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory, tiny_pretraining, tiny_vocab):
-    """A checkpoint of a run of ours, its slots included, in TF1's format."""
+    """A checkpoint of this project's run in TF1's format, with its slots."""
     folder = tmp_path_factory.mktemp("source")
     config = PretrainingConfig.create("tiny", str(folder), **tiny_pretraining)
     shapes = {v.name[:-2]: v.shape for v in PretrainingModel(config).variables}
@@ -79,8 +79,13 @@ def test_config_report_and_unknown_variables_come_too(source, tmp_path, capsys):
     assert report["from"]["slots"] == report["to"]["slots"] > 0
     assert report["to"]["parameters"] == report["from"]["parameters"]
     assert {path.name for path in folder.iterdir()} == {
-        *("checkpoint", "m.index", "m.data-00000-of-00001", "vocab.txt"),
-        *("m.conversion.json", "digests.json", "electra_config.json"),
+        "checkpoint",
+        "m.index",
+        "m.data-00000-of-00001",
+        "vocab.txt",
+        "m.conversion.json",
+        "digests.json",
+        "electra_config.json",
     }
     assert not any("heads" in text for text in report["assumed"])
     cased = tmp_path / "cased" / "m"
@@ -109,21 +114,33 @@ def test_a_config_beside_the_source_goes_on(source, tmp_path):
     assert report_of(second)["hparams"] == stated
     assert tensors(second).keys() < tensors(first).keys()
     convert(first, tmp_path / "3" / "m", "--part=generator")
-    one, other = (read_electra_config(str(tmp_path / n)) for n in "23")
-    assert one == other
+    configs = [read_electra_config(str(tmp_path / n)) for n in "23"]
+    assert configs[0] == configs[1]
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
     target = tmp_path / "x" / "m"
     convert(source, target, f"--part={part}", "--strip_optimizer")
-    found, whole = open_weights(str(target)), open_weights(source)
-    assert found.slots == () and found.global_step == 40
+    converted, whole = open_weights(str(target)), open_weights(source)
+    assert converted.slots == () and converted.global_step == 40
     dropped = dropped_of(report_of(target)) & whole.shapes.keys()
-    assert dropped == whole.shapes.keys() - found.shapes.keys()
+    assert dropped == whole.shapes.keys() - converted.shapes.keys()
     printed = capsys.readouterr().out
     assert "Adam slots left out" in printed
     assert ("Dropped" in printed) == (part != "all")
+
+
+FILES_OF_A_NETWORK = {
+    "config.json",
+    "digests.json",
+    "electra_config.json",
+    "model.safetensors",
+    "special_tokens_map.json",
+    "vocab.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+}
 
 
 def test_to_hugging_face_and_back(source, tmp_path):
@@ -136,18 +153,16 @@ def test_to_hugging_face_and_back(source, tmp_path):
     # The earlier model in the folder itself does not hide the two.
     convert(source, folder, *flags, "--overwrite")
     folder = folder.rename(tmp_path / "moved")
-    for part in ("discriminator", "generator"):
-        assert {path.name for path in (folder / part).iterdir()} == {
-            *("config.json", "digests.json", "electra_config.json"),
-            *("model.safetensors", "special_tokens_map.json", "vocab.txt"),
-            *("tokenizer.json", "tokenizer_config.json"),
-        }
+    parts = ("discriminator", "generator")
+    names = [{p.name for p in (folder / part).iterdir()} for part in parts]
+    assert names == [FILES_OF_A_NETWORK, FILES_OF_A_NETWORK]
     assert (folder / "electra_config.json").exists()
     convert(folder, back)
-    whole, found = tensors(source), tensors(back)
-    found.pop("global_step", None)
-    assert found == {name: whole[name] for name in open_weights(source).shapes}
-    # The format is kept where a folder of it is there already.
+    whole, converted = tensors(source), tensors(back)
+    converted.pop("global_step", None)
+    shapes = open_weights(source).shapes
+    assert converted == {name: whole[name] for name in shapes}
+    # An existing folder of this format sets the output format.
     convert(source, folder, "--drop_unrepresentable", "--overwrite")
     report = read_json(folder / "conversion.json")
     assert set(open_weights(source).slots) <= dropped_of(report)
@@ -160,11 +175,11 @@ def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
     monkeypatch.setattr(formats, "__file__", str(code))
     data = {"data": str(tmp_path / "environment")}
     monkeypatch.setattr(formats.sysconfig, "get_path", data.get)
-    said = "root/models/reference, .*repository"
-    refused(said, Encoder.from_pretrained, "reference")
-    place = tmp_path / "root" / "models" / "reference"
+    message = "root/models/reference, .*repository"
+    refused(message, Encoder.from_pretrained, "reference")
+    released = tmp_path / "root" / "models" / "reference"
     flags = ("--strip_optimizer", "--half_precision", "--hparams", HEADS)
-    convert(source, place, *TO_HUGGING_FACE, *flags)
+    convert(source, released, *TO_HUGGING_FACE, *flags)
     weights, whole = open_weights("reference"), dict(open_weights(source))
     for name in weights.shapes:
         half = whole[name].astype(np.float16).astype(np.float32)
@@ -172,7 +187,7 @@ def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
     assert "discriminator/float16 values" in weights.dropped
     installed = tmp_path / "environment" / "share" / "electra_tf" / "models"
     installed.parent.mkdir(parents=True)
-    shutil.move(place.parent, installed)
+    shutil.move(released.parent, installed)
     encoder = Encoder.from_pretrained("reference")
     assert encoder.sizes["num_attention_heads"] == 4
     tokenizer = Tokenizer.from_pretrained("reference", max_seq_length=16)
@@ -185,48 +200,51 @@ def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
     convert(source, tmp_path / "out", "--overwrite")
     before = tensors(source)
-    words = "is the checkpoint that is read"
+    message = "is the checkpoint that is read"
     (tmp_path / "link").symlink_to(os.path.dirname(source))
     linked = tmp_path / "link" / os.path.basename(source)
     for target in (source, linked):
-        refused(words, convert, source, target, "--overwrite")
+        refused(message, convert, source, target, "--overwrite")
     assert tensors(source) == before
 
 
 @pytest.mark.parametrize("file", ["electra_config.json", "vocab.txt"])
-def test_nothing_is_replaced_unless_asked(file, source, tmp_path):
+def test_files_are_replaced_with_overwrite_only(file, source, tmp_path):
     folder = tmp_path / "x"
     folder.mkdir()
     (folder / file).write_text("mine")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    given = (source, folder / "m", "--hparams", HEADS)
-    refused("add --overwrite", convert, *given)
+    arguments = (source, folder / "m", "--hparams", HEADS)
+    refused("add --overwrite", convert, *arguments)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     convert(source, folder / "m", "--overwrite")
 
 
 @pytest.mark.parametrize("form", ["tf1", "native", "huggingface"])
-def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
+def test_files_of_a_killed_conversion_are_replaced(
+    form, source, tmp_path, monkeypatch
+):
     def killed(*_):
         raise KeyboardInterrupt  # No `except Exception` sees it, or a kill.
 
     folder = tmp_path / "out"
     target = folder if form == "huggingface" else folder / "m"
-    words = (source, target, f"--output_format={form}", "--strip_optimizer")
+    flags = (f"--output_format={form}", "--strip_optimizer")
+    arguments = (source, target, *flags)
     with monkeypatch.context() as patched:
         patched.setattr(convert_checkpoint, "_format_report", killed)
         patched.setattr(convert_checkpoint.filesystem, "remove", killed)
         with pytest.raises(KeyboardInterrupt):
-            convert(*words)
-    left = {path.name for path in folder.iterdir()}
-    convert(*words)
-    (begun,) = left - {path.name for path in folder.iterdir()}
-    assert begun.endswith("conversion.json.unfinished")
-    refused("exists", convert, *words)
+            convert(*arguments)
+    names = {path.name for path in folder.iterdir()}
+    convert(*arguments)
+    (mark,) = names - {path.name for path in folder.iterdir()}
+    assert mark.endswith("conversion.json.unfinished")
+    refused("exists", convert, *arguments)
 
 
 @pytest.mark.parametrize(
-    "flag, value, words",
+    ("flag", "value", "message"),
     [
         ("--hparams", '{"model_size": "base"}', "hidden_size.*model_size"),
         ("--vocab_file", "LARGER", "201 tokens but the model has 200"),
@@ -234,13 +252,15 @@ def test_what_a_kill_left_is_replaced(form, source, tmp_path, monkeypatch):
         ("--half_precision", "true", "Pass --output_format=huggingface"),
     ],
 )
-def test_what_does_not_fit_is_refused(flag, value, words, source, tmp_path):
+def test_a_flag_that_does_not_fit_is_refused(
+    flag, value, message, source, tmp_path
+):
     if value == "LARGER":
         value = shutil.copy(f"{os.path.dirname(source)}/vocab.txt", tmp_path)
         with open(value, "a") as file:
             file.write("onemore\n")
     target = tmp_path / "x" / "m"
-    refused(words, convert, source, target, flag, value)
+    refused(message, convert, source, target, flag, value)
     assert not target.parent.exists()
 
 
@@ -270,7 +290,7 @@ def test_a_conversion_loads_at_most_25_modules(source, tmp_path, run_python):
         ("topics", "Sequence", ["art", "law", "war"]),
         ("grade", "Sequence", ["LABEL_0"]),
         ("kinds", "Token", ["noun", "other", "verb"]),
-        # Of the original's checkpoints, known by their tasks.
+        # Heads of the original's checkpoints, recognized by their tasks.
         ("mnli", "Sequence", ["contradiction", "entailment", "neutral"]),
         ("sts", "Sequence", ["LABEL_0"]),
         ("chunk", "Token", [f"LABEL_{i}" for i in range(8)]),
@@ -279,58 +299,60 @@ def test_a_conversion_loads_at_most_25_modules(source, tmp_path, run_python):
 def test_a_head_and_its_labels_go_to_hugging_face(
     task, kind, labels, request, tmp_path, capsys
 ):
-    place, flags = tmp_path / "hf", list(TO_HUGGING_FACE)
+    target, flags = tmp_path / "hf", list(TO_HUGGING_FACE)
     if task in TASKS:
         folder = request.getfixturevalue("finetuned_folder")(task)
     else:
         folder = request.getfixturevalue("golden_dir") / f"ckpt_head_{task}"
         flags.append(f"--hparams={HEADS}")
-    convert(folder, place, *flags)
-    config = read_json(place / "config.json")
+    convert(folder, target, *flags)
+    config = read_json(target / "config.json")
     assert config["architectures"] == [f"ElectraFor{kind}Classification"]
     assert list(config["id2label"].values()) == labels
-    assert f"task_specific/{task}/dense/bias" in tensors(place)
-    said = "labels: their names are not known" in capsys.readouterr().out
-    assert said is (task == "chunk")
+    assert f"task_specific/{task}/dense/bias" in tensors(target)
+    is_unnamed = "labels: their names are not known" in capsys.readouterr().out
+    assert is_unnamed is (task == "chunk")
 
 
 def test_a_tagger_of_transformers_keeps_its_segment(finetuned_folder, tmp_path):
-    theirs, ours = tmp_path / "hf", tmp_path / "ours" / "m"
-    convert(finetuned_folder("kinds"), theirs, *TO_HUGGING_FACE)
-    tensors = load_file(theirs / "model.safetensors")
+    folder, prefix = tmp_path / "hf", tmp_path / "tf1" / "m"
+    convert(finetuned_folder("kinds"), folder, *TO_HUGGING_FACE)
+    tensors = load_file(folder / "model.safetensors")
     row = tensors["electra.embeddings.token_type_embeddings.weight"][0]
     row += 1
-    save_file(tensors, theirs / "model.safetensors")
-    (theirs / "digests.json").unlink()
-    convert(theirs, ours, "--output_format=tf1")
-    for weights in map(open_weights, (str(theirs), str(ours))):
-        table = weights.read("electra/embeddings/token_type_embeddings")
-        np.testing.assert_array_equal(table, [row, row])
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "digests.json").unlink()
+    convert(folder, prefix, "--output_format=tf1")
+    name = "electra/embeddings/token_type_embeddings"
+    table = open_weights(str(folder)).read(name)
+    np.testing.assert_array_equal(table, [row, row])
+    converted = open_weights(str(prefix)).read(name)
+    np.testing.assert_array_equal(converted, [row, row])
 
 
 @pytest.mark.parametrize("form", ["tf1", "native"])
 def test_a_head_goes_through_other_formats(form, finetuned_folder, tmp_path):
-    place, out = tmp_path / form / "m", tmp_path / "hf"
+    prefix, out = tmp_path / form / "m", tmp_path / "hf"
     folder = finetuned_folder("reviews", pooling="mean")
-    convert(folder, place, f"--output_format={form}")
-    refused("pooling is mean", convert, place, out, *TO_HUGGING_FACE)
+    convert(folder, prefix, f"--output_format={form}")
+    refused("pooling is mean", convert, prefix, out, *TO_HUGGING_FACE)
     (tmp_path / form / "train_log.jsonl").touch()
-    refused("the folder of a run", convert, folder, place, "--overwrite")
+    refused("the folder of a run", convert, folder, prefix, "--overwrite")
 
 
-def test_one_model_s_vocabulary_is_not_another_s(source, tmp_path):
-    words = pathlib.Path(source).with_name("vocab.txt")
-    other = tmp_path / "other.txt"
-    *tokens, one, two = words.read_text().split()
-    other.write_text("\n".join([*tokens, two, one]))
-    place = tmp_path / "out" / "m"
-    refused("expected", convert, source, place, f"--vocab_file={other}")
-    shutil.copy(words, tmp_path)
+def test_a_vocabulary_of_a_different_model_is_refused(source, tmp_path):
+    vocab = pathlib.Path(source).with_name("vocab.txt")
+    exchanged = tmp_path / "exchanged.txt"
+    *tokens, last_but_one, last = vocab.read_text().split()
+    exchanged.write_text("\n".join([*tokens, last, last_but_one]))
+    target = tmp_path / "out" / "m"
+    refused("expected", convert, source, target, f"--vocab_file={exchanged}")
+
+
+def test_a_vocabulary_next_to_another_result_is_not_reused(source, tmp_path):
     for path in pathlib.Path(source).parent.glob("model.ckpt-40*"):
         shutil.copy(path, tmp_path)
-    convert(tmp_path / "model.ckpt-40", place)
-    words = tmp_path / "vocab.txt"
-    words.rename(other)
-    alone = tmp_path / "out" / "alone"
-    said = "would be taken for this model's"
-    refused(said, convert, tmp_path / "model.ckpt-40", alone)
+    convert(source, tmp_path / "out" / "m")
+    message = "would be taken for this model's"
+    target = tmp_path / "out" / "without_vocabulary"
+    refused(message, convert, tmp_path / "model.ckpt-40", target)

@@ -351,8 +351,6 @@ def test_folders_of_others_are_refused(tmp_path):
     refused(r"holds other files \(thesis.txt\)", _add, tmp_path, None, True)
     os.makedirs(tmp_path / "m" / "1")
     (tmp_path / "m" / "1" / "photo").write_text("mine")
-    refused(
-        "no saved_model.pb; --overwrite", _add, tmp_path / "m", 1, True
-    )
+    refused("no saved_model.pb; --overwrite", _add, tmp_path / "m", 1, True)
     refused("is a file; expected a folder", _add, tmp_path / "thesis.txt")
     refused("--version is 0; expected 1 or more", _add, tmp_path / "m", 0)
