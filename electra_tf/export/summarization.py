@@ -24,7 +24,7 @@ from electra_tf.text.sentences import BREAK, SENTENCE_BREAKS
 
 
 def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
-    """Split strings [B] as `text.words.split_sentences` does.
+    """Split strings [B] as `text.sentences.split_sentences` does.
 
     Returns:
       Sentences, string [B, (N)]; their first bytes, and the bytes after their

@@ -16,7 +16,7 @@ from electra_tf.export.tagging import split_given_words
 from electra_tf.finetuning.tagging import TaggingExample
 from electra_tf.prediction.answers import BadInputError
 from electra_tf.prediction.predictor import Predictor
-from electra_tf.text import words as in_python
+from electra_tf.text import sentences as in_python
 from electra_tf.text.words import split_words
 from tests.export.conftest import as_numpy
 
