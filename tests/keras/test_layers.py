@@ -351,7 +351,7 @@ def test_the_vocabulary_is_in_the_order_of_ids(tiny_vocab):
 )
 def test_what_is_no_text_is_refused(tiny_vocab, arguments, inputs, says):
     with pytest.raises((ValueError, UserError), match=says):
-        Tokenizer(**{"vocabulary": tiny_vocab, **arguments})(inputs)
+        Tokenizer(**({"vocabulary": tiny_vocab} | arguments))(inputs)
 
 
 def classifier(tokenizer, encoder):

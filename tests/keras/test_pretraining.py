@@ -52,8 +52,10 @@ def dataset(sized=True):
         },
     ],
     ids=[
-        *("electra", "electric_in_micro_batches_of_fp16"),
-        *("all_tokens_mlm_by_lamb", "adversarial_disentangled"),
+        "electra",
+        "electric_in_micro_batches_of_fp16",
+        "all_tokens_mlm_by_lamb",
+        "adversarial_disentangled",
     ],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
@@ -121,8 +123,8 @@ def test_weights_are_saved_and_loaded(tiny_config, tmp_path):
         for variable in other.variables:
             variable.assign(tf.zeros_like(variable))
         other.load_weights(tmp_path / name)
-        for one, two in zip(model.variables, other.variables, strict=True):
-            np.testing.assert_array_equal(one, two)
+        for saved, loaded in zip(model.variables, other.variables, strict=True):
+            np.testing.assert_array_equal(saved, loaded)
         other.compile()  # Its means are no part of what is saved.
 
 
@@ -162,7 +164,7 @@ def compiled(tiny_config):
     ],
     ids=lambda callback: type(callback).__name__,
 )
-@pytest.mark.parametrize("pack", [list, lambda found: found[0]])
+@pytest.mark.parametrize("pack", [list, lambda callbacks: callbacks[0]])
 def test_callbacks_that_set_a_rate_are_refused_by_name(
     compiled, callback, pack
 ):

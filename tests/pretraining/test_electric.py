@@ -114,10 +114,10 @@ def test_minus_the_raw_logit_becomes_the_log_probability(tiny_config):
     scores = scoring.electric_scores(model, framed(unseen))
     cloze = scoring.cloze_scores(model, framed(unseen))
     for name, by in (("electric", scores), ("cloze", cloze)):
-        found = by["token_scores"].numpy()[:, 1:-1]
-        assert np.corrcoef(found.ravel(), truth.ravel())[0, 1] > 0.9, name
-        assert abs((found - truth).mean()) < 0.15, name
-        assert np.abs(found - truth).mean() < 0.35, name
+        log_p = by["token_scores"].numpy()[:, 1:-1]
+        assert np.corrcoef(log_p.ravel(), truth.ravel())[0, 1] > 0.9, name
+        assert abs((log_p - truth).mean()) < 0.15, name
+        assert np.abs(log_p - truth).mean() < 0.35, name
     # And sentences come out in the right order.
     by_truth, by_score = truth.sum(-1), scores["score"].numpy()
     assert np.corrcoef(by_truth, by_score)[0, 1] > 0.9

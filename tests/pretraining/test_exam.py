@@ -76,8 +76,8 @@ def test_scores_equal_their_formulas(exam_file, tiny_config, roughen):
     model = PretrainingModel(tiny_config())
     roughen(model.variables)
     answer = discriminator_logits(model)
-    found = sit_exam(answer, exam, batch_size=4)
-    assert found == pytest.approx(sit_exam(answer, exam, 10), rel=1e-5)
+    result = sit_exam(answer, exam, batch_size=4)
+    assert result == pytest.approx(sit_exam(answer, exam, 10), rel=1e-5)
     for source in SOURCES:
         encoded = model.discriminator(
             exam.arrays[f"{source}_ids"],
@@ -98,8 +98,8 @@ def test_scores_equal_their_formulas(exam_file, tiny_config, roughen):
             - (1 - share) * np.log(1 - share),
         }
         for name, value in expected.items():
-            figure = found[f"exam_{source}_{name}"]
-            assert figure == pytest.approx(value, rel=1e-4), name
+            actual = result[f"exam_{source}_{name}"]
+            assert actual == pytest.approx(value, rel=1e-4), name
 
 
 @pytest.mark.slow

@@ -180,8 +180,8 @@ def test_sampling_logits_equal_the_recorded_ones(golden_dir):
             hparams.get("temperature", 1.0),
             disallowed,
         )
-        wanted = arrays["sampling_logits_after_disallow"]
-        np.testing.assert_allclose(actual, wanted, atol=1e-4)
+        expected = arrays["sampling_logits_after_disallow"]
+        np.testing.assert_allclose(actual, expected, atol=1e-4)
 
 
 def int_arrays(shape, low, high):

@@ -181,8 +181,11 @@ def test_which_tables_there_are(make, generator):
     plain = {
         f"electra/embeddings/{name}"
         for name in (
-            *("word_embeddings", "token_type_embeddings"),
-            *("position_embeddings", "LayerNorm/gamma", "LayerNorm/beta"),
+            "word_embeddings",
+            "token_type_embeddings",
+            "position_embeddings",
+            "LayerNorm/gamma",
+            "LayerNorm/beta",
         )
     }
     generator_tables = {
@@ -217,8 +220,8 @@ def test_a_fresh_delta_changes_no_bit(make, generator):
     assert len(outputs[0]) > 15
     for name, value in outputs[0].items():
         pairs = map(tf.nest.flatten, (value, outputs[1][name]))
-        for one, other in zip(*pairs, strict=True):
-            assert np.array_equal(one, other), name
+        for shared, disentangled in zip(*pairs, strict=True):
+            assert np.array_equal(shared, disentangled), name
 
 
 def gradient(model, loss, table):

@@ -247,7 +247,7 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
 
 
 def test_two_stages_of_unequal_sizes_and_by_fit_are_refused(tiny_config):
-    unequal = tiny_config(**{**TWO_STAGE, "embedding_size": 8})
+    unequal = tiny_config(**(TWO_STAGE | {"embedding_size": 8}))
     refused("embedding_size is 16 .* and 8 for", PretrainingModel, unequal)
     model = PretrainingModel(tiny_config(**TWO_STAGE))
     refused("compile: training_schedule 'two_stage'", model.compile)

@@ -38,8 +38,8 @@ def first_gradients(config):
     def gradients():
         with tf.GradientTape() as tape:
             outputs = model.compute(batch, training=True)
-        found = tape.gradient(outputs["total_loss"], model.trainable_variables)
-        return [tf.convert_to_tensor(gradient) for gradient in found]
+        dense = tape.gradient(outputs["total_loss"], model.trainable_variables)
+        return [tf.convert_to_tensor(gradient) for gradient in dense]
 
     names = [variable.name for variable in model.trainable_variables]
     return dict(zip(names, gradients(), strict=True))
@@ -74,7 +74,10 @@ def likeliest_samples(monkeypatch):
 @pytest.mark.parametrize(
     "objective",
     [
-        *("electra", "adversarial", "uniform_generator", "all_tokens_mlm"),
+        "electra",
+        "adversarial",
+        "uniform_generator",
+        "all_tokens_mlm",
         *marked_heavy("electric", "replace_mlm"),
     ],
 )
