@@ -12,22 +12,31 @@ _LAYER = re.compile(r"encoder/layer_(\d+)/")
 
 @dataclasses.dataclass(frozen=True)
 class LayerRate:
-    """One row of the table of rates."""
+    """The learning rate of one part of a model."""
 
     part: str  # "embeddings", "layer 0", ..., "heads"
-    depth: int  # its depth; embeddings are 0
+    depth: int  # 0 for the embeddings
     multiplier: float  # of the learning rate
-    num_variables: int  # how many variables have it
+    num_variables: int  # of the part
 
 
 def layer_multipliers(
     names: Iterable[str], decay: float, num_layers: int, fixed: bool = False
 ) -> dict[str, float]:
-    """The learning rate of each variable, as a multiple of the heads'.
-
-    Lower layers learn more slowly; empty without decay.
+    """Return each variable's learning rate as a multiple of the heads' rate.
 
     Source: google-research/electra, model/optimization.py, _get_layer_lrs.
+
+    Args:
+      names: of the variables.
+      decay: multiplier from a layer to the one below; 0 or less: none, and the
+        result is empty.
+      num_layers: transformer blocks of the model.
+      fixed: the heads are one level above the top layer; the original's heads
+        are two levels above it.
+
+    Raises:
+      ValueError: a name belongs to no layer.
     """
     if decay <= 0:
         return {}
@@ -40,13 +49,17 @@ def layer_multipliers(
 def rate_table(
     names: Sequence[str], decay: float, num_layers: int, fixed: bool = False
 ) -> list[LayerRate]:
-    """The multipliers part by part, the lowest first."""
+    """Return the multipliers of `layer_multipliers` by part, lowest first."""
     multipliers = layer_multipliers(names, decay, num_layers, fixed)
     depths = {name: _depth(name, num_layers, fixed) for name in names}
     counts = collections.Counter(depths.values())
-    found = {depth: multipliers.get(n, 1.0) for n, depth in depths.items()}
+    by_depth = {
+        depth: multipliers.get(name, 1.0) for name, depth in depths.items()
+    }
     return [
-        LayerRate(_part(depth, num_layers), depth, found[depth], counts[depth])
+        LayerRate(
+            _part(depth, num_layers), depth, by_depth[depth], counts[depth]
+        )
         for depth in sorted(counts)
     ]
 

@@ -6,12 +6,13 @@ import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import tensorflow as tf
 import tf_keras
 
 from configure.errors import UserError
+from configure.run_config import RunConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,14 +24,14 @@ class WarmupPolynomialDecay:
 
     Source: google-research/electra, model/optimization.py, create_optimizer.
 
-    Differs: a warm-up of 0 means none under either order; the original
-    divides 0 by 0 under the second.
+    Differs: a warm-up of 0 means none under either order; the original divides
+    0 by 0 under "before_increment".
     """
 
     learning_rate: float  # rate at step 0 without warm-up
     num_train_steps: int  # T, updates after which the rate is 0
-    # W, updates of linear warm-up; 0 for none. May be a fraction, as fine-
-    # tuning's proportion of T gives.
+    # W, updates of linear warm-up; 0 for none. It may be a fraction, because
+    # fine-tuning gives it as a proportion of T.
     num_warmup_steps: float = 0
     power: float = 1.0  # of the decay; 1 is linear
     # "after_increment" reads update k's rate (k = 1, 2, ...) at step k, as the
@@ -40,7 +41,7 @@ class WarmupPolynomialDecay:
     read_order: str = "after_increment"
 
     def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
-        """Maps updates made so far (int64) to the next one's rate (float32)."""
+        """Map completed updates (int64) to the next one's rate (float32)."""
         shift = {"after_increment": 1.0, "before_increment": 0.0}
         step = tf.cast(completed_updates, tf.float32) + shift[self.read_order]
         total = tf.constant(self.num_train_steps, tf.float32)
@@ -51,11 +52,12 @@ class WarmupPolynomialDecay:
         return rate
 
 
-_SHORT = 4096  # elements of a vector that is updated with others
+_SHORT = 4096  # elements of a vector that is updated together with others
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
 
 Gradient: TypeAlias = tf.Tensor | tf.IndexedSlices | None
+_Slots: TypeAlias = Sequence[tf.Variable]
 
 
 class OptimizerState(Protocol):
@@ -76,28 +78,28 @@ class Optimizer(OptimizerState, Protocol):
 
 
 def variable_name(variable: tf.Variable) -> str:
-    """Returns a variable's name without its output number."""
+    """Return a variable's name without its output number."""
     return re.sub(r":\d+$", "", variable.name)
 
 
 def uses_weight_decay(name: str) -> bool:
-    """Tells whether a variable of this name is decayed.
+    """Return whether a variable of this name is decayed.
 
-    Layer norms and all biases (`output_bias` too) are not; embedding tables
-    are.
+    Layer norms and all biases, `output_bias` among them, are not; embedding
+    tables are.
     """
     return not any(re.search(part, name) for part in EXCLUDED_FROM_DECAY)
 
 
 class AdamWeightDecay(tf.Module):
-    """Clips by global norm, then updates every variable, decay decoupled.
+    """Adam with decoupled weight decay, after clipping by the global norm.
 
     With g the clipped gradient: m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g²,
     w = w - rate (m / (sqrt(v) + eps) + decay w). Every row of an embedding
-    table is updated at each step, also those absent from the batch.
+    table is updated at each step, even if the batch does not contain its token.
 
-    `m` and `v` hold the moments by variable name, slots `<name>/adam_m` and
-    `<name>/adam_v`. A decay of 0 or less is none.
+    `m` and `v` hold the moments by variable name; the names of the slots are
+    `<name>/adam_m` and `<name>/adam_v`.
 
     Source: google-research/electra, model/optimization.py,
     AdamWeightDecayOptimizer and create_optimizer.
@@ -118,10 +120,17 @@ class AdamWeightDecay(tf.Module):
         learning_rate_multipliers: Mapping[str, float] | None = None,
         clip_apart: Mapping[str, str] | None = None,
     ) -> None:
-        """Makes the slots.
+        """Create the slots.
 
         Args:
-          variables: all that is updated.
+          variables: to be updated.
+          schedule: maps completed updates to the learning rate.
+          weight_decay_rate: 0 or less means no decay.
+          beta_1: decay of the first moment.
+          beta_2: decay of the second moment.
+          epsilon: added to the second moment's root.
+          clip_norm: the largest global norm of the gradients.
+          bias_correction: divide the moments by 1 - beta^k at update k.
           learning_rate_multipliers: by variable name; empty: 1 for all.
           clip_apart: names of groups by variable name, each of which is
             clipped by its own norm to `clip_norm`; empty: one group.
@@ -136,23 +145,23 @@ class AdamWeightDecay(tf.Module):
         self._clip_apart = dict(clip_apart or {})
         self.m: dict[str, tf.Variable] = {}
         self.v: dict[str, tf.Variable] = {}
-        # Name -> variable and its place among the gradients.
+        # Name -> variable and the index of its gradient.
         self._named: dict[str, tuple[tf.Variable, int]] = {}
         for index, variable in enumerate(variables):
             name = variable_name(variable)
             if name in self._named:
-                raise ValueError(f"Two variables are named {name}.")
+                raise ValueError(f"two variables are named {name}")
             self._named[name] = (variable, index)
         self._make_slots()
 
     @property
     def learning_rate(self) -> float:
-        """Absent, as Keras asks of an optimizer whose rate nobody may set."""
+        """Absent, as Keras requires of an optimizer with a fixed schedule."""
         raise AttributeError("the rate follows from the optimizer's schedule")
 
     @learning_rate.setter
-    def learning_rate(self, rate: Any) -> None:
-        """Refuse; Python would keep a rate that no update reads."""
+    def learning_rate(self, rate: float) -> None:
+        """Raise; Python would store a rate that no update reads."""
         raise UserError(
             f"optimizer.learning_rate = {rate!r}: the rate of every update"
             " follows from the optimizer's schedule, made of learning_rate,"
@@ -172,7 +181,7 @@ class AdamWeightDecay(tf.Module):
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Makes one update.
+        """Make one update.
 
         Args:
           gradients: one for each variable, in order; None for a variable
@@ -194,8 +203,8 @@ class AdamWeightDecay(tf.Module):
         norm = tf.linalg.global_norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)
         norms = self._group_norms(gradients) or {"": norm}
-        # clip_by_global_norm's own formula, with 0 for a norm that is not a
-        # number: multiply_no_nan then gives 0 whatever the gradient holds.
+        # The formula of clip_by_global_norm, but 0 if the norm is not finite:
+        # multiply_no_nan then gives 0, even for a gradient of NaN.
         scales = {
             group: tf.where(
                 finite,
@@ -206,9 +215,10 @@ class AdamWeightDecay(tf.Module):
         }
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
-        # One after the other in two lanes, none before the norm is known: else
-        # products of slots and weights are made at the beginning of a step,
-        # are kept to its end, and leave the cache between two operations.
+        # Groups are updated one after the other in two lanes, and none before
+        # the norm is known. Otherwise TensorFlow would compute products of
+        # slots and weights at the beginning of a step, keep them to its end,
+        # and lose them from the cache between two operations.
         done: list[tf.Tensor] = [norm, norm]
         for names in self._groups(gradients):
             variables = [self._named[name][0] for name in names]
@@ -224,24 +234,27 @@ class AdamWeightDecay(tf.Module):
                     names, variables, clipped, applied_rate, step
                 )
             done = [done[1], change]
-        found = {"grad_norm": norm, "learning_rate": rate}
+        values = {"grad_norm": norm, "learning_rate": rate}
         if self._clip_apart:
-            found |= {f"{group}_grad_norm": n for group, n in norms.items()}
-        return found
+            values |= {f"{group}_grad_norm": n for group, n in norms.items()}
+        return values
 
     def _group_norms(
         self, gradients: Sequence[Gradient]
     ) -> dict[str, tf.Tensor]:
-        """Returns the norms of the groups that are clipped apart, if any."""
+        """Return the norms of the groups that are clipped apart, if any."""
         groups: dict[str, list[Gradient]] = {}
         for name, group in self._clip_apart.items():
             gradient = gradients[self._named[name][1]]
             if gradient is not None:
                 groups.setdefault(group, []).append(gradient)
-        return {g: tf.linalg.global_norm(of) for g, of in groups.items()}
+        return {
+            group: tf.linalg.global_norm(members)
+            for group, members in groups.items()
+        }
 
     def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
-        """Names of what is updated together, of those with a gradient."""
+        """Return the names of variables with gradients, grouped for updates."""
         groups: dict[tuple, list[str]] = {}
         for name, (variable, index) in self._named.items():
             if gradients[index] is not None:
@@ -250,10 +263,11 @@ class AdamWeightDecay(tf.Module):
         return list(groups.values())
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Alike for what is updated together: short vectors, else one alone.
+        """Return a key that variables share if they are updated together.
 
-        A model has hundreds of biases and norms, and for each of them the
-        twenty operations of an update take longer to start than to run.
+        Short vectors of one rate and decay share a key; other variables have
+        one each. A model has hundreds of biases and norms, for each of which
+        the twenty operations of an update take longer to start than to run.
         """
         if variable.shape.rank == 1 and variable.shape[0] <= _SHORT:
             return self._multipliers.get(name), uses_weight_decay(name)
@@ -267,8 +281,9 @@ class AdamWeightDecay(tf.Module):
         rate: tf.Tensor,
         step: tf.Tensor,
     ) -> tf.Tensor:
-        """Updates variables of one rate and one decay, as if joined."""
-        m, v = ([slots[n] for n in names] for slots in (self.m, self.v))
+        """Update variables of one rate and one decay as one vector."""
+        m = [self.m[name] for name in names]
+        v = [self.v[name] for name in names]
         gradient = _joined(gradients)
         next_m = self.beta_1 * _joined(m) + (1.0 - self.beta_1) * gradient
         square = tf.square(gradient)
@@ -277,7 +292,7 @@ class AdamWeightDecay(tf.Module):
         _assign_parts(v, next_v)
         if self.bias_correction:
             count = tf.cast(step + 1, tf.float32)
-            # 1 - b^k; float32's power loses four digits of it at k = 1.
+            # 1 - b^k; with float32's power it loses four digits at k = 1.
             next_m /= -tf.math.expm1(count * _log(self.beta_1))
             next_v /= -tf.math.expm1(count * _log(self.beta_2))
         if self._multipliers:
@@ -295,7 +310,7 @@ def _log(beta: float) -> float:
 
 
 def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
-    """One tensor as it is, several vectors one after the other."""
+    """Concatenate vectors; return a single tensor as it is."""
     if len(tensors) == 1:
         return tf.convert_to_tensor(tensors[0])
     return tf.concat([tf.convert_to_tensor(t) for t in tensors], 0)
@@ -304,7 +319,7 @@ def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
 def _assign_parts(
     variables: Sequence[tf.Variable], joined: tf.Tensor, subtract: bool = False
 ) -> None:
-    """Undoes `_joined`; each variable takes its part, or is less by it."""
+    """Assign, or subtract, each variable's part of a `_joined` tensor."""
     parts = [joined]
     if len(variables) > 1:
         parts = tf.split(joined, [v.shape[0] for v in variables])
@@ -314,7 +329,7 @@ def _assign_parts(
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
-    """Multiplies a gradient and makes it dense; scale 0 gives exactly 0."""
+    """Return a gradient times `scale`, dense; a scale of 0 gives exactly 0."""
     if isinstance(gradient, tf.IndexedSlices):
         values = tf.math.multiply_no_nan(gradient.values, scale)
         where = (gradient.indices, gradient.dense_shape)
@@ -322,51 +337,52 @@ def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
     return tf.math.multiply_no_nan(gradient, scale)
 
 
-# The optimizers of libraries.
-
-
 class AdamW(AdamWeightDecay):
-    """Updates by tf_keras's AdamW; all else is the base class's.
+    """The AdamW of tf_keras; clipping and schedule are the base class's.
 
-    For each of the layers' rates there is one, told rate and step each time.
+    There is one library optimizer for each learning-rate multiplier; every
+    update sets its rate and step.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).
-    Differs: as tf_keras does, it adds epsilon to the second moment's root
-      before the bias correction of that moment, not after it: at update k as
-      if epsilon were divided by sqrt(1 - beta_2^k), 32 times as large at the
-      first. After six updates at a rate of 1e-2, of gradients of 0.01 and with
-      the default constants, weights differ by 0.0001 (mean) to 0.0003 (most).
-      The decay is multiplied by the learning rate, as in PyTorch.
+    Differs: tf_keras adds epsilon to the second moment's root before the bias
+      correction of that moment, not after it. At update k this is as if epsilon
+      were divided by sqrt(1 - beta_2^k), which makes it 32 times as large at
+      the first update. After six updates at a rate of 1e-2, with gradients of
+      0.01 and the default constants, weights differ by 0.0001 (mean) to 0.0003
+      (maximum). The decay is multiplied by the learning rate, as in PyTorch.
     """
 
     kind = "adamw"
 
-    def _library(self, variables: Any, **settings: float) -> Any:
-        """Returns an optimizer of variables and its moments, in their order."""
-        # A step is compiled as a whole (jit_compile) or not at all.
-        made = tf_keras.optimizers.AdamW(
+    def _build_library(
+        self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
+    ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
+        """Return an optimizer and its first and second moments, in order."""
+        # The hparam jit_compile compiles a whole step.
+        library = tf_keras.optimizers.AdamW(
             weight_decay=self.weight_decay_rate, jit_compile=False, **settings
         )
-        made.exclude_from_weight_decay(var_names=[*EXCLUDED_FROM_DECAY])
-        made.build(variables)
-        return made, made._momentums, made._velocities
+        library.exclude_from_weight_decay(var_names=[*EXCLUDED_FROM_DECAY])
+        library.build(variables)
+        return library, library._momentums, library._velocities
 
     def _make_slots(self) -> None:
-        self._libraries: dict[float, Any] = {}
+        self._libraries: dict[float, tf_keras.optimizers.Optimizer] = {}
+        settings = {
+            "learning_rate": 0.0,
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+        }
         for names in self._groups([tf.zeros([])] * len(self._named)):
-            made, m, v = self._library(
-                [self._named[name][0] for name in names],
-                learning_rate=0.0,
-                beta_1=self.beta_1,
-                beta_2=self.beta_2,
-                epsilon=self.epsilon,
-            )
-            self._libraries[self._multipliers.get(names[0], 1.0)] = made
+            variables = [self._named[name][0] for name in names]
+            library, m, v = self._build_library(variables, settings)
+            self._libraries[self._multipliers.get(names[0], 1.0)] = library
             self.m.update(zip(names, m, strict=True))
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Alike for what has one rate."""
+        """Return the multiplier, so that variables of one rate share a key."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
@@ -388,34 +404,47 @@ class AdamW(AdamWeightDecay):
 
 
 class Lamb(AdamW):
-    """Updates by tf-models-official's LAMB.
+    """The LAMB of tf-models-official.
 
     Source: You et al., Large Batch Optimization for Deep Learning (2020).
     """
 
     kind = "lamb"
 
-    def _library(self, variables: Any, **settings: float) -> Any:
-        # Its package imports much that nothing else needs.
+    def _build_library(
+        self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
+    ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
+        # Imported here because the package takes seconds to import.
         from official.modeling.optimization.lamb import LAMB
 
-        settings["weight_decay_rate"] = self.weight_decay_rate
-        excluded = [*EXCLUDED_FROM_DECAY]
-        made = LAMB(exclude_from_weight_decay=excluded, **settings)
-        made._create_all_weights(variables)
-        m, v = ([made.get_slot(x, name) for x in variables] for name in "mv")
-        return made, m, v
+        library = LAMB(
+            weight_decay_rate=self.weight_decay_rate,
+            exclude_from_weight_decay=[*EXCLUDED_FROM_DECAY],
+            **settings,
+        )
+        library._create_all_weights(variables)
+        m = [library.get_slot(variable, "m") for variable in variables]
+        v = [library.get_slot(variable, "v") for variable in variables]
+        return library, m, v
 
 
 def make_optimizer(
-    config: Any,
+    config: RunConfig,
     variables: Sequence[tf.Variable],
     schedule: Callable[[tf.Tensor], tf.Tensor],
     multipliers: Mapping[str, float] | None = None,
     clip_apart: Mapping[str, str] | None = None,
 ) -> AdamWeightDecay:
-    """Returns the optimizer that a config's hparams ask for."""
-    kinds = {made.kind: made for made in (AdamWeightDecay, AdamW, Lamb)}
+    """Return the optimizer of the hparam `optimizer`.
+
+    Args:
+      config: of the run, with the hparams of the optimizer.
+      variables: to be updated.
+      schedule: maps completed updates to the learning rate.
+      multipliers: of the learning rate by variable name; None: 1 for all.
+      clip_apart: groups by variable name; see `AdamWeightDecay`.
+    """
+    kinds = {kind.kind: kind for kind in (AdamWeightDecay, AdamW, Lamb)}
     return kinds[config.optimizer](
         variables,
         schedule,

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Schedule, layer-wise rates, the three optimizers: by hand, in float64."""
+"""The schedule and the three optimizers, against formulas in float64."""
 
 import functools
 import math
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from electra_tf.optimization.layer_rates import layer_multipliers, rate_table
 from electra_tf.optimization.optimizer import (
     AdamW,
     AdamWeightDecay,
@@ -19,7 +18,6 @@ from electra_tf.optimization.optimizer import (
     WarmupPolynomialDecay,
     make_optimizer,
 )
-from tests.conftest import read_json
 
 
 def reference(peak, total, warmup, power, order, completed):
@@ -40,55 +38,14 @@ def test_rates_equal_the_reference(peak, total, warmup, power, order, share):
     completed = int(share * total)
     schedule = WarmupPolynomialDecay(peak, total, warmup, power, order)
     # float32 rounds 1 - step / total to 6e-8; a root magnifies that near 0.
-    left = max(1 - completed / total, 1e-7)
-    slack = 2e-7 * power * max(1.0, left ** (power - 1)) + 1e-7
+    remaining = max(1 - completed / total, 1e-7)
+    slack = 2e-7 * power * max(1.0, remaining ** (power - 1)) + 1e-7
     np.testing.assert_allclose(
         float(schedule(tf.constant(completed, tf.int64))),
         reference(peak, total, warmup, power, order, completed),
         rtol=5e-7,
         atol=peak * slack,
     )
-
-
-LAYERS = [
-    "electra/embeddings/word_embeddings",
-    "electra/embeddings_project/kernel",
-    "electra/encoder/layer_0/output/dense/kernel",
-    "electra/encoder/layer_1/output/dense/kernel",
-    "task_specific/cola/dense/kernel",
-]
-
-
-@pytest.mark.parametrize("task", ["cola", "sts", "chunk", "squad"])
-def test_multipliers_equal_the_recorded_ones(task, golden_dir):
-    info = read_json(golden_dir / f"train_finetune_{task}_layerwise/info.json")
-    recorded = info["lr_multiplier_per_variable"]
-    assert recorded
-    found = layer_multipliers(
-        list(recorded),
-        info["hparams"]["layerwise_lr_decay"],
-        info["bert_config"]["num_hidden_layers"],
-    )
-    assert found == {n: row["multiplier"] for n, row in recorded.items()}
-
-
-def test_depths_of_the_original_and_corrected_ones():
-    # The original's top layer is two levels below the heads.
-    found = layer_multipliers(LAYERS, 0.5, 2, fixed=False)
-    assert [*found.values()] == [0.0625, 0.0625, 0.125, 0.25, 1.0]
-    found = layer_multipliers(LAYERS, 0.5, 2, fixed=True)
-    assert [*found.values()] == [0.125, 0.125, 0.25, 0.5, 1.0]
-
-
-def test_the_table_lists_parts_from_the_bottom():
-    rows = rate_table(LAYERS, 0.5, 2)
-    parts = ["embeddings", "layer 0", "layer 1", "heads"]
-    assert [row.part for row in rows] == parts
-    assert [row.num_variables for row in rows] == [2, 1, 1, 1]
-    assert {row.multiplier for row in rate_table(LAYERS, -1, 2)} == {1.0}
-    assert layer_multipliers(LAYERS, -1, 2) == {}
-    with pytest.raises(ValueError, match="generator/encoder/layer_5"):
-        layer_multipliers(["generator/encoder/layer_5/x"], 0.5, 2)
 
 
 KINDS = {"original": AdamWeightDecay, "adamw": AdamW, "lamb": Lamb}
@@ -112,11 +69,20 @@ def fresh():
 
 
 def gradients(steps=6):
-    """From far below the clipping norm to far above it."""
+    """Yield gradients from far below the clipping norm to far above it."""
     random = np.random.default_rng(1)
     for scale in 10.0 ** random.uniform(-2, 1, steps):
         drawn = [scale * random.normal(size=shape) for shape in SHAPES]
         yield [values.astype(np.float32) for values in drawn]
+
+
+def assert_all_close(actual, expected, **bounds):
+    """Compare two structures of arrays."""
+    tf.nest.map_structure(
+        lambda *pair: np.testing.assert_allclose(*pair, **bounds),
+        tuple(map(list, actual)),
+        tuple(map(list, expected)),
+    )
 
 
 def clipped(values):
@@ -124,33 +90,35 @@ def clipped(values):
     return [v * min(1.0, 1.0 / norm) for v in values]
 
 
-def train(optimizer, given=None):
-    for step, values in enumerate(given or gradients()):
+def train(optimizer, steps=None):
+    """Make updates; return the values that the last one logs."""
+    for step, values in enumerate(steps or gradients()):
         values = [*map(tf.convert_to_tensor, values)]
-        found = optimizer.update(values, tf.constant(step, tf.int64))
-    return found
+        logged = optimizer.update(values, tf.constant(step, tf.int64))
+    return logged
 
 
 def in_numpy(
     kind, dtype, weights, gradients, rate, decay, beta_1, beta_2, epsilon
 ):
-    """The formulas as they are written; the first weight alone decays."""
+    """Return weights and moments by the formulas; only weight 0 decays."""
     weights = [np.asarray(w, dtype) for w in weights]
     m, v = ([np.zeros_like(w) for w in weights] for _ in "mv")
     for step, values in enumerate(gradients):
         for i, g in enumerate(clipped([g.astype(dtype) for g in values])):
             m[i] = beta_1 * m[i] + (1 - beta_1) * g
             v[i] = beta_2 * v[i] + (1 - beta_2) * g * g
-            unbiased = kind != "original"
-            first = m[i] / (1 - beta_1 ** (step + 1) * unbiased)
-            root = math.sqrt(1 - beta_2 ** (step + 1) * unbiased)
-            # AdamW's epsilon is the one before bias correction.
-            below = epsilon / root if kind == "adamw" else epsilon
-            change = first / (np.sqrt(v[i]) / root + below)
+            first, root = m[i], 1.0
+            if kind != "original":  # bias correction
+                first = m[i] / (1 - beta_1 ** (step + 1))
+                root = math.sqrt(1 - beta_2 ** (step + 1))
+            # tf_keras adds epsilon before the bias correction.
+            added = epsilon / root if kind == "adamw" else epsilon
+            change = first / (np.sqrt(v[i]) / root + added)
             now, w = float(rate(step)), weights[i]
             if kind == "adamw":
-                # Decays first; the step does not see the weight.
-                w = w - now * decay * w * (i == 0)
+                if i == 0:  # The weight decays before the update.
+                    w = w - now * decay * w
             elif i == 0:
                 change = change + decay * w
                 if kind == "lamb":
@@ -160,10 +128,10 @@ def in_numpy(
 
 
 @pytest.mark.parametrize(
-    ("kind", "least", "most"),
+    ("kind", "smallest", "largest"),
     [("adamw", 1e-4, 3.1e-4), ("corrected", 0.0, 1e-6)],
 )
-def test_epsilon_makes_adamw_differ_from_the_paper(kind, least, most):
+def test_epsilon_makes_adamw_differ_from_the_paper(kind, smallest, largest):
     """Loshchilov and Hutter add it to the corrected second moment's root."""
     random = np.random.default_rng(0)
     weights = [random.normal(size=[4, 3]).astype(np.float32)]
@@ -181,36 +149,37 @@ def test_epsilon_makes_adamw_differ_from_the_paper(kind, least, most):
         "paper", np.float64, weights, drawn, lambda _: 0.01, 0.01, **constants
     )
     differences = np.abs(variable.numpy() - paper[0])
-    assert least <= differences.max() <= most
-    assert least <= differences.mean() <= most
+    assert smallest <= differences.max() <= largest
+    assert smallest <= differences.mean() <= largest
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "corrected"])
 def test_updates_equal_the_formulas(kind):
-    variables, made = fresh(), KINDS.get(kind, CORRECTED)
-    optimizer = made(variables, rate, DECAY, **SETTINGS)
-    found = train(optimizer)
-    given = fresh(), gradients(), rate, DECAY
-    weights, m, v = in_numpy(kind, np.float64, *given, **SETTINGS)
-    for i, (name, variable) in enumerate(zip(NAMES, variables, strict=True)):
-        np.testing.assert_allclose(variable, weights[i], atol=1e-6)
-        np.testing.assert_allclose(optimizer.m[name], m[i], atol=1e-6)
-        np.testing.assert_allclose(optimizer.v[name], v[i], atol=1e-6)
-    assert float(found["learning_rate"]) == float(rate(5))
+    variables = fresh()
+    make = KINDS.get(kind, CORRECTED)
+    optimizer = make(variables, rate, DECAY, **SETTINGS)
+    logged = train(optimizer)
+    expected = in_numpy(
+        kind, np.float64, fresh(), gradients(), rate, DECAY, **SETTINGS
+    )
+    m = [optimizer.m[name] for name in NAMES]
+    v = [optimizer.v[name] for name in NAMES]
+    assert_all_close((variables, m, v), expected, atol=1e-6)
+    assert float(logged["learning_rate"]) == float(rate(5))
     last = [*gradients()][-1]
     norm = np.sqrt(sum(np.sum(np.square(g)) for g in last))
-    np.testing.assert_allclose(found["grad_norm"], norm, rtol=1e-5)
+    np.testing.assert_allclose(logged["grad_norm"], norm, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_layer_s_rate_is_a_multiple_of_the_schedule_s(kind):
-    variables, others = fresh(), fresh()
+def test_a_multiplier_scales_the_rate_of_its_variable(kind):
+    variables, slow_variables = fresh(), fresh()
     slow = {NAMES[0]: 0.25, NAMES[1]: 1.0, NAMES[2]: 0.25}
     train(KINDS[kind](variables, rate, DECAY, learning_rate_multipliers=slow))
-    train(KINDS[kind](others, lambda s: 0.25 * rate(s), DECAY))
-    for name, variable, other in zip(NAMES, variables, others, strict=True):
-        same = np.allclose(variable, other, rtol=1e-6)
-        assert same is (slow[name] == 0.25), name
+    train(KINDS[kind](slow_variables, lambda s: 0.25 * rate(s), DECAY))
+    pairs = zip(variables, slow_variables, strict=True)
+    is_slow = [np.allclose(*pair, rtol=1e-6) for pair in pairs]
+    assert is_slow == [True, False, True]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -221,67 +190,90 @@ def test_a_norm_that_is_not_finite_changes_no_weight(kind, bad, sparse):
     optimizer = KINDS[kind](variables, rate, DECAY)
     train(optimizer)
     before = [v.numpy() for v in variables]
-    slots = optimizer.m, optimizer.v
-    moments = [{n: slot[n].numpy() for n in NAMES} for slot in slots]
+    m, v = ([slots[n] for n in NAMES] for slots in (optimizer.m, optimizer.v))
+    decayed_m = [0.9 * slot.numpy() for slot in m]
+    decayed_v = [0.999 * slot.numpy() for slot in v]
     broken = [np.full(shape, 0.1, np.float32) for shape in SHAPES]
     broken[0][1] = bad
     if sparse:
         broken[0] = tf.IndexedSlices(broken[0][:2], [3, 1], SHAPES[0])
     assert not np.isfinite(train(optimizer, [broken])["grad_norm"])
-    for variable, old in zip(variables, before, strict=True):
-        np.testing.assert_array_equal(variable, old)
-    for slot, beta, old in zip(slots, (0.9, 0.999), moments, strict=True):
-        for name in NAMES:
-            np.testing.assert_allclose(slot[name], beta * old[name], rtol=1e-6)
-    train(optimizer)
-    for variable, old in zip(variables, before, strict=True):
-        assert np.isfinite(variable).all() and (variable.numpy() != old).all()
+    assert_all_close([variables], [before], rtol=0, atol=0)
+    assert_all_close((m, v), (decayed_m, decayed_v), rtol=1e-6)
+    train(optimizer)  # The next updates change every weight again.
+    after = np.concatenate([np.ravel(v) for v in variables])
+    before = np.concatenate([np.ravel(v) for v in before])
+    assert np.isfinite(after).all() and (after != before).all()
+
+
+def table_of_ones(name):
+    return tf.Variable(np.ones([4, 2], np.float32), name=name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_become_whole_and_what_has_no_gradient_is_left_alone(kind):
-    table, dense, unused = (
-        tf.Variable(np.ones([4, 2], np.float32), name=name)
-        for name in ("table", "dense", "unused")
-    )
-    optimizer = KINDS[kind]([table, dense, unused], rate, DECAY)
-    optimizer.m["unused"].assign(np.full([4, 2], 0.7))
+def test_rows_are_updated_as_the_dense_gradient_they_add_up_to(kind):
+    table, dense = table_of_ones("table"), table_of_ones("dense")
+    optimizer = KINDS[kind]([table, dense], rate, DECAY)
     row = tf.IndexedSlices([[0.25, 0.2], [-0.125, 0.1]], [2, 2], [4, 2])
     merged = np.float32([[0, 0], [0, 0], [0.125, 0.3], [0, 0]])
-    found = optimizer.update([row, merged, None], tf.constant(0, tf.int64))
+    logged = optimizer.update([row, merged], tf.constant(0, tf.int64))
     # Repeated rows count apart in the norm, together in the update.
     norm = np.sqrt(np.square(row.values).sum() + np.square(merged).sum())
-    np.testing.assert_allclose(found["grad_norm"], norm, rtol=1e-6)
+    np.testing.assert_allclose(logged["grad_norm"], norm, rtol=1e-6)
     m, v = optimizer.m, optimizer.v
-    moments = (m, 0.1 * merged, 1e-5), (v, 0.001 * merged**2, 1e-4)
-    for slot, wanted, rtol in moments:
-        np.testing.assert_array_equal(slot["table"], slot["dense"])
-        np.testing.assert_allclose(slot["dense"], wanted, rtol)
+    np.testing.assert_array_equal(m["table"], m["dense"])
+    np.testing.assert_array_equal(v["table"], v["dense"])
+    np.testing.assert_allclose(m["dense"], 0.1 * merged, 1e-5)
+    np.testing.assert_allclose(v["dense"], 0.001 * merged**2, 1e-4)
     np.testing.assert_array_equal(table, dense)
     assert float(table[0, 0]) < 1.0  # decayed, though absent from the batch
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_variable_without_gradient_keeps_value_and_moments(kind):
+    table, unused = table_of_ones("table"), table_of_ones("unused")
+    optimizer = KINDS[kind]([table, unused], rate, DECAY)
+    optimizer.m["unused"].assign(np.full([4, 2], 0.7))
+    gradient = np.full([4, 2], 0.1, np.float32)
+    optimizer.update([gradient, None], tf.constant(0, tf.int64))
     np.testing.assert_array_equal(unused, np.ones([4, 2]))
     np.testing.assert_allclose(optimizer.m["unused"], np.full([4, 2], 0.7))
+
+
+def test_another_number_of_gradients_than_variables_is_refused():
+    optimizer = AdamWeightDecay(fresh(), rate)
     with pytest.raises(ValueError, match="2 gradients for 3 variables"):
-        optimizer.update([row, row], tf.constant(1, tf.int64))
+        optimizer.update([None, None], tf.constant(1, tf.int64))
 
 
-def test_hparams_choose_the_optimizer_and_its_constants(tiny_config):
-    variables = fresh()
-    given = {"adam_beta_1": 0.0, "adam_beta_2": 0.5, "adam_epsilon": 0.1}
-    for kind in KINDS:
-        config = tiny_config(optimizer=kind, **given)
-        assert make_optimizer(config, fresh(), rate).kind == kind
-    config = tiny_config(adam_bias_correction=True, **given)
-    made = make_optimizer(config, variables, rate)
-    assert made.kind == "original"
-    train(made, [[np.full(shape, 0.1, np.float32) for shape in SHAPES]])
-    # One step from nothing: both moments are the gradient's own.
-    expected = fresh()[1].numpy() - 0.05 * 0.1 / (0.1 + 0.1)
-    np.testing.assert_allclose(variables[1], expected, rtol=1e-5)
-    with pytest.raises(ValueError, match="Two variables are named dense"):
+def test_two_variables_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="two variables are named dense"):
         AdamW([*fresh(), *fresh()], rate)
+
+
+def test_an_unknown_order_of_reading_the_rate_is_refused():
     with pytest.raises(KeyError, match="later"):
         WarmupPolynomialDecay(1.0, 10, read_order="later")(0)
+
+
+CONSTANTS = {"adam_beta_1": 0.0, "adam_beta_2": 0.5, "adam_epsilon": 0.1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_hparam_chooses_the_optimizer(tiny_config, kind):
+    config = tiny_config(optimizer=kind, **CONSTANTS)
+    assert make_optimizer(config, fresh(), rate).kind == kind
+
+
+def test_hparams_set_the_constants(tiny_config):
+    variables = fresh()
+    config = tiny_config(adam_bias_correction=True, **CONSTANTS)
+    optimizer = make_optimizer(config, variables, rate)
+    assert optimizer.kind == "original"
+    train(optimizer, [[np.full(shape, 0.1, np.float32) for shape in SHAPES]])
+    # After the first update both moments are the gradient's own.
+    expected = fresh()[1].numpy() - 0.05 * 0.1 / (0.1 + 0.1)
+    np.testing.assert_allclose(variables[1], expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -302,8 +294,17 @@ def test_over_1000_steps_the_error_is_no_larger_than_the_plain_formulas(seed):
     run()
 
     def plain_adam(dtype):
-        given = [weights], gradients[:, None], lambda _: 1e-3, 0.01
-        return in_numpy("original", dtype, *given, 0.9, 0.999, 1e-6)[0][0]
+        steps, constants = gradients[:, None], (0.9, 0.999, 1e-6)
+        plain_weights, _, _ = in_numpy(
+            "original",
+            dtype,
+            [weights],
+            steps,
+            lambda _: 1e-3,
+            0.01,
+            *constants,
+        )
+        return plain_weights[0]
 
     exact = plain_adam(np.float64)
     plain = np.abs(plain_adam(np.float32) - exact).max()
