@@ -27,8 +27,10 @@ _MOST_LINES = 8  # of a message that lists variables
 class AdamSlots(Protocol):
     """An optimizer's moments, by the names of their variables."""
 
-    m: "Mapping[str, tf.Variable]"
-    v: "Mapping[str, tf.Variable]"
+    @property
+    def m(self) -> "Mapping[str, tf.Variable]": ...
+    @property
+    def v(self) -> "Mapping[str, tf.Variable]": ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -188,7 +188,7 @@ class _Run:
             facts: dict[str, Any] = {
                 "finished trials": sorted({record.trial for record in records})
             }
-            if current_worker(self._strategy).count > 1:
+            if current_worker(self._strategy).total > 1:
                 facts |= self._preprocessor.facts()
         refuse_differences(self._strategy, config, facts)
         return records

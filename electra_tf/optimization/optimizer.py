@@ -64,8 +64,14 @@ class OptimizerState(Protocol):
     """What a checkpoint holds of an optimizer."""
 
     kind: str  # the hparam `optimizer`
-    m: dict[str, tf.Variable]  # first moments by variable name
-    v: dict[str, tf.Variable]  # second moments by variable name
+
+    @property
+    def m(self) -> Mapping[str, tf.Variable]:
+        """First moments by variable name."""
+
+    @property
+    def v(self) -> Mapping[str, tf.Variable]:
+        """Second moments by variable name."""
 
 
 class Optimizer(OptimizerState, Protocol):

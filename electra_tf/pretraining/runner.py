@@ -115,7 +115,7 @@ def run(
     strategy = create_strategy(config)
     preemption = PreemptionHandler(config.preemption_seconds)
     with reports_lost_workers(strategy):
-        if current_worker(strategy).count > 1:
+        if current_worker(strategy).total > 1:
             refuse_differences(strategy, config, _worker_inputs(config))
         print_start(console, config, strategy)
         if config.do_eval:

@@ -7,7 +7,8 @@ In:  a `compute(features, seed, training)` function that returns a dict with
 Out: trained variables, checkpoints that resume to the bit, and rows of numbers
      in the console, TensorBoard, JSON lines, a picture and results files.
 
-Knows nothing of generators, discriminators or tasks. Reading order: `run` (the
-course of a run), `loop` (one step and a chunk of steps), `strategy` (where),
-`checkpointing`, `summaries` (what is shown and written).
+The package does not depend on generators, discriminators or tasks. Reading
+order: `run` (from start to end), `loop` (one step and a chunk of steps),
+`micro_batches`, `devices`, `replicas` and `workers` (several devices),
+`checkpointing`, `summaries` (the outputs).
 """

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Saving a run and continuing it to the bit."""
+"""Checkpoints of a run, from which it continues to the bit."""
 
 import contextlib
 import dataclasses
@@ -22,10 +22,11 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
+from electra_tf.optimization.optimizer import OptimizerState
 
 CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
 CONFIG_FILE = "config.json"
-# Ends the folder in which TensorFlow gathers a checkpoint.
+# Suffix of the folder in which TensorFlow collects a checkpoint's parts.
 _UNFINISHED = "_temp"
 
 
@@ -36,13 +37,14 @@ class Checkpoints:
     directory: str  # where they are read
     _: dataclasses.KW_ONLY
     model: tf.Module
-    optimizer: Any
+    optimizer: OptimizerState
     step: tf.Variable  # int64 scalar, updates done so far
-    position: dict[str, Any]  # what else is continued: the data iterator
-    keep: int | None  # newest checkpoints kept; 0 or None keeps all
+    # The data iterator, and other state that continues with it.
+    position: dict[str, Any]
+    keep: int | None  # latest checkpoints kept; 0 or None keeps all
     keep_every: int = 0  # steps whose multiples are kept beyond these
     write_directory: str = ""  # where they are written; "": the same
-    # What a checkpoint may lack.
+    # Further state, which older checkpoints may not have.
     extras: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,50 +58,55 @@ class Checkpoints:
 
     @property
     def latest(self) -> str | None:
-        """The newest checkpoint, or None where there was never one."""
-        named = tf1.list_recorded(self.directory)
-        found = tf1.find_latest(self.directory)
-        if found is None and named:
-            others = map(os.path.basename, _listed(self.directory))
+        """The latest checkpoint; None before the first one.
+
+        Raises:
+          UserError: its files are missing or incomplete.
+        """
+        recorded = tf1.list_recorded(self.directory)
+        path = tf1.find_latest(self.directory)
+        if path is None and recorded:
+            others = map(os.path.basename, _list_complete(self.directory))
             raise UserError(
                 f"{os.path.join(self.directory, tf1.STATE)} names"
-                f" {os.path.basename(named[-1])},"
-                " whose files are missing or incomplete. Still there:"
+                f" {os.path.basename(recorded[-1])},"
+                " whose files are missing or incomplete. Complete checkpoints:"
                 f" {', '.join(others) or 'none'}. Copy the missing files back,"
-                " correct that file to name another one, or use --overwrite to"
-                " start this run anew."
+                f" name another checkpoint in the file {tf1.STATE}, or use"
+                " --overwrite to train from the beginning."
             )
-        return found
+        return path
 
     def save(self) -> str:
-        """Writes `model.ckpt-<step>` and removes what is over the limit.
+        """Write `model.ckpt-<step>` and remove checkpoints beyond the limits.
 
-        A kill at any moment leaves the newest complete checkpoint readable:
-        the file `checkpoint` names a new one only when its files are whole,
-        and old ones go only after that.
+        A kill at any moment leaves the latest complete checkpoint readable:
+        the file `checkpoint` names a new one only when its files are complete,
+        and old ones are removed only after that.
         """
         prefix = self._prefix(self.write_directory)
         _write(self._whole, prefix)
-        known = [p for p in _listed(self.write_directory) if p != prefix]
-        known.append(prefix)
-        tf1.record_latest(self.write_directory, known)
-        surplus = self._surplus(known)
-        for old in surplus:
-            tf1.remove_checkpoint(old)
+        paths = [p for p in _list_complete(self.write_directory) if p != prefix]
+        paths.append(prefix)
+        tf1.record_latest(self.write_directory, paths)
+        surplus = self._surplus(paths)
+        for path in surplus:
+            tf1.remove_checkpoint(path)
         if surplus:
-            kept = [path for path in known if path not in surplus]
-            tf1.record_latest(self.write_directory, kept)
+            paths = [path for path in paths if path not in surplus]
+            tf1.record_latest(self.write_directory, paths)
         return prefix
 
     def save_best(self, directory: str) -> str:
+        """Write a checkpoint without data position as a folder's only one."""
         prefix = self._prefix(directory)
         tf.io.gfile.makedirs(directory)
-        former = _listed(directory)
+        former_paths = _list_complete(directory)
         _write(self._without_position, prefix)
         tf1.record_latest(directory, [prefix])
-        for old in former:
-            if old != prefix:
-                tf1.remove_checkpoint(old)
+        for path in former_paths:
+            if path != prefix:
+                tf1.remove_checkpoint(path)
         return prefix
 
     def restore(
@@ -108,19 +115,26 @@ class Checkpoints:
         with_position: bool = True,
         exclude: Collection[str] = (),
     ) -> bool:
-        """Loads a checkpoint, strictly; whether its position was loaded.
+        """Load a checkpoint; return whether its position was loaded, too.
 
-        Parts of the position in `exclude` stay as they are.
+        Args:
+          path: prefix of the checkpoint.
+          with_position: load the position if the checkpoint has it.
+          exclude: parts of the position that stay as they are.
+
+        Raises:
+          UserError: the checkpoint is damaged, or of another model or
+            optimizer.
         """
         weights = formats.open_weights(path, with_training_state=True)
         check_same_variables(weights, self.model.variables)
-        held, wanted = tf2.optimizer_of(weights), self.optimizer.kind
-        if held not in (None, wanted):
+        stored_kind, kind = tf2.optimizer_of(weights), self.optimizer.kind
+        if stored_kind not in (None, kind):
             raise UserError(
-                f"{path} has the slots of optimizer {held!r}, which optimizer"
-                f" {wanted!r} cannot go on with. Set optimizer to {held!r}, or"
-                " start from its weights alone with --init_checkpoint, in a"
-                " model_dir of its own."
+                f"{path} has the slots of optimizer {stored_kind!r}, from which"
+                f" optimizer {kind!r} cannot continue. Set optimizer to"
+                f" {stored_kind!r}, or start from its weights alone with"
+                " --init_checkpoint, in another model_dir."
             )
         if weights.kind != "native":
             report = assign(
@@ -128,23 +142,23 @@ class Checkpoints:
             )
             self.step.assign(report.global_step or 0)
             return False
-        if held is None:
+        if stored_kind is None:
             raise UserError(
-                f"{path} has no Adam slots, which training on needs. Start"
-                " from its weights alone with --init_checkpoint, in a"
-                " model_dir of its own."
+                f"{path} has no Adam slots, without which training cannot"
+                " continue. Start from its weights alone with"
+                " --init_checkpoint, in another model_dir."
             )
         stored = {key.split("/")[0] for key in weights.dropped}
         with_position = with_position and stored.issuperset(self.position)
-        wanted = {k: v for k, v in self.extras.items() if k in stored}
+        state = {k: v for k, v in self.extras.items() if k in stored}
         if with_position:
             position = self.position.items()
-            wanted |= {k: v for k, v in position if k not in exclude}
+            state |= {k: v for k, v in position if k not in exclude}
         try:
-            status = tf.train.Checkpoint(**self._state, **wanted).read(path)
+            status = tf.train.Checkpoint(**self._state, **state).read(path)
             status.assert_existing_objects_matched()
         except (
-            IndexError,  # TensorFlow's word for a cut data file
+            IndexError,  # raised for a data file that is cut short
             tf.errors.DataLossError,
             tf.errors.OutOfRangeError,
         ) as error:
@@ -152,36 +166,37 @@ class Checkpoints:
         except (ValueError, AssertionError, tf.errors.OpError) as error:
             raise UserError(
                 f"checkpoint {path} does not fit this run: {error}. Use another"
-                " model_name, or --overwrite to start this one anew."
+                " model_name, or --overwrite to train from the beginning."
             ) from error
         if exclude or not with_position:
             status.expect_partial()
         return with_position
 
     def _damaged(self, path: str, error: Exception) -> str:
-        """Words for files that are cut or changed, and a way back."""
+        """Return the message for files that are cut short or changed."""
         text = (
             f"checkpoint {path} cannot be read: {error}. Its data file is"
             " damaged or cut short; copy the checkpoint again"
         )
-        older = [other for other in _listed(self.directory) if other != path]
-        if not older:
+        others = [p for p in _list_complete(self.directory) if p != path]
+        if not others:
             return f"{text}."
         return (
-            f"{text}, or go back: name {os.path.basename(older[-1])} as"
-            " model_checkpoint_path in the file `checkpoint`."
+            f"{text}, or continue from an earlier one: name"
+            f" {os.path.basename(others[-1])} as model_checkpoint_path in the"
+            f" file {tf1.STATE}."
         )
 
     def _prefix(self, directory: str) -> str:
         name = f"{CHECKPOINT_NAME}-{int(self.step.numpy())}"
         return os.path.join(directory, name)
 
-    def _surplus(self, known: list[str]) -> list[str]:
-        """Those that the limits let go; other programs' files are not ours."""
+    def _surplus(self, paths: list[str]) -> list[str]:
+        """Return this project's checkpoints that are beyond the limits."""
         if not self.keep:
             return []
         surplus = []
-        for path in known[: -self.keep]:
+        for path in paths[: -self.keep]:
             number = path.rpartition("-")[2]
             step = int(number) if self.keep_every and number.isdigit() else 0
             is_milestone = step > 0 and step % self.keep_every == 0
@@ -190,10 +205,10 @@ class Checkpoints:
         return surplus
 
 
-def _listed(directory: str) -> list[str]:
-    """Prefixes that the file `checkpoint` names and whose files exist."""
-    named = tf1.list_recorded(directory)
-    return [path for path in named if tf.io.gfile.exists(path + ".index")]
+def _list_complete(directory: str) -> list[str]:
+    """Return prefixes that the file `checkpoint` names and that have files."""
+    recorded = tf1.list_recorded(directory)
+    return [path for path in recorded if tf.io.gfile.exists(path + ".index")]
 
 
 def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
@@ -203,13 +218,13 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
         tf1.remove_tree(f"{prefix}{_UNFINISHED}")
         raise UserError(
             f"checkpoint {prefix} cannot be written: {error}. Earlier ones are"
-            " whole: make room or correct the permissions, and run the same"
+            " complete: make room or correct the permissions, and run the same"
             " command again."
         ) from error
 
 
 def sweep(directory: str) -> None:
-    """Removes what a run that was killed while it wrote has left."""
+    """Remove unfinished checkpoints of a run that was killed."""
     if tf.io.gfile.isdir(directory):
         for name in map(str, tf.io.gfile.listdir(directory)):
             name = name.rstrip("/")
@@ -222,7 +237,7 @@ def sweep(directory: str) -> None:
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
-    """Loads the weights and the step (else 0) only, for evaluation."""
+    """Load weights and step only, for evaluation; a missing step is 0."""
     weights = formats.open_weights(path, with_training_state=True)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
@@ -233,30 +248,34 @@ def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
 def check_same_variables(
     weights: Weights, variables: list[tf.Variable]
 ) -> None:
-    """Compares the model's variables with a checkpoint before it is loaded."""
+    """Raise a UserError if names or shapes differ from a checkpoint's."""
     named = tf2.variables_by_name(variables)
-    wanted = {name: tuple(v.shape) for name, v in named.items()}
-    lines, none = [], "does not have it"
-    for name in sorted(weights.shapes.keys() | wanted.keys()):
-        saved, own = weights.shapes.get(name), wanted.get(name)
-        if saved != own:
+    shapes = {name: tuple(v.shape) for name, v in named.items()}
+    lines = []
+    for name in sorted(weights.shapes.keys() | shapes.keys()):
+        saved_shape, shape = weights.shapes.get(name), shapes.get(name)
+        if saved_shape != shape:
             lines.append(
-                f"{name}: checkpoint {none if saved is None else [*saved]},"
-                f" this model {none if own is None else [*own]}"
+                f"{name}: checkpoint {_shape_text(saved_shape)},"
+                f" this model {_shape_text(shape)}"
             )
     if not lines:
         return
-    lines = limit_lines(lines) + weights.contents.differences(Contents(wanted))
+    lines = limit_lines(lines) + weights.contents.differences(Contents(shapes))
     raise UserError(
         f"checkpoint {weights.path} is of another model:\n"
         + "\n".join(lines)
         + "\nSet these hparams as they were, choose another model_name, or use"
-        " --overwrite to start this one anew."
+        " --overwrite to train from the beginning."
     )
 
 
+def _shape_text(shape: tuple[int, ...] | None) -> str:
+    return "does not have it" if shape is None else str([*shape])
+
+
 def read_config(directory: str) -> dict[str, Any] | None:
-    """The hparams a run was started with, or None when there are none."""
+    """Return the hparams that a run was started with; None without a file."""
     path = os.path.join(directory, CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None
@@ -264,20 +283,20 @@ def read_config(directory: str) -> dict[str, Any] | None:
         return read_json(path)
     except UserError as error:
         raise UserError(
-            f"{error}\nRestore {path}, or remove it to accept whatever the"
-            " checkpoints hold."
+            f"{error}\nRestore {path}, or remove it to accept any checkpoint"
+            " in its folder."
         ) from error
 
 
 def write_config(directory: str, text: str) -> None:
-    """Writes the resolved hparams (JSON text) beside the checkpoints."""
+    """Write the resolved hparams (JSON text) next to the checkpoints."""
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
 
 
 class DataFingerprint(tf.train.experimental.PythonState):
-    """What a run reads, as plain values: in checkpoints, to be compared."""
+    """Facts about the data that a run reads, which its checkpoints hold."""
 
-    KEY = "data"
+    KEY = "data"  # in checkpoints
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -286,20 +305,26 @@ class DataFingerprint(tf.train.experimental.PythonState):
         return json.dumps(self._facts)
 
     def deserialize(self, text: str) -> None:
-        """Those of before are asked for by `changes` alone."""
+        """Ignore a checkpoint's facts: `changes` reads them itself."""
 
     def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
-        """What was another then: at a checkpoint, else `otherwise`."""
+        """Return lines on the facts that differ from a checkpoint's.
+
+        Args:
+          path: prefix of the checkpoint.
+          otherwise: the former facts if the checkpoint has none.
+        """
+        former = otherwise
         name = f"{self.KEY}/.ATTRIBUTES/py_state"
+        # A damaged checkpoint is reported when it is restored.
         with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
-            # What is damaged is told where it is restored.
             reader = tf1.load_reader(path)
             if reader.has_tensor(name):
-                otherwise = json.loads(reader.get_tensor(name))
-        return list_changes(otherwise, self._facts, tuple(self._facts))
+                former = json.loads(reader.get_tensor(name))
+        return list_changes(former, self._facts, tuple(self._facts))
 
 
-STATE_FILE = "best.json"
+STATE_FILE = "best.json"  # metric, value and step of the best checkpoint
 
 
 def find_best_or_latest(path: str) -> str | None:
@@ -308,7 +333,7 @@ def find_best_or_latest(path: str) -> str | None:
 
 
 class BestCheckpoint:
-    """Saves to `<run>/best` whenever a metric is better than before."""
+    """The checkpoint in `<run>/best`, with the best metric so far."""
 
     def __init__(
         self,
@@ -318,7 +343,16 @@ class BestCheckpoint:
         write_settings: Callable[[str], None],
         scored_on: str = "",
     ) -> None:
-        """Reads what an earlier part of the run kept, by the same data."""
+        """Read the best metric of an earlier part of the run.
+
+        Args:
+          directory: of the run.
+          metric: name of the metric in evaluations.
+          checkpoints: of the run.
+          write_settings: writes the run's settings to a folder.
+          scored_on: a text that changes with the held-out data; metrics on
+            other data are not compared.
+        """
         self._directory = os.path.join(directory, formats.BEST)
         self._metric = metric
         self._checkpoints = checkpoints
@@ -328,6 +362,7 @@ class BestCheckpoint:
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
+        """Save if an evaluation is the best; return a line on it, or None."""
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None
@@ -349,13 +384,15 @@ class BestCheckpoint:
             return None
         try:
             best = read_json(path)
-            told = best.get("scored_on", self._scored_on)
-            # What another metric, or other data, chose means nothing.
-            same = best["metric"] == self._metric and told == self._scored_on
-            self.chosen_otherwise = not same
-            return best if same else None
+            scored_on = best.get("scored_on", self._scored_on)
+            # Values of another metric, or on other data, cannot be compared.
+            is_comparable = (
+                best["metric"] == self._metric and scored_on == self._scored_on
+            )
+            self.chosen_otherwise = not is_comparable
+            return best if is_comparable else None
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path} is damaged ({error!r}); remove it to choose the best"
-                " checkpoint anew."
+                f"{path} is damaged ({error!r}). Remove it, and the best"
+                " checkpoint is chosen again."
             ) from error

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster that the environment variable TF_CONFIG describes."""
 
+import dataclasses
+import itertools
 import re
-from typing import Any, NamedTuple
+from typing import Any, NoReturn
 
 from configure.errors import UserError
 from configure.json_text import parse_json
@@ -15,8 +17,9 @@ _EXAMPLE = (
 _TRAINING_JOBS = ("chief", "worker")
 
 
-class Cluster(NamedTuple):
-    """The workers that train together, and which of them this process is."""
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The workers that train together, and this process's index."""
 
     workers: list[str]  # addresses HOST:PORT, the chief's first
     index: int  # of this process in `workers`
@@ -30,22 +33,23 @@ class Cluster(NamedTuple):
 
 
 def read_cluster(text: str) -> Cluster:
-    """Return what TF_CONFIG describes.
+    """Return the cluster of TF_CONFIG.
 
-    Raises a UserError unless it can start this worker.
+    The checks are here because TensorFlow ends with a traceback at a wrong
+    type, and waits for a worker that is listed twice.
 
-    TensorFlow itself reports a wrong type by a traceback, and waits for a
-    worker that is listed twice.
+    Raises:
+      UserError: TF_CONFIG cannot start this worker.
     """
     try:
         value: Any = parse_json(text, "TF_CONFIG")
     except UserError as error:
-        raise UserError(f"{error} Set it as {_EXAMPLE}.") from None
+        raise UserError(f"{error} Set TF_CONFIG as {_EXAMPLE}.") from None
     jobs = value.get("cluster")
     if not (isinstance(jobs, dict) and jobs):
         _refuse("cluster", jobs, "an object: job name -> list of addresses")
-    of_jobs = {job: _addresses(job, listed) for job, listed in jobs.items()}
-    addresses = [address for listed in of_jobs.values() for address in listed]
+    by_job = {job: _addresses(job, entry) for job, entry in jobs.items()}
+    addresses = list(itertools.chain(*by_job.values()))
     for address in addresses:
         if addresses.count(address) > 1:
             _refuse("cluster", address, "every address once")
@@ -57,34 +61,34 @@ def read_cluster(text: str) -> Cluster:
         names = " or ".join(name for name in _TRAINING_JOBS if name in jobs)
         _refuse("task.type", kind, names or "a job named chief or worker")
     count = len(jobs[kind])
-    if not re.fullmatch(r"\d{1,9}", str(index)) or int(index) >= count:
+    if not re.fullmatch(r"\d{1,9}", str(index)) or int(str(index)) >= count:
         _refuse("task.index", index, f"an integer from 0 to {count - 1}")
-    chiefs, workers = (of_jobs.get(job, []) for job in _TRAINING_JOBS)
+    chiefs, workers = (by_job.get(job, []) for job in _TRAINING_JOBS)
     before = len(chiefs) if kind == "worker" else 0
-    return Cluster([*chiefs, *workers], before + int(index))
+    return Cluster([*chiefs, *workers], before + int(str(index)))
 
 
-def _addresses(job: str, listed: Any) -> list[str]:
+def _addresses(job: str, entry: object) -> list[str]:
     """Return a job's addresses, of a list or of an object index -> address."""
     field = f"cluster.{job}"
-    values = listed
-    if isinstance(listed, dict):
-        numbers = [str(number) for number in range(len(listed))]
-        if sorted(listed) != sorted(numbers):
-            _refuse(field, listed, "an address for each index from 0 on")
-        values = [listed[number] for number in numbers]
-    if not (isinstance(values, list) and values):
-        _refuse(field, listed, "a list of addresses")
-    for address in values:
+    addresses = entry
+    if isinstance(entry, dict):
+        indices = [str(index) for index in range(len(entry))]
+        if sorted(entry) != sorted(indices):
+            _refuse(field, entry, "an address for each index from 0 on")
+        addresses = [entry[index] for index in indices]
+    if not (isinstance(addresses, list) and addresses):
+        _refuse(field, entry, "a list of addresses")
+    for address in addresses:
         port = str(address).rpartition(":")[2]
         is_text = isinstance(address, str) and ":" in address
         if not (is_text and port.isdecimal() and int(port) < 2**16):
             _refuse(field, address, "an address HOST:PORT")
-    return values
+    return addresses
 
 
-def _refuse(field: str, value: Any, expected: str) -> None:
+def _refuse(field: str, value: object, expected: str) -> NoReturn:
     raise UserError(
-        f"TF_CONFIG: {field} is {value!r}; expected {expected}. Set it on every"
-        f" worker as {_EXAMPLE}, with the worker's own index."
+        f"TF_CONFIG: {field} is {value!r}; expected {expected}. Set TF_CONFIG"
+        f" on every worker as {_EXAMPLE}, with the worker's own index."
     )

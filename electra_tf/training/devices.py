@@ -3,15 +3,15 @@
 """The devices of a run: one device, several GPUs, several workers or a TPU."""
 
 import functools
-from typing import Any
 
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.run_config import RunConfig
 from electra_tf.training.workers import connect_workers
 
 
-def create_strategy(config: Any) -> tf.distribute.Strategy:
+def create_strategy(config: RunConfig) -> tf.distribute.Strategy:
     """Return the strategy of the hparam `distribution_strategy`.
 
     Its scope must be active while variables are created. It must be created
@@ -34,7 +34,7 @@ def create_strategy(config: Any) -> tf.distribute.Strategy:
     return strategy
 
 
-def _strategy_by_name(config: Any) -> tf.distribute.Strategy:
+def _strategy_by_name(config: RunConfig) -> tf.distribute.Strategy:
     name = config.distribution_strategy
     if name == "multi_worker":
         return connect_workers()
@@ -58,7 +58,7 @@ def _mirrored_strategy(*devices: str) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
-def _connect_tpu(config: Any) -> tf.distribute.Strategy:
+def _connect_tpu(config: RunConfig) -> tf.distribute.Strategy:
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
             tpu=config.tpu_name or "",
@@ -77,7 +77,7 @@ def _connect_tpu(config: Any) -> tf.distribute.Strategy:
         ) from error
 
 
-def check_replicas(strategy: tf.distribute.Strategy, config: Any) -> None:
+def check_replicas(strategy: tf.distribute.Strategy, config: RunConfig) -> None:
     """Raise a UserError for batches or settings that replicas cannot share."""
     replicas = strategy.num_replicas_in_sync
     # A TPU compiles every step, also across replicas.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The inner loops: a training step, a chunk of steps, an evaluation."""
+"""The inner loops: one training step, a chunk of steps, an evaluation."""
 
 import contextlib
 import dataclasses
@@ -8,7 +8,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,18 +25,18 @@ from electra_tf.training.micro_batches import (
     Gradients,
     Prepare,
     Values,
-    divided,
+    split_batch,
     sum_over_micro_batches,
-    undivided,
+    whole_batch_arguments,
 )
 from electra_tf.training.workers import ALONE, Worker
 
 
 class StepMetrics(tf.train.experimental.PythonState):
-    """Sums over the steps since the last log row; travels in checkpoints.
+    """Sums of the step values since the last log row.
 
-    Saved with the weights so that a run that is stopped between two rows writes
-    the same row after it continues as one that was never stopped.
+    Checkpoints hold them, so that a run that is stopped between two rows writes
+    the same row as one that was never stopped.
     """
 
     def __init__(self) -> None:
@@ -51,40 +51,45 @@ class StepMetrics(tf.train.experimental.PythonState):
             self.sums[name] = self.sums.get(name, 0.0) + value
 
     def take(self) -> "StepMetrics":
-        taken = StepMetrics()
-        taken.steps, taken.sums, taken.last = self.steps, self.sums, self.last
-        self.__init__()
-        return taken
+        """Return the sums, and start again with none."""
+        interval = StepMetrics()
+        interval.steps, interval.sums = self.steps, self.sums
+        interval.last = self.last
+        self.steps, self.sums, self.last = 0, {}, {}
+        return interval
 
     def mean(self, name: str) -> float:
+        """Return the mean of a value over the steps."""
         return self.sums[name] / self.steps
 
     def update_mean(self, name: str) -> float:
-        """Returns the mean over the updates that were not skipped."""
-        made = self.steps - self.sums.get(SKIPPED, 0.0)
-        return self.sums[name] / max(made, 1.0)
+        """Return the mean over the updates that were not skipped."""
+        updates = self.steps - self.sums.get(SKIPPED, 0.0)
+        return self.sums[name] / max(updates, 1.0)
 
     def serialize(self) -> str:
-        """JSON text; Python writes floats so that they read back exactly."""
+        """Return JSON text, from which Python reads equal floats."""
         return json.dumps(
             {"steps": self.steps, "sums": self.sums, "last": self.last}
         )
 
     def deserialize(self, string_value: str | bytes) -> None:
-        vars(self).update(json.loads(string_value))
+        values = json.loads(string_value)
+        self.steps, self.sums = values["steps"], values["sums"]
+        self.last = values["last"]
 
 
-# Name of the step value that counts tokens without padding, for the rate.
+# Name of the step value that counts tokens without padding, for tokens/s.
 TOKENS = "tokens"
 # (features, seed int32 [2], training) -> dict with scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
 # (features, outputs) -> scalars that add up over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-MAX_CHUNK_STEPS = 100  # Bounds the batches kept for a non-finite dump.
+MAX_CHUNK_STEPS = 100  # bounds the batches kept for a non-finite dump
 
 
 class TrainingInterruptedError(Exception):
-    """A stop was asked for; the step in progress has been finished."""
+    """A signal asked to stop; the step in progress has been finished."""
 
 
 class NonFiniteLossError(UserError):
@@ -93,9 +98,9 @@ class NonFiniteLossError(UserError):
 
 @dataclasses.dataclass
 class Chunk:
-    """What happened in the steps since the loop last returned."""
+    """The batches and step values of consecutive steps."""
 
-    first_step: int  # updates done before
+    first_step: int  # updates before the chunk
     names: list[str]  # of the columns of `values`
     values: np.ndarray  # float32 [steps, len(names)]
     batches: list[Features]  # of every step
@@ -113,7 +118,7 @@ class Loop(Protocol):
 
 @dataclasses.dataclass(kw_only=True)
 class TrainLoop:
-    """Runs training steps and keeps their scalars until they are taken.
+    """Training steps, whose scalars stay on the device until they are taken.
 
     Steps are dispatched one after the other without reading anything back, so
     that an accelerator never waits for the host; the numbers of a whole chunk
@@ -124,25 +129,25 @@ class TrainLoop:
     variables: list[tf.Variable]
     optimizer: Optimizer
     iterator: Iterator[Features]  # tensors [B, ...]
-    step: tf.Variable  # int64 scalar, updates done so far
+    step: tf.Variable  # int64 scalar, completed updates
     seed: int
     strategy: tf.distribute.Strategy
     step_values: StepValues  # further scalars to log
-    # Arguments of `compute` that depend on the completed updates (int64
-    # scalar) alone: scalars, logged as they are.
+    # Maps completed updates (int64 scalar) to further arguments of `compute`,
+    # which are scalars and are logged.
     scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
     micro_batches: int = 1  # one after the other, to need less memory
-    cores: int = 1  # that compute rows of a micro-batch each, side by side
+    cores: int = 1  # that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False
     # For gradients in float16; an update whose gradients overflow is skipped,
-    # which counts as a step all the same.
+    # and still counts as a step.
     loss_scale: LossScale | None = None
-    first_step: int = 0  # from which on the optimizer counts
-    # Types of a batch whose length varies, so that one graph serves all.
-    element_spec: Any = None
-    # w and n where `iterator` gives worker w every n-th row; else all rows.
+    first_step: int = 0  # the optimizer's step 0
+    # Types of batches whose length varies, so that one graph serves all.
+    element_spec: Mapping[str, tf.TensorSpec] | None = None
+    # Whose rows `iterator` yields; ALONE: all rows.
     worker: Worker = ALONE
 
     def __post_init__(self) -> None:
@@ -156,9 +161,11 @@ class TrainLoop:
         )
 
     def train(self, num_steps: int) -> None:
-        """Runs `num_steps` updates; see `take_chunk`.
+        """Make `num_steps` updates, whose scalars `take_chunk` returns.
 
-        Raises TrainingInterruptedError when `should_stop` says so after a step.
+        Raises:
+          TrainingInterruptedError: `should_stop` returned true after a step.
+          UserError: the records end.
         """
         self._first_step = int(self.step.numpy())
         self._pending = []
@@ -168,14 +175,14 @@ class TrainLoop:
                 if batch is None:
                     raise UserError(
                         "the training records do not fill a single batch;"
-                        " build more records or lower train_batch_size."
+                        " build more records or lower --train_batch_size."
                     )
                 self._pending.append((batch, self._run_step(batch)))
                 if self.should_stop():
                     raise TrainingInterruptedError
 
     def take_chunk(self) -> Chunk:
-        """Reads the scalars of the pending steps; the only host sync."""
+        """Read the scalars of the pending steps; the only host sync."""
         pending, self._pending = self._pending, []
         return Chunk(
             first_step=self._first_step,
@@ -195,16 +202,16 @@ class TrainLoop:
         return tf.stack([tf.cast(v, tf.float32) for v in logged.values()])
 
     def update(self, rows: Features) -> Values:
-        """Makes one update from a replica's rows; the scalars to log.
+        """Make one update from a replica's rows; return the scalars to log.
 
-        To be called on every replica; the scalars are of all of them.
+        Every replica must call it; the scalars are sums over all replicas.
         """
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
         batch = replicas.batch_rows(rows, seed, self.worker)
         scheduled = self.scheduled(step)
         gradients, values = self._gradients(rows, batch, scheduled)
-        gradients = replicas.sum_over_replicas(gradients)
+        gradients = list(replicas.sum_over_replicas(gradients))
         if self.loss_scale is not None:
             gradients = self.loss_scale.unscaled(gradients)
         update = self.optimizer.update(gradients, step - self.first_step)
@@ -213,10 +220,10 @@ class TrainLoop:
         if self.loss_scale is not None:
             scaled = self.loss_scale.update(update["grad_norm"])
             for name in update.keys() - {"learning_rate"}:
-                # Norms of the networks overflow with that of all.
-                excused = tf.math.is_finite(scaled["grad_norm"])
-                excused &= ~tf.math.is_finite(update["grad_norm"])
-                logged[name] = tf.where(excused, 0.0, update[name])
+                # The networks' norms overflow together with the global norm.
+                overflowed = tf.math.is_finite(scaled["grad_norm"])
+                overflowed &= ~tf.math.is_finite(update["grad_norm"])
+                logged[name] = tf.where(overflowed, 0.0, update[name])
             logged |= scaled
         self.step.assign_add(1)
         return logged
@@ -224,25 +231,22 @@ class TrainLoop:
     def _gradients(
         self, rows: Features, batch: replicas.BatchRows, scheduled: Values
     ) -> tuple[Gradients, Values]:
-        """Gradients of a replica's rows, and the scalars to log of them."""
-        at_once = 1
-        if self.cores > 1 and (size := _rows(rows)):
-            at_once = math.gcd(self.cores, size // self.micro_batches)
-        count = self.micro_batches * at_once
+        """Return the gradients of a replica's rows, and their step values."""
+        parallel = 1
+        if self.cores > 1 and (size := _count_rows(rows)):
+            parallel = math.gcd(self.cores, size // self.micro_batches)
+        count = self.micro_batches * parallel
         if count == 1:
-            arguments = undivided(self.prepare, rows, batch)
+            arguments = whole_batch_arguments(self.prepare, rows, batch)
             return self._gradients_at_once(rows, arguments | scheduled)
-        part = divided(self.prepare, rows, batch, count)
+        micro_batch = split_batch(self.prepare, rows, batch, count)
 
         def gradients_of(index: tf.Tensor) -> tuple[Gradients, Values]:
-            own_rows, arguments = part(index)
-            return self._gradients_at_once(own_rows, arguments | scheduled)
+            micro_rows, arguments = micro_batch(index)
+            return self._gradients_at_once(micro_rows, arguments | scheduled)
 
         return sum_over_micro_batches(
-            gradients_of,
-            count,
-            self.variables,
-            at_once,
+            gradients_of, count, self.variables, parallel
         )
 
     def _gradients_at_once(
@@ -260,30 +264,37 @@ class TrainLoop:
 
 @dataclasses.dataclass(kw_only=True)
 class EvalLoop:
-    """Runs the objective over held-out batches, always with the same draws."""
+    """An evaluation of held-out batches, always with the same draws."""
 
     compute: Compute
     seed: int
     strategy: tf.distribute.Strategy
-    # Picks the tensors to hand over, each [B, ...].
+    # Selects the tensors to return, each [B, ...].
     outputs: Callable[[Features, dict[str, tf.Tensor]], Features]
     prepare: Prepare | None = None
     should_stop: Callable[[], bool] = lambda: False
     jit_compile: bool = False
-    batch_size: int | None = None  # given, one graph serves all lengths
-    cores: int = 1  # that compute rows of a batch each, side by side
+    # If set, one graph serves batches of all lengths.
+    batch_size: int | None = None
+    cores: int = 1  # that share a batch, in parallel
     _run_step: Callable[..., Any] | None = None
 
     def run(
         self,
-        dataset: Iterable[Features],
+        dataset: tf.data.Dataset,
         take: Callable[[dict[str, np.ndarray], float], None],
         limit: int = -1,
     ) -> dict[str, int]:
-        """Hands `take` the outputs and the loss of every batch; counts them.
+        """Evaluate batches; return the counts of `examples` and `batches`.
 
-        At most `limit` batches; -1 means all. Raises TrainingInterruptedError
-        when `should_stop` says so.
+        Args:
+          dataset: of batches, tensors [B, ...] by name.
+          take: called with the outputs and the loss of every batch.
+          limit: of batches; -1 means all.
+
+        Raises:
+          TrainingInterruptedError: `should_stop` returned true after a batch.
+          UserError: there is no batch.
         """
         if self._run_step is None:
             signature = None
@@ -308,13 +319,13 @@ class EvalLoop:
             arrays = {name: value.numpy() for name, value in outputs.items()}
             take(arrays, float(loss))
             batches += 1
-            examples += _rows(features)
+            examples += _count_rows(features) or 0
             if self.should_stop():
                 raise TrainingInterruptedError
         if not batches:
             raise UserError(
                 "the evaluation records do not fill a single batch; build more"
-                " held-out records or lower eval_batch_size."
+                " held-out records or lower --eval_batch_size."
             )
         return {"examples": examples, "batches": batches}
 
@@ -323,8 +334,8 @@ class EvalLoop:
             self._replica_step, args=(features, index)
         )
         loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
-        # Of all replicas on all workers, in the order of the batch's rows.
-        rows = _rows(features)
+        # Replicas of all workers hold the batch's rows in order.
+        rows = _count_rows(features)
         joined = {
             name: self.strategy.gather(value, axis=0)[:rows]
             for name, value in outputs.items()
@@ -333,10 +344,11 @@ class EvalLoop:
 
     def _replica_step(self, features: Features, index: tf.Tensor):
         seed = draws_seed(self.seed, -1 - index)
-        rows = _rows(features)
-        # A last batch that the replicas cannot share is run whole by each.
+        rows = _count_rows(features)
+        # Every replica computes all rows of a last batch that the replicas
+        # cannot share.
         batch = replicas.BatchRows(seed, tf.range(rows), rows)
-        if not rows % self.strategy.num_replicas_in_sync:
+        if rows is not None and not rows % self.strategy.num_replicas_in_sync:
             features = replicas.replica_rows(features)
             batch = replicas.batch_rows(features, seed)
 
@@ -345,33 +357,34 @@ class EvalLoop:
                 outputs = self.compute(rows, training=False, **arguments)
             return self.outputs(rows, outputs), outputs["total_loss"]
 
-        count = math.gcd(self.cores, _rows(features))
+        count = math.gcd(self.cores, _count_rows(features) or 1)
         if count == 1:
-            arguments = undivided(self.prepare, features, batch)
+            arguments = whole_batch_arguments(self.prepare, features, batch)
             return outputs_of(features, arguments)
-        part = divided(self.prepare, features, batch, count)
-        one = tf.function(
-            lambda index: outputs_of(*part(index)), autograph=False
+        micro_batch = split_batch(self.prepare, features, batch, count)
+        evaluate = tf.function(
+            lambda index: outputs_of(*micro_batch(index)), autograph=False
         )
-        found = [one(tf.constant(n)) for n in range(count)]
-        outputs, losses = zip(*found, strict=True)
+        results = [evaluate(tf.constant(index)) for index in range(count)]
+        outputs, losses = zip(*results, strict=True)
         joined = {
-            name: tf.concat([own[name] for own in outputs], 0)
+            name: tf.concat([output[name] for output in outputs], 0)
             for name in outputs[0]
         }
         return joined, tf.add_n(losses)
 
 
 @contextlib.contextmanager
-def _graph_as_traced(wanted: bool) -> Iterator[None]:
-    """Keeps TensorFlow from rewriting graphs that are called.
+def _graph_as_traced(enabled: bool) -> Iterator[None]:
+    """Keep TensorFlow from rewriting graphs that are called in this block.
 
-    Of a training step that takes seconds, and makes no later step faster where
-    cores take rows each. (What is not trained gains: see `inference`.)
+    Rewriting the graph of a training step takes seconds, and makes no step
+    faster where cores share a batch. (Graphs without training gain from it: see
+    `inference`.)
     """
     optimizer, name = tf.config.optimizer, "disable_meta_optimizer"
     before = optimizer.get_experimental_options().get(name, False)
-    optimizer.set_experimental_options({name: before or wanted})
+    optimizer.set_experimental_options({name: before or enabled})
     try:
         yield
     finally:
@@ -379,35 +392,42 @@ def _graph_as_traced(wanted: bool) -> Iterator[None]:
 
 
 def step_function(
-    step: Callable[..., Any], jit_compile: bool, signature: Any = None
+    step: Callable[..., Any],
+    jit_compile: bool,
+    signature: Sequence[Any] | None = None,
 ) -> Callable[..., Any]:
-    """Makes a graph of a step."""
+    """Return a function that runs a step as a graph."""
     return tf.function(
         step,
-        autograph=False,  # Converting would only take time.
+        autograph=False,  # Steps have no Python control flow to convert.
         input_signature=signature,
-        # None leaves the choice to where it is called from (a TPU).
+        # None leaves the choice to the caller (a TPU compiles).
         jit_compile=jit_compile or None,
     )
 
 
 def draws_seed(seed: int, word: tf.Tensor) -> tf.Tensor:
-    """Seed of the draws of a training step or an evaluation batch, int32 [2].
+    """Return the seed of a training step or evaluation batch, int32 [2].
 
-    The word is the step, or -1 less the batch's number: negative, so it never
-    meets a step's, and the same at every evaluation, so that all mask the same
-    positions.
+    Args:
+      seed: of the run.
+      word: the step, or -1 minus the index of an evaluation's batch. Negative
+        words never equal a step's, and are the same at every evaluation, so
+        that all evaluations mask the same positions.
     """
     run = tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
     return tf.stack([run, tf.cast(word, tf.int32)])
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
-    """Stops the run when a step of the chunk has a NaN or infinite number."""
-    bad = np.flatnonzero(~np.isfinite(chunk.values).all(axis=1))
-    if not bad.size:
+    """Raise a NonFiniteLossError if a step has a NaN or infinite number.
+
+    The batch and the numbers of the first such step are written to `directory`.
+    """
+    bad_steps = np.flatnonzero(~np.isfinite(chunk.values).all(axis=1))
+    if not bad_steps.size:
         return
-    index = int(bad[0])
+    index = int(bad_steps[0])
     step = chunk.first_step + index + 1
     numbers = dict(zip(chunk.names, chunk.values[index], strict=True))
     path = os.path.join(directory, f"non_finite_step_{step}.npz")
@@ -421,25 +441,25 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     raise NonFiniteLossError(
         f"step {step} has a number that is not finite: {listed}. Training"
         " stopped and no checkpoint was written after it. The batch and these"
-        f" numbers are in {path}. Running the same command again continues from"
-        " the last checkpoint and would meet the same batch; lower"
-        " learning_rate, raise num_warmup_steps, change seed, or go on with"
-        " other batches: --on_nonfinite=rewind."
+        f" numbers are in {path}. The same command would continue from the"
+        " latest checkpoint and reach the same batch; lower learning_rate,"
+        " raise num_warmup_steps, change seed, or continue with other batches:"
+        " --on_nonfinite=rewind."
     )
 
 
 def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
-    """The next batch; None at the end of the records."""
+    """Return the next batch; None at the end of the records."""
     try:
         return next(iterator, None)
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
         raise UserError(
-            f"a record for {purpose} cannot be read: its file is damaged or"
-            " its examples have another length than max_seq_length. TensorFlow"
-            f" says: {error.message}"
+            f"a record for {purpose} cannot be read: its file is damaged, or"
+            " the length of its examples differs from max_seq_length. Build the"
+            f" records again, or set max_seq_length. ({error.message})"
         ) from error
 
 
-def _rows(features: Features) -> int | None:
-    """Rows of a batch; None where Keras gives what nobody has counted."""
+def _count_rows(features: Features) -> int | None:
+    """Return the rows of a batch; None where Keras leaves them unknown."""
     return next(iter(features.values())).shape[0]

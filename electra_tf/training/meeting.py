@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How workers meet before TensorFlow connects them.
+"""The meeting of workers before TensorFlow connects them.
 
-TensorFlow waits for a worker that does not come for an hour, in C++ that lets
-no signal handler run, and cannot name the worker. So the first worker listens
-on its own address until all others have connected to it; then it leaves the
-address to TensorFlow. A worker that ends meanwhile closes its connection.
+TensorFlow waits an hour for a missing worker, in C++ that lets no signal
+handler run, and cannot name the worker. So the first worker listens on its
+address until all others have connected to it; then it leaves the address to
+TensorFlow. A worker that ends meanwhile closes its connection.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import selectors
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from configure.errors import TRY_AGAIN, UserError
 from electra_tf.training.cluster import Cluster
@@ -27,17 +27,17 @@ _LINE_BYTES = 1 << 16
 
 
 class WorkersMissingError(UserError):
-    """Workers did not come in time, or ended before all were there."""
+    """Workers did not connect in time, or ended before all had connected."""
 
     exit_status = TRY_AGAIN
 
 
 def meet(cluster: Cluster, seconds: float = WAIT_SECONDS) -> None:
-    """Return once all workers of a cluster are there.
+    """Return once all workers of a cluster have connected.
 
     Raises:
-      WorkersMissingError: some did not come within `seconds`, or ended; the
-        message names them with their addresses.
+      WorkersMissingError: some did not connect within `seconds`, or ended;
+        the message names them with their addresses.
       UserError: the first worker's address is in use, or another process has
         the same index.
     """
@@ -52,16 +52,16 @@ def meet(cluster: Cluster, seconds: float = WAIT_SECONDS) -> None:
 
 def _missing(cluster: Cluster, indices: Iterable[int], seconds: float) -> str:
     return (
-        f"{_names(cluster, indices)} did not come within {seconds:g} seconds."
-        " Start every worker of TF_CONFIG with the same command, and check"
-        " that the other hosts can reach the address of worker 0."
+        f"{_names(cluster, indices)} did not connect within {seconds:g}"
+        " seconds. Start every worker of TF_CONFIG with the same command, and"
+        " check that the other hosts can reach the address of worker 0."
     )
 
 
 def _ended(cluster: Cluster, index: int) -> str:
     return (
-        f"{cluster.name(index)} ended before all workers had met, and the"
-        " others cannot go on without it. Read its output, and start all"
+        f"{cluster.name(index)} ended before all workers had connected, and"
+        " the others cannot continue without it. Read its output, and start all"
         " workers again with the same command."
     )
 
@@ -71,7 +71,7 @@ def _names(cluster: Cluster, indices: Iterable[int]) -> str:
 
 
 class _Meeting:
-    """What the first worker does: it listens until all others are there."""
+    """The first worker's side: listens until all others have connected."""
 
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
@@ -88,7 +88,7 @@ class _Meeting:
         self._selector.close()
 
     def hold(self) -> None:
-        """Return when all workers have connected, and tell them so."""
+        """Return when all workers have connected, and notify them."""
         report_at = time.monotonic()
         while missing := self._missing():
             now = time.monotonic()
@@ -97,13 +97,13 @@ class _Meeting:
             if now >= report_at:
                 report_at = now + _REPORT_SECONDS
                 names = _names(self._cluster, missing)
-                left = self._deadline - now
-                text = f"Waiting for {names}: {left:.0f} seconds at most"
+                remaining = self._deadline - now
+                text = f"Waiting for {names}: {remaining:.0f} seconds at most"
                 print(text, flush=True)
                 self._send(waiting=text)
             until = min(report_at, self._deadline)
             for key, _ in self._selector.select(max(until - now, 0)):
-                self._serve(key.fileobj)
+                self._serve(cast(socket.socket, key.fileobj))
         self._send(complete=True)
 
     def _missing(self) -> list[int]:
@@ -114,11 +114,11 @@ class _Meeting:
         self._send(error=message)
         raise WorkersMissingError(message)
 
-    def _send(self, **message: Any) -> None:
+    def _send(self, **message: object) -> None:
         for connection in self._present.values():
             _send(connection, message)
 
-    def _serve(self, connection: Any) -> None:
+    def _serve(self, connection: socket.socket) -> None:
         if connection is self._listener:
             with contextlib.suppress(OSError):
                 connection, _ = self._listener.accept()
@@ -141,14 +141,14 @@ class _Meeting:
             self._received[connection] = line
 
     def _admit(self, connection: socket.socket, line: bytes) -> None:
-        """Let a worker in; drop what no worker has sent."""
+        """Register a worker; drop a connection that is not a worker's."""
         index = _index_of(line, self._cluster)
         if index is None:
             self._drop(connection)
         elif index in self._present:
             message = (
                 f"another process is {self._cluster.name(index)} already."
-                " Set TF_CONFIG with its own index on every worker."
+                " Set TF_CONFIG on every worker with the worker's own index."
             )
             _send(connection, {"error": message, "try_again": False})
             self._drop(connection)
@@ -194,13 +194,13 @@ def _index_of(line: bytes, cluster: Cluster) -> int | None:
 
 
 def _send(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Send a line; that the other end is gone is noticed when it is read."""
+    """Send a line; a closed connection is noticed when it is read."""
     with contextlib.suppress(OSError):
         connection.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _join(cluster: Cluster, seconds: float) -> None:
-    """What the other workers do: connect to the first one, and wait for it."""
+    """The other workers' side: connect to the first worker, and wait."""
     deadline = time.monotonic() + seconds
     report_at = time.monotonic()
     while True:
@@ -225,14 +225,15 @@ def _connect(cluster: Cluster) -> socket.socket:
     address = cluster.host_and_port(0)
     connection = socket.create_connection(address, timeout=_REPORT_SECONDS)
     if connection.getsockname() == connection.getpeername():
-        # A port that nobody listens on may be drawn for this end, too.
+        # The system may choose a port that nobody listens on for this end, too,
+        # which connects it to itself.
         connection.close()
         raise ConnectionRefusedError
     return connection
 
 
 def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
-    """Whether all are there; False if the other end is no first worker."""
+    """Return whether all connected; False if the other end is no worker."""
     hello = {"electra_tf_worker": cluster.index, "of": len(cluster.workers)}
     _send(connection, hello)
     message = None
@@ -251,7 +252,7 @@ def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
 
 
 def _messages(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    """Yield the first worker's messages until it is gone, or is none."""
+    """Yield the first worker's messages until its connection ends."""
     with contextlib.suppress(OSError), connection.makefile("rb") as file:
         while line := file.readline(_LINE_BYTES):
             try:

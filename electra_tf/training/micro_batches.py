@@ -1,68 +1,81 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Micro-batches: one after the other for memory, side by side for cores."""
+"""Micro-batches: one after the other for memory, in parallel for cores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from configure.errors import UserError
+from electra_tf.optimization.optimizer import Gradient
 from electra_tf.training.replicas import BatchRows, replica_seed
 
 Features = dict[str, tf.Tensor]
-Gradients = list[Any]  # Tensors, IndexedSlices or None.
+Gradients: TypeAlias = list[Gradient]
 Values = dict[str, tf.Tensor]
-# What draws for rows as for their whole batch: (features, rows) -> further
-# arguments of `Compute`, which takes `batch_rows`, too, that all micro-batches
-# have in common: by row (tensors [B, ...]), and as they are.
-Prepare = Callable[[Features, BatchRows], tuple[dict[str, Any], dict[str, Any]]]
+# A sum in the loop: a tensor; two TensorArrays of rows; () for no gradient.
+_Sum: TypeAlias = tf.Tensor | tuple[tf.TensorArray, ...]
+# Draws for all rows of a replica before they are split: (features, rows) ->
+# arguments of `Compute` that are split by row (tensors [B, ...]), and arguments
+# that all micro-batches share. `Compute` then takes `batch_rows`, too.
+Prepare: TypeAlias = Callable[
+    [Features, BatchRows], tuple[dict[str, Any], dict[str, Any]]
+]
+# Makes the gradients and step values of the micro-batch of an index (int32).
+GradientsOf: TypeAlias = Callable[[tf.Tensor], tuple[Gradients, Values]]
 
 
-def undivided(
+def whole_batch_arguments(
     prepare: Prepare | None, rows: Features, batch: BatchRows
 ) -> dict[str, Any]:
-    """What `compute` is told beyond a replica's rows."""
+    """Return the arguments of `compute` besides a replica's rows."""
     arguments = {"seed": replica_seed(batch.seed)}
     if prepare and batch.indices is not None:
-        by_row, whole = prepare(rows, batch)
-        arguments |= by_row | whole | {"batch_rows": batch}
+        by_row, shared = prepare(rows, batch)
+        arguments |= by_row | shared | {"batch_rows": batch}
     return arguments
 
 
-def divided(
+def split_batch(
     prepare: Prepare | None,
     rows: Features,
     batch: BatchRows,
     count: int,
 ) -> Callable[[tf.Tensor], tuple[Features, dict[str, Any]]]:
-    """What gives, by its index, one of `count` micro-batches to `compute`.
+    """Return a function that gives the micro-batch of an index to `compute`.
 
-    Its rows and further arguments. What is drawn or added up over a whole batch
-    is so before.
+    It returns the rows and the further arguments of one of `count`
+    micro-batches. `prepare` runs here, once for all rows.
     """
     seed = replica_seed(batch.seed)
-    by_row, whole = prepare(rows, batch) if prepare else ({}, {})
+    by_row, shared = prepare(rows, batch) if prepare else ({}, {})
     tensors = {"rows": rows, "by_row": by_row}
 
-    def part(index: tf.Tensor) -> tuple[Features, dict[str, Any]]:
-        own = tf.random.experimental.stateless_fold_in(seed, index)
-        found = micro_batch_rows(tensors, index, count)
-        arguments = {"seed": own, **found["by_row"], **whole}
+    def micro_batch(index: tf.Tensor) -> tuple[Features, dict[str, Any]]:
+        micro_seed = tf.random.experimental.stateless_fold_in(seed, index)
+        slices = micro_batch_rows(tensors, index, count)
+        arguments = {"seed": micro_seed, **slices["by_row"], **shared}
         if prepare:
             arguments["batch_rows"] = batch.micro_batch(index, count)
-        return found["rows"], arguments
+        return slices["rows"], arguments
 
-    return part
+    return micro_batch
 
 
 def micro_batch_rows(
     tensors: Mapping[str, Any], index: tf.Tensor, count: int
 ) -> dict[str, Any]:
-    """Takes the rows of one of `count` micro-batches of every tensor.
+    """Return the rows that one micro-batch has of every tensor.
 
-    Tensors [B, ...], possibly nested; B is known when the graph is made, and a
-    multiple of `count`, or refused. `index` is an int32 scalar.
+    Args:
+      tensors: [B, ...], possibly nested; B must be known when the graph is
+        built.
+      index: int32 scalar, of the micro-batch.
+      count: of micro-batches; must divide B.
+
+    Raises:
+      UserError: B is unknown, or `count` does not divide it.
     """
 
     def rows(tensor: tf.Tensor) -> tf.Tensor:
@@ -70,96 +83,109 @@ def micro_batch_rows(
         if size is None or size % count:
             raise UserError(
                 f"gradient_accumulation_steps: a batch of {size or 'unknown'}"
-                f" rows cannot be cut into {count} equal parts; give batches of"
-                " one size (drop_remainder=True) that they divide"
+                f" rows cannot be split into {count} equal micro-batches."
+                f" Batch with drop_remainder=True, and a multiple of {count}."
             )
-        size_of_one = size // count
-        rest = tensor.shape.rank - 1
-        # With a size that is known, which XLA asks for.
-        begin = [index * size_of_one, *[0] * rest]
-        return tf.slice(tensor, begin, [size_of_one, *[-1] * rest])
+        micro_size = size // count
+        other_axes = tensor.shape.rank - 1
+        # XLA requires a slice of static size.
+        begin = [index * micro_size] + [0] * other_axes
+        return tf.slice(tensor, begin, [micro_size] + [-1] * other_axes)
 
     return tf.nest.map_structure(rows, dict(tensors))
 
 
 def sum_over_micro_batches(
-    gradients_of: Callable[[tf.Tensor], tuple[Gradients, Values]],
+    gradients_of: GradientsOf,
     count: int,
     variables: Sequence[tf.Variable],
-    at_once: int = 1,
+    parallel: int = 1,
 ) -> tuple[Gradients, Values]:
-    """Adds up gradients and scalars in a loop of the graph.
+    """Add up gradients and scalars in a loop of the graph.
+
+    The sum is that of the whole batch, up to the rounding of a sum in another
+    order. Rows of `IndexedSlices` are concatenated, not added, so that their
+    norm is that of the whole batch, too.
 
     Args:
-      gradients_of: takes the index of a micro-batch (int32 scalar).
+      gradients_of: makes the gradients of a micro-batch.
       count: of micro-batches.
-      at_once: how many of them are computed side by side; divides `count`.
-
-    The sum is what the undivided batch gives, up to the rounding of a sum in
-    another order. The rows of `IndexedSlices` are joined, not added, so that
-    their norm is the undivided batch's, too.
+      variables: that the gradients are of.
+      parallel: micro-batches that are computed in parallel; divides `count`.
     """
-    # A function of its own is traced once, and tells what comes out of it
-    # before the loop is made.
+    # A concrete function is traced once, and its outputs are known before the
+    # loop is built.
     spec = tf.TensorSpec([], tf.int32)
-    one = tf.function(gradients_of, autograph=False).get_concrete_function(spec)
-    if at_once > 1:
-        one = _side_by_side(one, at_once)
-        if count == at_once:
-            return one(tf.constant(0))
-        count //= at_once
-        one = tf.function(one, autograph=False).get_concrete_function(spec)
-    gradients, values = one.structured_outputs
+    compute = tf.function(gradients_of, autograph=False)
+    compute = compute.get_concrete_function(spec)
+    if parallel > 1:
+        compute = _in_parallel(compute, parallel)
+        if count == parallel:
+            return compute(tf.constant(0))
+        count //= parallel
+        compute = tf.function(compute, autograph=False)
+        compute = compute.get_concrete_function(spec)
+    gradients, values = compute.structured_outputs
     start = (
-        [_empty(g, count) for g in gradients],
+        [_zero_sum(gradient, count) for gradient in gradients],
         {name: tf.zeros(v.shape, v.dtype) for name, v in values.items()},
     )
 
-    def step(index: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
-        found, numbers = one(index)
-        added = [_add(a, g, index) for a, g in zip(sums[0], found, strict=True)]
-        numbers = {name: sums[1][name] + v for name, v in numbers.items()}
-        return index + 1, (added, numbers)
+    def step(
+        index: tf.Tensor, sums: tuple[list[_Sum], Values]
+    ) -> tuple[tf.Tensor, tuple[list[_Sum], Values]]:
+        gradients, values = compute(index)
+        gradient_sums = [
+            _add(gradient_sum, gradient, index)
+            for gradient_sum, gradient in zip(sums[0], gradients, strict=True)
+        ]
+        value_sums = {name: sums[1][name] + v for name, v in values.items()}
+        return index + 1, (gradient_sums, value_sums)
 
-    _, (total, numbers) = tf.while_loop(
+    _, (gradient_sums, value_sums) = tf.while_loop(
         lambda index, sums: index < count,
         step,
         (tf.constant(0), start),
-        parallel_iterations=1,  # Else they would run side by side.
+        # More iterations would take memory for more than one micro-batch.
+        parallel_iterations=1,
         maximum_iterations=count,
     )
-    joined = [_joined(t, v) for t, v in zip(total, variables, strict=True)]
-    return joined, numbers
+    totals = [
+        _total(gradient_sum, variable)
+        for gradient_sum, variable in zip(gradient_sums, variables, strict=True)
+    ]
+    return totals, value_sums
 
 
-def _side_by_side(
-    gradients_of: Callable[[tf.Tensor], tuple[Gradients, Values]], count: int
-) -> Callable[[tf.Tensor], tuple[Gradients, Values]]:
-    """The sums of `count` micro-batches, none of which waits for another."""
+def _in_parallel(gradients_of: GradientsOf, count: int) -> GradientsOf:
+    """Return a function that adds up `count` micro-batches in parallel."""
 
-    def total(*gradients: Any) -> Any:
-        first = gradients[0]
-        if not isinstance(first, tf.IndexedSlices):
-            return None if first is None else tf.add_n(gradients)
+    def add(gradients: Sequence[Gradient]) -> Gradient:
+        # A variable has a gradient in all micro-batches or in none.
+        present = [g for g in gradients if g is not None]
+        if not present:
+            return None
+        if not isinstance(present[0], tf.IndexedSlices):
+            return tf.add_n(present)
         return tf.IndexedSlices(
-            tf.concat([g.values for g in gradients], 0),
-            tf.concat([g.indices for g in gradients], 0),
-            first.dense_shape,
+            tf.concat([g.values for g in present], 0),
+            tf.concat([g.indices for g in present], 0),
+            present[0].dense_shape,
         )
 
-    def together(index: tf.Tensor) -> tuple[Gradients, Values]:
-        found = [gradients_of(index * count + n) for n in range(count)]
-        gradients, values = zip(*found, strict=True)
+    def compute(index: tf.Tensor) -> tuple[Gradients, Values]:
+        results = [gradients_of(index * count + n) for n in range(count)]
+        gradients, values = zip(*results, strict=True)
         return (
-            [total(*of_one) for of_one in zip(*gradients, strict=True)],
+            [add(of_variable) for of_variable in zip(*gradients, strict=True)],
             {name: tf.add_n([v[name] for v in values]) for name in values[0]},
         )
 
-    return together
+    return compute
 
 
-def _empty(gradient: Any, count: int) -> Any:
-    """What a gradient of this kind is added to."""
+def _zero_sum(gradient: Gradient, count: int) -> _Sum:
+    """Return the sum of no gradients of this kind."""
     if gradient is None:
         return ()
     if not isinstance(gradient, tf.IndexedSlices):
@@ -170,24 +196,25 @@ def _empty(gradient: Any, count: int) -> Any:
     )
 
 
-def _add(total: Any, gradient: Any, index: tf.Tensor) -> Any:
+def _add(gradient_sum: _Sum, gradient: Gradient, index: tf.Tensor) -> _Sum:
     if gradient is None:
-        return total
+        return gradient_sum
     if not isinstance(gradient, tf.IndexedSlices):
-        return total + gradient
-    values, indices = total
+        return gradient_sum + gradient
+    values, indices = gradient_sum
     return (
         values.write(index, gradient.values),
         indices.write(index, gradient.indices),
     )
 
 
-def _joined(total: Any, variable: tf.Variable) -> Any:
-    if not isinstance(total, tuple):
-        return total
-    if not total:
+def _total(gradient_sum: _Sum, variable: tf.Variable) -> Gradient:
+    """Return the gradient of a sum; rows become one `IndexedSlices`."""
+    if not isinstance(gradient_sum, tuple):
+        return gradient_sum
+    if not gradient_sum:
         return None
-    values, indices = (array.stack() for array in total)
+    values, indices = (array.stack() for array in gradient_sum)
     width = variable.shape[1:].as_list()
     return tf.IndexedSlices(
         tf.reshape(values, [-1, *width]),

@@ -4,11 +4,13 @@
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import tensorflow as tf
 
 from electra_tf.training.workers import ALONE, Worker, current_worker
+
+Nested = TypeVar("Nested")  # tensors, possibly in dictionaries
 
 
 class BatchRows(NamedTuple):
@@ -16,17 +18,20 @@ class BatchRows(NamedTuple):
 
     seed: tf.Tensor  # int32 [2], of the draws of the whole batch
     indices: tf.Tensor | None  # int32 [B], of the rows; None: all, in order
-    size: Any  # of the whole batch; a tensor where Keras leaves it unknown
+    # Of the whole batch; a tensor where Keras leaves it unknown.
+    size: int | tf.Tensor | None
 
     def micro_batch(self, index: tf.Tensor, count: int) -> "BatchRows":
         """Return the rows of one of `count` micro-batches."""
-        indices = self.indices
+        indices: tf.Tensor = self.indices
         if indices is None:
             indices = tf.range(self.size)
         rows = indices.shape[0] // count
         return self._replace(indices=tf.slice(indices, [index * rows], [rows]))
 
-    def draw(self, function: Callable[[Any, tf.Tensor], Any], rows: Any) -> Any:
+    def draw(
+        self, function: Callable[[Nested, tf.Tensor], Nested], rows: Nested
+    ) -> Nested:
         """Return what `function(rows, seed)` draws for these rows.
 
         One device draws for the whole batch at once, and a row's draws follow
@@ -39,14 +44,15 @@ class BatchRows(NamedTuple):
         """
         if self.indices is None:
             return function(rows, self.seed)
+        indices: tf.Tensor = self.indices
 
         def whole(tensor: tf.Tensor) -> tf.Tensor:
             shape = [self.size, *tensor.shape[1:]]
-            return tf.scatter_nd(self.indices[:, None], tensor, shape)
+            return tf.scatter_nd(indices[:, None], tensor, shape)
 
         drawn = function(tf.nest.map_structure(whole, rows), self.seed)
         return tf.nest.map_structure(
-            lambda tensor: tf.gather(tensor, self.indices), drawn
+            lambda tensor: tf.gather(tensor, indices), drawn
         )
 
 
@@ -60,23 +66,23 @@ def batch_rows(
     Args:
       rows: the replica's rows, tensors [B, ...].
       seed: int32 [2], of the draws of the whole batch.
-      worker: its replicas share every `worker.count`-th row.
+      worker: its replicas share every `worker.total`-th row.
     """
     replica, replicas = _replica_of(worker)
     tensor = next(iter(rows.values()))
     count = tensor.shape[0] or tf.shape(tensor)[0]
-    if replicas * worker.count == 1:
+    if replicas * worker.total == 1:
         return BatchRows(seed, None, count)
     indices = tf.range(count) + replica * count
-    indices = indices * worker.count + worker.index
-    return BatchRows(seed, indices, count * replicas * worker.count)
+    indices = indices * worker.total + worker.rank
+    return BatchRows(seed, indices, count * replicas * worker.total)
 
 
 def _replica_of(worker: Worker) -> tuple[Any, int]:
     """Return this replica's index among its worker's, and their number."""
     context = tf.distribute.get_replica_context()
-    replicas = context.num_replicas_in_sync // worker.count
-    index = context.replica_id_in_sync_group - worker.index * replicas
+    replicas = context.num_replicas_in_sync // worker.total
+    index = context.replica_id_in_sync_group - worker.rank * replicas
     return index, replicas
 
 
@@ -114,9 +120,9 @@ def worker_rows(
     worker = current_worker(strategy)
     for batch in batches:
         is_whole = next(iter(batch.values())).shape[0] == batch_size
-        if worker.count > 1 and is_whole:
+        if worker.total > 1 and is_whole:
             batch = {
-                name: rows[worker.index :: worker.count]
+                name: rows[worker.rank :: worker.total]
                 for name, rows in batch.items()
             }
         yield batch

@@ -338,7 +338,7 @@ class Run(abc.ABC):
         due = bool(gather(self.strategy, due)[0])
         if self.best and rows and not self.best.chosen_otherwise:
             row = rows[-1]
-            has_metric = row.get(self.config.keep_best) is not None
+            has_metric = row.get(self.config.keep_best or "") is not None
             # A first stage ends without a model to keep.
             if has_metric and row.get("stage") != 1:
                 self.best.update(step, row)
@@ -450,6 +450,8 @@ class Run(abc.ABC):
         rewinds again, to the same weights and batches.
         """
         bad_step, path = self.global_step, self.checkpoints.latest
+        if path is None:  # A run saves before its first step.
+            raise error
         self.step_metrics.take()  # sums of steps that will be made again
         self.checkpoints.restore(path, exclude=("iterator",))
         step = self.global_step
@@ -476,7 +478,7 @@ class Run(abc.ABC):
 
     def _log(self, step: int) -> None:
         interval = self.step_metrics.take()
-        row = self.losses(interval)
+        row: dict[str, Any] = {**self.losses(interval)}
         row["grad_norm"] = interval.update_mean("grad_norm")
         if SCALE in interval.last:
             row[SCALE] = interval.last[SCALE]

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown and written of a run: rows, lines, curves, results."""
+"""The outputs of a run: console lines, logs, curves and results files."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 import tensorflow as tf
@@ -32,19 +32,22 @@ from electra_tf.modeling.precision import SKIPPED_IN_ALL
 from electra_tf.training.devices import describe_devices
 from electra_tf.training.threads import count_cores
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 EVAL_LOG = "eval_log.jsonl"
 TENSORBOARD_DIR = "tensorboard"
 
 
 class Log:
-    """The rows of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
+    """The log rows of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
 
     The file has one JSON object a line, each with its `step`. On opening, rows
-    past `resume_step` are removed (they belong to steps that will be done
-    again), and so is a last line that was cut off in writing; the file of a run
-    that was stopped and continued thus equals the file of one that was not,
-    timing aside. TensorBoard's event files only grow: it is told to leave out
-    what a stopped run wrote past `resume_step`.
+    after `resume_step` are removed, as their steps will be made again, and so
+    is a last line that was cut off. So the file of a run that was stopped and
+    continued equals that of a run that was not, except for times. TensorBoard's
+    event files only grow: a session start makes it drop a stopped run's scalars
+    after `resume_step`.
     """
 
     def __init__(
@@ -55,18 +58,27 @@ class Log:
         warn: Callable[[str], None] = lambda text: None,
         every: int = 0,
     ) -> None:
-        """Reads the rows that are there; `every` so many steps there is one."""
+        """Open the log of a run that continues from `resume_step`.
+
+        Args:
+          directory: of the run.
+          name: "train" or "eval".
+          resume_step: the completed updates.
+          warn: called with a text for lost or damaged rows.
+          every: steps from row to row; 0: unknown.
+        """
         self._path = os.path.join(directory, f"{name}_log.jsonl")
         rows = read_rows(self._path, warn)
         self.rows = [row for row in rows if row["step"] <= resume_step]
         steps = [0, *(row["step"] for row in self.rows)]
-        # Longer than from row to row: the interval may have been another.
+        # An earlier part of the run may have had longer intervals.
         gap = max([every, *map(operator.sub, steps[1:], steps)])
-        # A step is evaluated after its checkpoint is written.
-        lost = resume_step - steps[-1] - (name == "eval")
-        # A file that is there and empty: there was to be no row so far.
+        steps_without_row = resume_step - steps[-1]
+        if name == "eval":  # A step is evaluated after its checkpoint.
+            steps_without_row -= 1
+        # An existing empty file: no row was due so far.
         is_new = not self.rows and filesystem.exists(self._path)
-        if every and lost >= gap and not is_new:
+        if every and steps_without_row >= gap and not is_new:
             warn(
                 f"{self._path}: its last row is of step {steps[-1]:,}, and the"
                 f" run is at step {resume_step:,}: the rows between are lost"
@@ -78,7 +90,7 @@ class Log:
         self._resume_step: int | None = resume_step
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        """Appends one row and flushes it."""
+        """Append one row and flush it."""
         row = {"step": step, **values}
         self.rows.append(row)
         try:
@@ -93,11 +105,11 @@ class Log:
         except (OSError, tf.errors.OpError) as error:
             raise UserError(
                 f"{self._path} cannot be written: {error}. The checkpoints are"
-                " whole: make room and run the same command again."
+                " complete: make room and run the same command again."
             ) from error
 
     def _start_board(self) -> None:
-        """Before the first row, makes TensorBoard drop what is done again."""
+        """Before the first row, make TensorBoard drop steps made again."""
         if self._resume_step is None:
             return
         start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
@@ -105,7 +117,7 @@ class Log:
             wall_time=time.time(), step=self._resume_step + 1, session_log=start
         )
         # tf.summary has no public function for events that are not summaries.
-        # The first start that TensorBoard meets is a run's beginning.
+        # TensorBoard takes the first session start for the run's beginning.
         tf.raw_ops.ImportEvent(
             writer=self._writer._resource, event=event.SerializeToString()
         )
@@ -115,33 +127,35 @@ class Log:
 def read_rows(
     path: str, warn: Callable[[str], None] = lambda text: None
 ) -> list[dict[str, Any]]:
-    """Reads the rows of a log; a damaged line is left out, with a warning.
+    """Return the rows of a log; skip damaged lines with a warning.
 
-    A last line that was cut off in writing is left out without one.
+    A last line that was cut off in writing is skipped without one.
     """
     if not tf.io.gfile.exists(path):
         return []
-    rows, doubt = [], ""
+    rows, warning = [], ""
     for line in LineReader(path):
-        if doubt:
-            warn(doubt)
+        if warning:
+            warn(warning)
+        warning = ""
         try:
-            row, doubt = json.loads(line.text or ""), ""
-            whole = isinstance(row["step"], int) and all(
+            row = json.loads(line.text or "")
+            is_valid = isinstance(row["step"], int) and all(
                 isinstance(value, int | float | None) for value in row.values()
             )
         except (ValueError, TypeError, KeyError, RecursionError):
-            whole = False
-        if whole:
+            is_valid = False
+        if is_valid:
             rows.append(row)
         else:
-            found = shorten(line.text or line.content)
-            doubt = (
-                f"{path}:{line.number}: left out, since it is damaged: found"
-                f" {found}; expected a row of numbers in JSON"
+            text = shorten(line.text or line.content)
+            warning = (
+                f"{path}:{line.number}: skipped a damaged line: found {text};"
+                " expected a row of numbers in JSON"
             )
-    if doubt and read_bytes(path).endswith(b"\n"):  # It is whole.
-        warn(doubt)
+    # A last line without its end was cut off, not damaged.
+    if warning and read_bytes(path).endswith(b"\n"):
+        warn(warning)
     return rows
 
 
@@ -150,10 +164,10 @@ def _dump(row: dict[str, Any]) -> str:
 
 
 class Console:
-    """Writes lines to a stream, flushed at once."""
+    """A stream of lines, each flushed at once."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Writes to `stream`, by default to standard output as it is now."""
+        """Write to `stream`, by default to the current standard output."""
         self._stream = stream or sys.stdout
 
     def line(self, text: str = "") -> None:
@@ -172,18 +186,18 @@ class Console:
             self.line(f"{key + ':':<{width + 1}} {value}")
 
     def warning(self, text: str) -> None:
-        """Writes a line that cannot be overlooked."""
+        """Write a line that starts with WARNING."""
         self.line(f"WARNING: {text}")
 
 
 class Progress:
-    """Makes the progress line: step, rate, elapsed time, time to go.
-
-    Differs: the first step is left out of the rate (the original's rate has it
-    in, and the graph is traced then), so the time to go is right from the
-    start; elapsed time has everything in.
+    """The progress line: step, rate, elapsed and remaining time.
 
     Source: google-research/electra, util/training_utils.py, ETAHook.
+
+    Differs: the rate leaves out the first step, in which the graph is traced,
+    so that the remaining time is right from the start; the original's rate
+    includes it. The elapsed time includes everything.
     """
 
     def __init__(
@@ -192,7 +206,7 @@ class Progress:
         total_steps: int,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """Starts the clock at `start_step`; steps count to `total_steps`."""
+        """Start the clock at `start_step` of `total_steps`."""
         self._clock = clock
         self._total = total_steps
         self._start_step = start_step
@@ -201,13 +215,16 @@ class Progress:
         self._last = self._rate_from
 
     def first_step_done(self, step: int) -> None:
-        """Starts the measuring of rates: the graph has been traced."""
+        """Start to measure rates: the graph has been traced."""
         self._rate_from = self._last = (step, self._clock())
 
     def timing(
         self, step: int, tokens_per_step: float
     ) -> dict[str, float | None]:
-        """Rates since the last call, None before a step has been measured."""
+        """Return the time, and rates since the last call.
+
+        Rates are None before a step has been measured.
+        """
         now = self._clock()
         steps, seconds = step - self._last[0], now - self._last[1]
         self._last = (step, now)
@@ -220,10 +237,10 @@ class Progress:
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
-        """Leaves what happens inside out of the intervals `timing` measures.
+        """Leave the block's time out of the rates of `timing`.
 
-        The rate and the time to go of `line` keep it in: saving and evaluating
-        will go on happening.
+        The rate and the remaining time of `line` include it, as saving and
+        evaluating will take time again.
         """
         begin = self._clock()
         yield
@@ -231,11 +248,12 @@ class Progress:
         self._last = (step, time_of_last + self._clock() - begin)
 
     def line(self, step: int, shown: dict[str, str]) -> str:
+        """Return the progress line, with values by label at its end."""
         now = self._clock()
-        since, begin = self._rate_from
-        if step <= since:
-            since, begin = self._start_step, self._start
-        per_step = max(now - begin, 1e-9) / max(step - since, 1)
+        first_step, begin = self._rate_from
+        if step <= first_step:
+            first_step, begin = self._start_step, self._start
+        per_step = max(now - begin, 1e-9) / max(step - first_step, 1)
         head = (
             f"{step}/{self._total} = {100.0 * step / max(self._total, 1):.1f}%,"
             f" SPS: {1 / per_step:.1f},"
@@ -246,9 +264,9 @@ class Progress:
 
 
 def seconds_text(seconds: float) -> str:
-    """Formats a duration as the original does: 7, 1:05, 2:00:00.
+    """Return a duration as the original writes it: 7, 1:05, 2:00:00.
 
-    Leading zeros and empty fields are dropped; from a day on it reads like
+    Leading zeros and empty fields are dropped; longer ones are written like
     `1 day, 1:00:00`.
 
     Source: google-research/electra, util/training_utils.py, secs_to_str.
@@ -407,7 +425,7 @@ Rows = Sequence[dict[str, Any]]
 class Panel:
     """One set of axes: fields of the rows of training and of evaluations."""
 
-    title: str  # says what is shown, with its unit
+    title: str  # the metric and its unit
     train: str | None = None  # drawn faint with a running mean
     evaluation: str | None = None  # drawn with dots
     baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed
@@ -422,8 +440,8 @@ def draw_curves(
     eval_rows: Rows,
     title: str,
 ) -> str:
-    """Draws `curves.png`; panels without data are left out, None is a gap."""
-    # At the end of a run: its first step need not wait for this.
+    """Draw `curves.png` and return its path; skip panels without data."""
+    # Imported here so that the first step of a run need not wait for it.
     from matplotlib.figure import Figure
 
     panels = [
@@ -436,7 +454,7 @@ def draw_curves(
     rows = max(1, -(-len(panels) // columns))
     width, height = 4.2 * columns, 3.2 * rows + 0.4
     figure = Figure(figsize=(width, height))
-    # Margins in inches; laying out automatically takes twice the time.
+    # Margins in inches; an automatic layout takes twice the time.
     figure.subplots_adjust(
         left=0.6 / width,
         right=1 - 0.15 / width,
@@ -454,24 +472,31 @@ def draw_curves(
     return path
 
 
-def _draw(axes: Any, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
+def _draw(
+    axes: "Axes", panel: Panel, train_rows: Rows, eval_rows: Rows
+) -> None:
     steps, values = _series(train_rows, panel.train)
-    style = {"color": "tab:blue", "label": "training"}
+    blue = "tab:blue"
     if len(steps) >= 20:
-        axes.plot(steps, values, color="tab:blue", alpha=0.25, linewidth=1.0)
-        axes.plot(steps, _smooth(values), **style)
+        axes.plot(steps, values, color=blue, alpha=0.25, linewidth=1.0)
+        axes.plot(steps, _smooth(values), color=blue, label="training")
     elif len(steps):
-        axes.plot(steps, values, linewidth=1.0, **style)
+        axes.plot(steps, values, color=blue, label="training", linewidth=1.0)
     steps, values = _series(eval_rows, panel.evaluation)
     if len(steps):
-        style = {"color": "tab:orange", "marker": "o", "markersize": 3}
-        axes.plot(steps, values, label="held out", **style)
+        axes.plot(
+            steps,
+            values,
+            color="tab:orange",
+            marker="o",
+            markersize=3,
+            label="held out",
+        )
     greys = ("0.35", "0.6")
     for (field, label), grey in zip(panel.baselines, greys, strict=False):
         steps, values = _series(eval_rows, field)
         if len(steps):
-            style = {"color": grey, "linestyle": "--", "marker": "."}
-            axes.plot(steps, values, label=label, **style)
+            axes.plot(steps, values, "--", color=grey, marker=".", label=label)
     if panel.chance is not None:
         axes.axhline(panel.chance, color="0.7", linestyle=":", label="chance")
     if panel.log_scale:
@@ -486,15 +511,18 @@ def _draw(axes: Any, panel: Panel, train_rows: Rows, eval_rows: Rows) -> None:
 
 
 def _series(rows: Rows, field: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the steps and values of rows that have a field."""
     points = [
-        (row["step"], row[field]) for row in rows if row.get(field) is not None
+        (row["step"], row[field])
+        for row in rows
+        if field is not None and row.get(field) is not None
     ]
     array = np.array(points, np.float64).reshape(-1, 2)
     return array[:, 0], array[:, 1]
 
 
 def _smooth(values: np.ndarray) -> np.ndarray:
-    """Centred running mean over a twentieth of the points."""
+    """Return the centred running mean over a twentieth of the points."""
     width = max(3, len(values) // 20) | 1
     padded = np.pad(values, width // 2, mode="edge")
     return np.convolve(padded, np.ones(width) / width, mode="valid")

@@ -7,15 +7,14 @@ core computes a micro-batch of its own. So no core waits for the last thread of
 an operation.
 """
 
-from typing import Any
-
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.run_config import RunConfig
 from electra_tf.plan import machine
 
 
-def set_threads(config: Any) -> None:
+def set_threads(config: RunConfig) -> None:
     """Set the number of threads that share one operation on the CPU.
 
     The hparam `threads` gives the number; 0 leaves it to TensorFlow, except
@@ -41,7 +40,7 @@ def set_threads(config: Any) -> None:
         ) from error
 
 
-def count_cores(config: Any, strategy: tf.distribute.Strategy) -> int:
+def count_cores(config: RunConfig, strategy: tf.distribute.Strategy) -> int:
     """Return the number of cores that compute micro-batches in parallel."""
     one_thread = tf.config.threading.get_intra_op_parallelism_threads() == 1
     if one_thread and strategy.num_replicas_in_sync == 1:
@@ -49,7 +48,7 @@ def count_cores(config: Any, strategy: tf.distribute.Strategy) -> int:
     return 1
 
 
-def _cores_without_gpu(config: Any) -> int:
+def _cores_without_gpu(config: RunConfig) -> int:
     if tf.config.get_visible_devices("GPU"):
         return 1
     return machine.configured_cores(config)

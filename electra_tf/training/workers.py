@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from configure.errors import TRY_AGAIN, UserError
 from configure.formatting import limit_lines
+from configure.run_config import RunConfig
 from electra_tf.training.cluster import read_cluster
 from electra_tf.training.meeting import meet
 
@@ -24,12 +26,12 @@ CONNECT_SECONDS = 120  # for TensorFlow, once all workers have met
 class Worker(NamedTuple):
     """This process among the workers of a run."""
 
-    index: int = 0  # 0 is the chief, which writes the logs and checkpoints
-    count: int = 1
+    rank: int = 0  # 0 is the chief, which writes the logs and checkpoints
+    total: int = 1  # workers of the run
 
     @property
     def is_chief(self) -> bool:
-        return self.index == 0
+        return self.rank == 0
 
 
 ALONE = Worker()
@@ -78,7 +80,7 @@ def connect_workers() -> tf.distribute.Strategy:
 
 
 def current_worker(strategy: tf.distribute.Strategy) -> Worker:
-    """Return this process's index among the workers, and their number."""
+    """Return this process's rank among the workers, and their number."""
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return ALONE
     resolver = strategy.cluster_resolver
@@ -104,7 +106,7 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
         )
         # "collective" or "Collective": operations that all workers run.
         is_lost = isinstance(error, lost_errors) or "ollective" in error.message
-        if current_worker(strategy).count == 1 or not is_lost:
+        if current_worker(strategy).total == 1 or not is_lost:
             raise
         raise WorkerLostError(
             "another worker has ended or cannot be reached, and this one cannot"
@@ -114,20 +116,22 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
         ) from error
 
 
-def gather(strategy: tf.distribute.Strategy, value: Any) -> np.ndarray:
+def gather(
+    strategy: tf.distribute.Strategy, value: npt.ArrayLike
+) -> np.ndarray:
     """Return the integers of all workers, int32 [workers, ...].
 
     Every worker must call it with a value of the same shape; all wait until
     the last one does.
     """
     rows = np.array([value], np.int32)
-    count = current_worker(strategy).count
-    if count == 1:
+    total = current_worker(strategy).total
+    if total == 1:
         return rows
     with reports_lost_workers(strategy):
         gathered = _gather_function(strategy)(tf.constant(rows))
         rows = strategy.experimental_local_results(gathered)[0].numpy()
-    return rows[:: len(rows) // count]  # One row a worker, not a replica.
+    return rows[:: len(rows) // total]  # One row a worker, not a replica.
 
 
 @functools.cache
@@ -153,10 +157,10 @@ def in_turn(strategy: tf.distribute.Strategy) -> Iterator[None]:
     For work on the same files: other workers find the files of the chief.
     """
     worker = current_worker(strategy)
-    for _ in range(worker.index):
+    for _ in range(worker.rank):
         wait_for_workers(strategy)
     yield
-    for _ in range(worker.count - worker.index):
+    for _ in range(worker.total - worker.rank):
         wait_for_workers(strategy)
 
 
@@ -170,7 +174,7 @@ _FREE_HPARAMS = frozenset(
 
 
 def refuse_differences(
-    strategy: tf.distribute.Strategy, config: Any, facts: dict[str, Any]
+    strategy: tf.distribute.Strategy, config: RunConfig, facts: dict[str, Any]
 ) -> None:
     """Raise a UserError on all workers if their settings differ.
 

@@ -197,7 +197,7 @@ def test_a_run_exits_some_time_after_sigterm_in_any_operation():
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGTERM
     assert 0.4 < time.monotonic() - started < 10
-    assert "0.5 seconds after SIGTERM: leaving" in output
+    assert "0.5 seconds after SIGTERM: ending now" in output
 
 
 def test_a_run_that_exits_in_time_is_not_ended():
@@ -220,14 +220,14 @@ def test_a_damaged_line_of_a_log_is_skipped(start_run, tmp_path, content):
     run.train()
     assert [row["step"] for row in run.train_log.rows] == [1, 10, 15, 20]
     output = run.stream.getvalue()
-    assert f"WARNING: {log}:2: left out, since it is damaged: found" in output
+    assert f"WARNING: {log}:2: skipped a damaged line: found" in output
 
 
 @pytest.mark.parametrize(
     ("name", "keep", "message"),
     [
         ("train", None, "its last row is of step 0, and the run is at step 20"),
-        ("train", -1, ":5: left out, since it is damaged: found {};"),
+        ("train", -1, ":5: skipped a damaged line: found {};"),
         ("eval", 1, "its last row is of step 5, and the run is at step 20"),
     ],
 )
@@ -284,7 +284,7 @@ def test_files_of_a_killed_save_are_removed(start_run, tmp_path):
 def test_a_checkpoint_that_cannot_be_written_is_an_error(start_run, tmp_path):
     (tmp_path / "run" / "model.ckpt-5.index").mkdir(parents=True)
     (tmp_path / "run" / "model.ckpt-5.index" / "x").touch()
-    refused("-5 cannot be written.*whole", start_run(total=10, save=5).train)
+    refused("-5 cannot be written.*complete", start_run(total=10, save=5).train)
     assert tf1.find_latest(str(tmp_path / "run")).endswith("model.ckpt-0")
 
 

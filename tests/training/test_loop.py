@@ -259,7 +259,7 @@ def test_the_schedule_stops_wherever_the_host_has_something_to_do():
 def test_a_signal_asks_for_a_stop_and_a_second_one_stops_at_once(
     number, monkeypatch
 ):
-    monkeypatch.setattr(preemption_module, "_SAME_REQUEST", 0.0)
+    monkeypatch.setattr(preemption_module, "_SAME_REQUEST_SECONDS", 0.0)
     before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt), PreemptionHandler() as preemption:
         os.kill(os.getpid(), number)

@@ -96,7 +96,7 @@ def test_a_worker_that_ends_before_all_met_ends_the_others(workers, pool):
     survivor, victim = hello(workers, 1), hello(workers, 2)
     assert survivor.recv(1000) and victim.recv(1000)
     victim.close()
-    name = f"worker 2 ({workers[2]}) ended before all workers had met"
+    name = f"worker 2 ({workers[2]}) ended before all workers had connected"
     with pytest.raises(meeting.WorkersMissingError, match=re.escape(name)):
         first.result(timeout=10)
     assert name in survivor.makefile().read()
@@ -170,7 +170,9 @@ def test_a_server_that_answers_something_else_is_no_first_worker(workers):
 
     with socket.create_server(("127.0.0.1", int(workers[0][10:]))) as server:
         threading.Thread(target=answer, args=(server,)).start()
-        with pytest.raises(meeting.WorkersMissingError, match="did not come"):
+        with pytest.raises(
+            meeting.WorkersMissingError, match="did not connect"
+        ):
             meeting.meet(Cluster(workers, 1), 1.5)
 
 

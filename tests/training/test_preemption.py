@@ -42,7 +42,7 @@ def test_a_group_s_sigterm_that_a_parent_passes_on_is_one_request(monkeypatch):
     handler = PreemptionHandler()
     for _ in range(3):
         handler._note(signal.SIGTERM, None)
-    monkeypatch.setattr(preemption, "_SAME_REQUEST", 0.0)
+    monkeypatch.setattr(preemption, "_SAME_REQUEST_SECONDS", 0.0)
     with pytest.raises(KeyboardInterrupt):
         handler._note(signal.SIGTERM, None)
 
