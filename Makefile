@@ -26,7 +26,7 @@ help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
 	@echo "make quick               the tests of what is not slow (2 minutes)"
 	@echo "make test                lint and all tests (15 minutes on 2 cores)"
-	@echo "make lint                ruff and the import layers"
+	@echo "make lint                ruff, the import layers and mypy"
 	@echo "make typecheck           mypy on the packages that compute and train"
 	@echo "make docs                the documentation as a site in site/"
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
@@ -90,6 +90,7 @@ lint: $(READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/mypy
 
 # The packages, and what mypy is strict about, stand in pyproject.toml.
 typecheck: $(READY)
