@@ -215,7 +215,10 @@ def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
             packed.extractall(folder)  # raises for a wrong checksum
             searcher = bm25s.BM25.load(folder)
         if all(map(_has_types, passages)) and _fits(searcher, len(passages)):
-            return PassageIndex(passages, about["language"], searcher)
+            index = PassageIndex(passages, about["language"], searcher)
+            # bm25s reads some of its settings at a search only.
+            index.search(passages[0].passage, 1)
+            return index
     return None
 
 

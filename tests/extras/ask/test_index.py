@@ -192,6 +192,30 @@ def test_an_index_with_forged_scores_is_made_again(
     assert "indexed 6 passages" in opened()[1][0]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b'"float32"', b'"floa3S032"'),
+        (b'"float32"', b"5"),
+        (b'"int32"', b'"no"'),
+        (b'"num_docs": 6', b'"num_docs": "6"'),
+        (b'"numpy"', b"{"),
+    ],
+)
+def test_an_index_with_forged_settings_is_made_again(opened, forge, change):
+    index = forge("params.index.json", lambda part: part.replace(*change))
+    again, lines = opened()
+    assert "indexed 6 passages" in lines[0]
+    assert again.search("king", 3) == index.search("king", 3)
+
+
+def test_an_index_with_a_cut_header_of_an_array_is_made_again(opened, forge):
+    forge(
+        "data.csc.index.npy", lambda part: part.replace(b"'descr'", b"('descr'")
+    )
+    assert "indexed 6 passages" in opened()[1][0]
+
+
 def test_an_index_among_the_texts_is_refused(folder):
     path = str(folder / "stored.index")
     refused(
