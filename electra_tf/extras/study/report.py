@@ -406,12 +406,11 @@ def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
             continue
         loss_curve = []
         for row in rows:
-            if row.get("disc_loss") is not None:
-                baseline = binary_entropy(row["replaced_share"])
-                # Without replaced tokens there is nothing to compare with.
-                if baseline:
-                    ratio = row["disc_loss"] / baseline
-                    loss_curve.append(Point(row["step"], ratio))
+            loss, share = row.get("disc_loss"), row.get("replaced_share")
+            # A damaged row may lack one of them. Without replaced tokens
+            # there is nothing to compare with.
+            if loss is not None and share and (base := binary_entropy(share)):
+                loss_curve.append(Point(row["step"], loss / base))
         if loss_curve:
             losses[run.name] = loss_curve
     yield Panel(

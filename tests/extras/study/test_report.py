@@ -318,3 +318,24 @@ def test_the_main_metric_of_a_task_is_the_first_result(tmp_path):
     (tmp_path / "results" / "own_results.json").write_text(json.dumps(content))
     run = Run("", "", facts, folder=str(tmp_path))
     assert [*runner._results(run)] == ["b", "a"]
+
+
+def test_damaged_rows_of_a_log_are_left_out_of_curves(
+    finished, tmp_path, capsys
+):
+    study, _ = finished()
+    run = study.pretraining(study.arms[0], study.seeds[0])
+    folder = pathlib.Path(run.folder)
+    folder.mkdir(parents=True)
+    rows = [
+        {"step": 1, "disc_loss": 0.3, "replaced_share": 0.1},
+        {"step": 2, "disc_loss": 0.3, "replaced_shar": 0.1},
+        {"step": 3, "disc_loss": 0.3, "replaced_share": None},
+    ]
+    lines = [*map(json.dumps, rows), '{"step": 4, "disc', "[]", "null"]
+    log = folder / "train_log.jsonl"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    panels = report._curves(study)
+    (losses,) = [panel for panel in panels if "disc_loss" in panel.title]
+    assert [point.x for point in losses.lines[run.name]] == [1]
+    assert "train_log.jsonl:4: left out" in capsys.readouterr().out
