@@ -338,4 +338,4 @@ def test_damaged_rows_of_a_log_are_left_out_of_curves(
     panels = report._curves(study)
     (losses,) = [panel for panel in panels if "disc_loss" in panel.title]
     assert [point.x for point in losses.lines[run.name]] == [1]
-    assert "train_log.jsonl:4: left out" in capsys.readouterr().out
+    assert "train_log.jsonl:4: " in capsys.readouterr().out
