@@ -59,7 +59,7 @@ def lose(lost):
 
 
 def logged(least=3):
-    """The run's train log if it has so many rows, and its last step."""
+    """Return a train log with `least` rows or more, and its last step."""
     paths = glob.glob("killed/**/train_log.jsonl", recursive=True)
     tuned = [path for path in paths if "/finetuning_models/" in path]
     for path in tuned or paths:
@@ -113,14 +113,16 @@ def output_trial(name, lost, number):
             wrong.append("second try")
         whole = faults.undisturbed(name)["end"]
         now = faults.fingerprint("killed")
-        wrong += ["different"] * any(now.get(p) != x for p, x in whole.items())
+        if any(now.get(path) != value for path, value in whole.items()):
+            wrong.append("different")
     else:
         path, step = logged()
         named = read(f"{os.path.dirname(path)}/checkpoint")
         saved = int(re.search(r"model\.ckpt-(\d+)", named)[1])
         index = f"{os.path.dirname(path)}/model.ckpt-{saved}.index"
         is_saved = saved >= step and os.path.exists(index)
-        wrong += ["not saved"] * (not is_saved)
+        if not is_saved:
+            wrong.append("not saved")
     row = {"kind": "outputs", "case": name, "outcome": ", ".join(wrong)}
     row["outcome"] = row["outcome"] or "well"
     keep(**row, how=f"{lost}, {signal.Signals(number).name}")
@@ -298,7 +300,8 @@ def cached(args):
         if outcome == "read":
             is_named = os.path.basename(path) in found[1]
             outcome = "remade" if is_named else "not read"
-            outcome += ", other results" * (found[0] != whole)
+            if found[0] != whole:
+                outcome += ", other results"
             found = ""
         row = {"kind": "cached", "case": "records", "outcome": outcome}
         keep(**row, how=os.path.basename(path), detail=str(found)[-400:])

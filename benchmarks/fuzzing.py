@@ -58,7 +58,7 @@ from electra_tf.extras.serving.served_model import open_model
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining import runner
 from electra_tf.pretraining.loading import load_pretrained
-from electra_tf.text.tokenization import open_tokenizer
+from electra_tf.text.opening import open_tokenizer
 from electra_tf.text.vocabulary import check_vocab
 from electra_tf.training import loop
 

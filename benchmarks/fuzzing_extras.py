@@ -23,7 +23,7 @@ from electra_tf.extras.study.runner import StudyRunner
 from electra_tf.extras.study.study_file import Study
 from electra_tf.files.digests import write_digests
 from electra_tf.pretraining.unigram import read_counts
-from electra_tf.text.tokenization import open_tokenizer
+from electra_tf.text.opening import open_tokenizer
 from electra_tf.training.cluster import read_cluster
 
 STUDIED, ASKED, PREDICTED = "made/studied", "made/asked", "made/predicted"

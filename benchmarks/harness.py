@@ -309,7 +309,7 @@ def faster(seconds, base="ours"):
 
 
 def shown(spreads, name):
-    """Return a ratio as text, `1.83x (1.79 to 1.90)`; "" if there is none."""
+    """Return a ratio as text, `1.83x (1.79 to 1.90)`; "" if it is missing."""
     return spreads[name].shown(2, "x") if name in spreads else ""
 
 

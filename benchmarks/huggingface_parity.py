@@ -129,7 +129,7 @@ def compare(arm, folder, seed, hparams, prefix):
 
 def main():
     parser = harness.parser(__doc__, repeats=1)
-    more = "so many of them; default: all"
+    more = "number of models; default: all"
     parser.add_argument("--models", type=int, help=more)
     args = parser.parse_args()
     if not args.python:

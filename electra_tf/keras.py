@@ -31,10 +31,10 @@ from electra_tf.prediction.loading import load, read_settings, select_encoder
 from electra_tf.pretraining.networks import INPUTS
 from electra_tf.text.casing import resolve_casing
 from electra_tf.text.graph_tokenization import GraphTokenizer
-from electra_tf.text.tokenizer_settings import TokenizerSettings
-from electra_tf.text.tokenizer_settings import (
+from electra_tf.text.settings_files import (
     read_settings as read_tokenizer_settings,
 )
+from electra_tf.text.tokenizer_settings import TokenizerSettings
 from electra_tf.text.vocabulary import (
     check_tokens,
     check_vocab,
@@ -134,7 +134,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         Args:
           path: a run's folder or its `best`, a part under `export`, a
             checkpoint of any format, a Hugging Face folder. A model's encoder
-            is the discriminator's, or the generator's if there is none.
+            is the discriminator's; without one, the generator's.
           vocab_file: for a checkpoint without a vocabulary next to it.
           **arguments: of the constructor.
 

@@ -21,16 +21,16 @@ LONGEST_FUNCTION = 60  # lines, without the docstring
 WIDEST_LINE = 100  # columns of a document
 # They may only become smaller.
 BOUNDS = {
-    "long functions": 4,
-    "splats of literals": 51,
-    "products with a boolean": 11,
-    "vague names in the product": 143,
-    "vague names in tests and benchmarks": 554,
-    "loops over cases in tests": 134,
-    "functions that take the whole config": 125,
-    "lines of documents that are too wide": 299,
-    "phrases to avoid": 150,
-    "circles of imports": 2,
+    "long functions": 0,
+    "splats of literals": 0,
+    "products with a boolean": 0,
+    "vague names in the product": 40,
+    "vague names in tests and benchmarks": 306,
+    "loops over cases in tests": 109,
+    "functions that take the whole config": 121,
+    "lines of documents that are too wide": 280,
+    "phrases to avoid": 0,
+    "circles of imports": 0,
 }
 VAGUE = set(
     "found given kept one own place said theirs there told wanted words".split()

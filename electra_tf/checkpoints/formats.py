@@ -43,7 +43,7 @@ from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_bytes
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.casing import read_casing, resolve_casing
-from electra_tf.text.tokenizer_settings import copy_settings
+from electra_tf.text.settings_files import copy_settings
 from electra_tf.text.vocabulary import is_bpe
 
 ELECTRA_CONFIG = "electra_config.json"

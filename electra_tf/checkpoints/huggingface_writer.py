@@ -41,7 +41,8 @@ from electra_tf.text.huggingface_tokenizer import (
     SPECIAL_TOKENS_MAP,
     TOKENIZER,
 )
-from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, read_settings
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 from electra_tf.text.vocabulary import (
     PAD,
     check_vocab,

@@ -37,11 +37,8 @@ from electra_tf.checkpoints.weights import (
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
-from electra_tf.text.tokenizer_settings import (
-    TOKENIZER_CONFIG,
-    read_settings,
-    settings_text,
-)
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, settings_text
 from electra_tf.text.vocabulary import check_vocab, refuse_other_vocab
 
 FORMATS = ("tf1", "native", "huggingface")

@@ -49,7 +49,7 @@ from electra_tf.data.segments import (
 )
 from electra_tf.files import filesystem
 from electra_tf.files.locks import LOCK_FILE, folder_lock
-from electra_tf.text import tokenization, vocabulary
+from electra_tf.text import opening, tokenization, vocabulary
 from electra_tf.text.stripping import ScriptCounter
 
 OnDone = Callable[[Job, JobReport], None]
@@ -210,7 +210,7 @@ def _complete(options: BuildOptions, manifest: dict[str, Any]) -> None:
 def open_tokenizer(options: BuildOptions) -> tokenization.Tokenizer:
     """Return the tokenizer of a build."""
     options = options.with_casing()
-    return tokenization.open_tokenizer(
+    return opening.open_tokenizer(
         options.vocab_file, options.do_lower_case, options.do_strip_accents
     )
 

@@ -26,7 +26,7 @@ from electra_tf.data.segments import ExampleBuilder, Segments, document_draws
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import ICONV
-from electra_tf.text import tokenization, vocabulary
+from electra_tf.text import opening, vocabulary
 
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
@@ -103,7 +103,7 @@ class RawText:
         self._hparam, self._seed = hparam, config.seed
         self._length = config.max_seq_length
         vocab = vocabulary.check_vocab(config.vocab_file)
-        self._tokenizer = tokenization.open_tokenizer(
+        self._tokenizer = opening.open_tokenizer(
             config.vocab_file, config.do_lower_case, config.strip_accents
         )
         self._encoder = open_encoder(vocab, self._length)

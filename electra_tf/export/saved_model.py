@@ -25,11 +25,8 @@ from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning import heads as task_heads
 from electra_tf.modeling.graph_modes import inference
 from electra_tf.prediction.loading import FinetunedModel
-from electra_tf.text.tokenizer_settings import (
-    TOKENIZER_CONFIG,
-    read_settings,
-    settings_text,
-)
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, settings_text
 
 EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"

@@ -23,7 +23,7 @@ from electra_tf.text.graph_normalization import (
     ragged,
 )
 from electra_tf.text.graph_tokenization import GraphTokenizer, GraphWordpiece
-from electra_tf.text.tokenizer_settings import read_settings
+from electra_tf.text.settings_files import read_settings
 from electra_tf.text.vocabulary import load_wordpieces
 
 WINDOWS_AT_ONCE = 32

@@ -84,7 +84,7 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
-        """Return the label in a cell; raise BadLabelError if there is none."""
+        """Return the label in a cell; raise BadLabelError without one."""
 
     @abc.abstractmethod
     def label_spec(self) -> FeatureSpec:

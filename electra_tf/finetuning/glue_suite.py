@@ -35,7 +35,7 @@ class Outcome:
     """The outcome of one task."""
 
     state: str  # "done", "interrupted", "failed", "no data", or "not reached"
-    reason: str = ""  # the cause of the state; "" if there is none
+    reason: str = ""  # the cause of the state; "": no cause
     # Over the finished trials; None without any.
     score: scores.TaskScore | None = None
     collapsed: tuple[int, ...] = ()  # trials whose predictions are all equal

@@ -20,7 +20,7 @@ from electra_tf.finetuning.inheritance import inherited_hparams
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text import vocabulary
 from electra_tf.text.casing import resolve_casing
-from electra_tf.text.tokenizer_settings import read_settings
+from electra_tf.text.settings_files import read_settings
 from electra_tf.training.checkpointing import read_config
 
 

@@ -295,7 +295,7 @@ def statistics_of(
 
 
 def _read_results(path: str) -> dict[str, Any] | None:
-    """Return the content of a results file; None if there is none."""
+    """Return the content of a results file; None: no file."""
     if not tf.io.gfile.exists(path):
         return None
     try:

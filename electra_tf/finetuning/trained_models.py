@@ -123,7 +123,7 @@ def find_trained_model(directory: str) -> str:
     """Return the best or the latest checkpoint of a trial.
 
     Raises:
-      UserError: there is none.
+      UserError: the trial has no checkpoint.
     """
     path = find_best_or_latest(directory)
     if path is None:

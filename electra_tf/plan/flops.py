@@ -196,13 +196,16 @@ def pretraining_step_flops(
         head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
         parts.append(head)
     if len(stages := steps_per_stage(config)) > 1:
-        # The generator learns in the first, and only runs in the second.
-        first, second = (n * (stage in (None, s)) for s, n in stages.items())
+        # The generator learns in the first stage and only runs in the second.
+        first, second = (
+            steps if stage in (None, name) else 0
+            for name, steps in stages.items()
+        )
         for part in parts:
-            ours = part.name.startswith("generator")
-            part.average(
-                *((first, second) if ours else (second, 0)), first + second
-            )
+            learning, running = second, 0
+            if part.name.startswith("generator"):
+                learning, running = first, second
+            part.average(learning, running, first + second)
         parts = [part for part in parts if part.total]
         if parameters:
             count = pretraining_parameters(config)

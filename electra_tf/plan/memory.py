@@ -49,8 +49,8 @@ _KEPT: _Tensors = (10, 2, 2)
 # taken off it, and the gradient of the scores.
 _AT_WORK: _Tensors = (4, 3, 4)
 _LOGITS_AT_WORK = 3  # logits, their softmax, their gradient
-# Of what the generator keeps, what is left when the discriminator keeps all:
-# its backward pass runs beside the discriminator's forward pass.
+# The share of the generator's activations that remains when the discriminator's
+# are complete: its backward pass runs during the discriminator's forward pass.
 _GENERATOR_LEFT = 0.5
 
 
@@ -141,7 +141,7 @@ def _estimate(
     parameters: int,
     needed: float,
 ) -> MemoryEstimate:
-    """The estimate of a model whose activations are so many numbers."""
+    """Return the estimate of a model from its number of activations."""
     weights = _FLOAT * parameters
     cores = machine.configured_cores(config)
     sums = cores + (cores > 1 or config.gradient_accumulation_steps > 1)

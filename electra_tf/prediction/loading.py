@@ -35,7 +35,8 @@ from electra_tf.modeling.encoder import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained
 from electra_tf.pretraining.loading import load_pretrained as load_pretrained
 from electra_tf.text.casing import resolve_casing
-from electra_tf.text.tokenization import Tokenizer, open_tokenizer
+from electra_tf.text.opening import open_tokenizer
+from electra_tf.text.tokenization import Tokenizer
 from electra_tf.text.vocabulary import check_vocab, refuse_other_vocab
 from electra_tf.training import checkpointing
 

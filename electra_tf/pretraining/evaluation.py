@@ -42,7 +42,7 @@ def find_latest_checkpoint(config: PretrainingConfig) -> str:
     """Return the path of the checkpoint to evaluate.
 
     Raises:
-      UserError: there is none, or it is of another model.
+      UserError: no checkpoint exists, or it is of another model.
     """
     try:
         path = tf1.find_checkpoint(config.model_dir)

@@ -347,7 +347,7 @@ def read_pretrained(
 
 
 def _vocab_file(weights: Weights, run: Hparams, chosen: str | None) -> str:
-    """Return the path of the vocabulary; a UserError if there is none."""
+    """Return the path of the vocabulary; raise a UserError without one."""
     if path := chosen or weights.vocab_file:
         return path
     hint = ""

@@ -187,7 +187,7 @@ def stage_variables(networks: Networks, stage: int) -> list[tf.Variable]:
 def generator_variables(networks: Networks) -> list[tf.Variable]:
     """Return the trained variables that only the generator has.
 
-    Tables that both networks share are not among them, nor is the delta of
+    Tables that both networks share are not among them. Neither is the delta of
     gradient-disentangled sharing.
     """
     layers = (

@@ -18,7 +18,8 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.text.huggingface_tokens import TOKENIZER
-from electra_tf.text.tokenizer_settings import MARK, ORIGINAL, read_settings
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import MARK, ORIGINAL
 from electra_tf.text.vocabulary import is_bpe
 
 CASING_FILE = "tokenizer_config.json"

@@ -26,11 +26,8 @@ from electra_tf.text.graph_normalization import (
     utf8_lengths,
     where,
 )
-from electra_tf.text.tokenizer_settings import (
-    LIBRARY,
-    TokenizerSettings,
-    read_settings,
-)
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import LIBRARY, TokenizerSettings
 from electra_tf.text.vocabulary import UNK
 from electra_tf.text.wordpiece import JOINER
 

@@ -9,9 +9,6 @@ what it replaces, so that offsets stay valid.
 
 import re
 
-# Sentences of running text. Python and the RE2 of a graph read these patterns
-# alike: no looking around, white space and letters of ASCII. What is put in
-# takes the place of as many bytes, so that offsets stay what they are.
 _SPACES = " \t\r\f\v"
 _CLOSING = "\"')\\]\u2019\u201d\xbb"
 # Small letters of Latin, Greek, Cyrillic and Armenian, beyond a-z.

@@ -22,8 +22,9 @@ from electra_tf.text.library_tokenizer import (
     LibraryBasicTokenizer,
 )
 from electra_tf.text.memo import MEMO_ENTRIES, MEMO_WORD_LENGTH, Memo
-from electra_tf.text.tokenizer_settings import LIBRARY, read_settings
-from electra_tf.text.vocabulary import is_bpe, load_wordpieces
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import LIBRARY
+from electra_tf.text.vocabulary import load_wordpieces
 from electra_tf.text.wordpiece import WordpieceTokenizer, as_text, chain
 
 
@@ -64,30 +65,7 @@ class Tokenizer(abc.ABC):
             ) from None
 
 
-def open_tokenizer(
-    vocab_file: str,
-    do_lower_case: bool | None = None,
-    strip_accents: bool | None = None,
-) -> Tokenizer:
-    """Return the tokenizer of a vocab.txt or of a byte-level BPE file.
-
-    Args:
-      vocab_file: path of a vocab.txt, or of a tokenizer.json of BPE.
-      do_lower_case: whether text is lower-cased; None: as the file next to the
-        vocabulary states, else true.
-      strip_accents: whether accents are deleted; None: as for do_lower_case.
-    """
-    do_lower_case, strip_accents = _casing(
-        vocab_file, do_lower_case, strip_accents
-    )
-    if is_bpe(vocab_file):
-        from electra_tf.text.bpe import BpeTokenizer  # imports this module
-
-        return BpeTokenizer(vocab_file, do_lower_case, strip_accents)
-    return FullTokenizer(vocab_file, do_lower_case, strip_accents)
-
-
-def _casing(
+def complete_casing(
     vocab_file: str, do_lower_case: bool | None, strip_accents: bool | None
 ) -> tuple[bool, bool]:
     """Replace None by the values of the file next to a vocabulary."""
@@ -115,7 +93,7 @@ class FullTokenizer(Tokenizer):
         do_lower_case: bool | None = None,
         strip_accents: bool | None = None,
     ):
-        casing = _casing(vocab_file, do_lower_case, strip_accents)
+        casing = complete_casing(vocab_file, do_lower_case, strip_accents)
         self.settings = settings = read_settings(vocab_file)
         wordpieces = load_wordpieces(vocab_file)
         self.vocab = settings.with_tokens(wordpieces)

@@ -11,12 +11,8 @@ override.
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
-
-from electra_tf.files import filesystem
-from electra_tf.files.atomic import write_atomically
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 # The key of this project's values in files that other programs read.
@@ -163,26 +159,3 @@ def settings_text(settings: TokenizerSettings) -> str | None:
     }
     contents = fields | {MARK: {"version": 1, "characters": characters}}
     return json.dumps(contents, indent=2, ensure_ascii=False) + "\n"
-
-
-def copy_settings(vocab_file: str, folder: str) -> None:
-    """Write the settings of a vocabulary next to its copy in a folder."""
-    path = os.path.join(folder, TOKENIZER_CONFIG)
-    text = settings_text(read_settings(vocab_file))
-    if text is not None:
-        write_atomically(path, text)
-    elif filesystem.exists(path):
-        filesystem.remove(path)
-
-
-def read_settings(vocab_file: str | os.PathLike) -> TokenizerSettings:
-    """Read the tokenizer settings of the files next to a vocabulary."""
-    from electra_tf.text import huggingface_tokenizer  # imports this module
-
-    path = os.fspath(vocab_file)
-    if path.endswith(".json"):  # A byte-level BPE file contains its settings.
-        return TokenizerSettings()
-    folder = os.path.dirname(path)
-    if huggingface_tokenizer.is_tokenizer(folder):
-        return huggingface_tokenizer.read_tokenizer(folder, path)
-    return TokenizerSettings()

@@ -19,7 +19,8 @@ from configure.formatting import join_names
 from electra_tf.files.digests import check_digest, file_sha256
 from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_text
-from electra_tf.text.tokenizer_settings import digest_of, read_settings
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenizer_settings import digest_of
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS

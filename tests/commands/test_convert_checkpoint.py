@@ -170,7 +170,7 @@ def test_to_hugging_face_and_back(source, tmp_path):
 
 
 def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
-    """In a checkout and beside an installed package, in half precision."""
+    """In a checkout and next to an installed package, in half precision."""
     code = tmp_path / "root" / "electra_tf" / "checkpoints" / "formats.py"
     monkeypatch.setattr(formats, "__file__", str(code))
     data = {"data": str(tmp_path / "environment")}

@@ -25,7 +25,7 @@ from electra_tf.prediction.predictor import Predictor
 from electra_tf.pretraining import runner
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.text.tokenization import open_tokenizer
+from electra_tf.text.opening import open_tokenizer
 from tests.conftest import refused
 
 TEXT = "the king of the north\nis in the city\n\nand that was for her\n\n"

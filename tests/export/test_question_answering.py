@@ -80,7 +80,7 @@ def _texts(seed, count):
 def model(finetuned_module):
     def make(kind):
         name, hparams = KINDS[kind]
-        return finetuned_module(name, **{**SIZES, **hparams})
+        return finetuned_module(name, **(SIZES | hparams))
 
     return make
 
@@ -92,7 +92,7 @@ def _compare(scorer, found, pairs):
     for i, (_, context) in enumerate(pairs):
         best = scorer.best[str(i)]
         if best[0].words is None:
-            # Evaluation files "empty"; served is that there is none.
+            # Evaluation files contain "empty"; the server answers "".
             assert (found["answer"][i], found["start"][i]) == (b"", -1)
             assert found["score"][i] == 0 and found["probability"][i] == 0
             continue
@@ -148,7 +148,7 @@ def test_signatures_on_ids_take_rows_of_any_length(shape, model, head_outputs):
     found = module.compute(module.complete(tf.constant(ids)))
     mask = (ids != 0).astype(np.int32)
     is_sep = ids == loaded.tokenizer.vocab["[SEP]"]
-    segments = (np.cumsum(is_sep, 1) - is_sep > 0) * mask
+    segments = np.where(np.cumsum(is_sep, 1) - is_sep > 0, mask, 0)
     missing = max(0, loaded.config.beam_size - ids.shape[1])
     padded = np.pad([ids, mask, segments], [[0, 0], [0, 0], [0, missing]])
     features = dict(zip(Inputs._fields, padded, strict=True))

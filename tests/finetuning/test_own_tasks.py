@@ -217,7 +217,7 @@ def test_unknown_tasks_are_refused_with_the_nearest(finetuning_config):
 
 
 class Reviews(ClassificationTask):
-    """A task of one's own, as the documentation shows it."""
+    """The custom task of the documentation."""
 
     LABELS = ("bad", "good")
 

@@ -416,7 +416,7 @@ def test_debug_reads_few_questions(qa_task, write_task, monkeypatch):
 
 @pytest.fixture
 def own_task(describe):
-    """Makes a task of one's own from its description."""
+    """Return a function that makes a task from its description."""
 
     def make(text, max_query_length=8, beam_size=4, **description):
         sizes = {"max_query_length": max_query_length, "beam_size": beam_size}

@@ -227,7 +227,8 @@ def test_switches_for_memory_and_speed_leave_the_training_what_it_is(
         ("mixed_precision", "bf16", 2e-3),
         ("mixed_precision", "fp16", 2e-3),
     ):
-        found = weights_after(model_hparam_overrides=sizes, **{switch: value})
+        hparams = {"model_hparam_overrides": sizes, switch: value}
+        found = weights_after(**hparams)
         assert found.keys() == plain.keys()
         for name, expected in plain.items():
             assert found[name].dtype == expected.dtype
@@ -282,7 +283,7 @@ def trained(config_of, run, tmp_path, kept):
 
 @pytest.fixture
 def stop_run(run, monkeypatch):
-    """Runs a configuration that receives SIGTERM after so many steps."""
+    """Runs a configuration that receives SIGTERM after some steps."""
 
     def call(config, steps):
         original, count = TrainLoop.train, itertools.count(1)

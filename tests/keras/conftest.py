@@ -17,7 +17,8 @@ def make_encoder(roughen):
     """A factory of tiny encoders with weights that make a difference."""
 
     def make(**changes):
-        encoder = Encoder(200, **{**SIZES, "seed": 1, **changes})
+        arguments = SIZES | {"seed": 1} | changes
+        encoder = Encoder(200, **arguments)
         roughen(encoder.weights)
         return encoder
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`PretrainingModel.fit` beside the project's own loop."""
+"""`PretrainingModel.fit` compared with the training loop."""
 
 import runpy
 

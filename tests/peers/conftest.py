@@ -42,7 +42,7 @@ def original(done):
     python = os.environ.get("ELECTRA_TF_ORIGINAL_PYTHON")
     if not (folder / "electra").is_dir():
         pytest.skip(
-            "no original beside us (set ELECTRA_TF_ORIGINAL to a folder with"
+            "no copy of the original (set ELECTRA_TF_ORIGINAL to a folder with"
             " electra/, a copy that runs, and env/bin/python for it)"
         )
     command = [python or folder / "env/bin/python", HERE / "original_side.py"]

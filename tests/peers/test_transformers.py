@@ -38,8 +38,13 @@ COMPUTED = [
     *(
         (DISCRIMINATOR, {"hidden_act": name})
         for name in (
-            *("gelu_python", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"),
-            *("relu", "tanh", "linear"),
+            "gelu_python",
+            "gelu_new",
+            "gelu_fast",
+            "gelu_pytorch_tanh",
+            "relu",
+            "tanh",
+            "linear",
         )
     ),
     (DISCRIMINATOR, {"embedding_size": 32}),
@@ -78,7 +83,7 @@ REFUSED = [
     (DISCRIMINATOR, {POSITIONS: "relative_key"}, POSITIONS),
     (TAGGER, {"hidden_act": "quick_gelu"}, "hidden_act"),
 ]
-# Of a generator beside a discriminator: its config, what is named if refused.
+# The config of a generator next to a discriminator; the name if it is refused.
 PAIRS = [
     (RULE, None),
     ({**RULE, "num_hidden_layers": 1}, None),

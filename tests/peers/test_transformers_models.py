@@ -144,7 +144,7 @@ def test_there_are_fifty_texts():
 
 
 def pairs():
-    """Questions with a context that fits beside them, or is beyond all."""
+    """Return questions with contexts that fit, or exceed every limit."""
     found = []
     for i, text in enumerate(SECOND):
         question = "who is in the city" if i % 2 else "wo?"
@@ -233,8 +233,13 @@ def asked(made, tmp_path):
         lines = [json.dumps(item | {"n": i}) for i, item in enumerate(items)]
         path.write_text("\n".join(lines))
         run(
-            *(command, path, f"--model={made / name}", f"--output={out}"),
-            *("--id_column=n", "--overwrite", *words),
+            command,
+            path,
+            f"--model={made / name}",
+            f"--output={out}",
+            "--id_column=n",
+            "--overwrite",
+            *words,
         )
         answers = map(json.loads, out.read_text().splitlines())
         return {answer["id"]: answer for answer in answers}
@@ -250,8 +255,10 @@ def served(made, tmp_path):
     def make(name, signature="serve_text", head=None):
         folder, settings = tmp_path / name, [f"--head={head}"] if head else []
         run(
-            *(export_model, f"--model={made / name}"),
-            *(f"--output_dir={folder}", *settings),
+            export_model,
+            f"--model={made / name}",
+            f"--output_dir={folder}",
+            *settings,
         )
         loaded = tf.saved_model.load(str(folder / "1"))
         function = loaded.signatures[signature]

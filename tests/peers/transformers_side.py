@@ -28,7 +28,7 @@ def random_model(case):
 
 
 def save_models(cases, inputs_path):
-    """Saves random models; beside each, what it answers in float32."""
+    """Save random models, each with its outputs in float32."""
     arrays = np.load(inputs_path)
     for case in cases:
         model = random_model(case)

@@ -132,7 +132,9 @@ def recorded_training(golden_dir, recorded_config):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name != "electra"))
+        name
+        if name == "electra"
+        else pytest.param(name, marks=pytest.mark.slow)
         for name in TRAJECTORIES
     ],
 )

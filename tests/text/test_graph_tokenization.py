@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: RUF001 (look-alike letters are the point here)
+# ruff: noqa: RUF001 (similar letters are intended)
 """Ids and offsets of the tokenizer in a graph equal those in Python."""
 
 import itertools

@@ -12,8 +12,8 @@ from tokenizers import AddedToken
 
 from configure.errors import UserError
 from electra_tf.text.huggingface_tokenizer import read_tokenizer
+from electra_tf.text.settings_files import copy_settings
 from electra_tf.text.tokenization import FullTokenizer
-from electra_tf.text.tokenizer_settings import copy_settings
 from electra_tf.text.vocabulary import check_vocab
 from tests.conftest import refused
 

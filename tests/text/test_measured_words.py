@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: RUF001 (look-alike letters are the point here)
+# ruff: noqa: RUF001 (similar letters are intended)
 """Words, characters and search terms of texts in any script."""
 
 import re

@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: RUF001 (look-alike letters are the point here)
-"""Vocabularies, and tokens beside recorded ones and a plain tokenizer's."""
+# ruff: noqa: RUF001 (similar letters are intended)
+"""Vocabularies, and tokens equal to recorded and plainly computed ones."""
 
 import hashlib
 import json
@@ -19,8 +19,9 @@ import pytest
 from electra_tf.text import memo, vocabulary
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.bpe import BpeTokenizer
-from electra_tf.text.tokenization import FullTokenizer, open_tokenizer
-from electra_tf.text.tokenizer_settings import read_settings
+from electra_tf.text.opening import open_tokenizer
+from electra_tf.text.settings_files import read_settings
+from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS as SPECIALS
 from electra_tf.text.vocabulary import (
     check_vocab,

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A signal asks to stop, whoever still reads what is said of it."""
+"""A signal stops a run, even if nobody can read its output."""
 
 import errno
 import os

@@ -104,7 +104,7 @@ class Asker:
 
         Returns:
           Plain values for JSON; `others` holds the other passages' answers,
-          `reason` why there is none.
+          `reason` for its absence.
         """
         keys = [*_ANSWER_KEYS, *SourcePassage._fields]
         if self.predictor.task.v2:

@@ -18,7 +18,7 @@ from electra_tf.prediction.loading import load_finetuned, load_pretrained
 
 @pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium; skips where there is none."""
+    """Return headless Chromium; skip if it is not installed."""
     webdriver = pytest.importorskip(
         "selenium.webdriver", reason="selenium is not installed"
     )
