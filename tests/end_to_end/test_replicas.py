@@ -183,7 +183,7 @@ def test_one_device_and_workers_continue_each_other_after_a_lost_worker(
     assert codes == [75] * (count - 1) + [-signal.SIGKILL]
     for text in outputs[:-1]:
         assert "Continuing from" in text
-        assert "error: another worker ended, or cannot be reached" in text
+        assert "error: another worker has ended or cannot be reached" in text
         assert "Traceback" not in text
     assert_same_tensors(tensors(workers_run / "worker_1"), tensors(workers_run))
     assert_close(tensors(workers_run), tensors(device_run))
@@ -284,7 +284,7 @@ def test_killed_workers_fine_tune_as_one_device_does(
     run_python(PROGRAM, task_dir, json.dumps(hparams), "one")
     codes, outputs = run_workers(hparams, dies=(1, 4), data=task_dir)
     assert codes == [75, -signal.SIGKILL]
-    assert "error: another worker ended, or cannot be reached" in outputs[0]
+    assert "error: another worker has ended or cannot be reached" in outputs[0]
     codes, outputs = run_workers(hparams, data=task_dir)
     assert codes == [0, 0]
     assert all("Continuing from" in text for text in outputs)

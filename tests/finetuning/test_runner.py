@@ -118,7 +118,9 @@ def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
     regular = {"eval_every_n_steps": 4}
     refused("no metric 'mcc'", run, config_of(keep_best="mcc", **regular))
     both = {"task_names": ["sst", "cola"], "early_stopping_patience": 2}
-    refused("keep_best says which figure", run, config_of(**both, **regular))
+    refused(
+        "need keep_best to name the metric", run, config_of(**both, **regular)
+    )
     (tmp_path / "finetuning_data/sst/dev.tsv").unlink()
     for hparams in ({}, {"do_eval": False, **regular}):
         refused(r"dev.tsv: no such file.*do_eval", run, config_of(**hparams))

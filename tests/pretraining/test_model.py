@@ -375,8 +375,11 @@ def test_another_sharing_is_refused_as_a_start(trained, make, sharing, hparams):
     if hparams == sharing:
         assign(weights, make(hparams).variables)
         return
-    says = f"embedding_sharing is {sharing} there, {hparams} in the model.*Set"
-    refused(says, assign, weights, make(hparams).variables)
+    message = (
+        f"embedding_sharing is {sharing} in the checkpoint, {hparams} in the"
+        " model.*Set"
+    )
+    refused(message, assign, weights, make(hparams).variables)
     # Its discriminator may start one, as any does.
     alone, model = select_part(weights, "discriminator"), make(hparams)
     report = assign(alone, model.variables, allow_missing="^generator")
