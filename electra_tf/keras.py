@@ -316,7 +316,7 @@ class Tokenizer(tf_keras.layers.Layer):
         """Load vocabulary and casing of a model; see `Encoder`."""
         settings = read_settings(path, vocab_file)
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
-        # A path would bring the casing next to the file, not the model's.
+        # With a path, the casing next to it would override the model's.
         stored = {
             "vocabulary": list(load_wordpieces(settings.vocab_file)),
             "do_lower_case": settings.do_lower_case,

@@ -131,7 +131,7 @@ class Contents:
 
     @property
     def description(self) -> str:
-        """Its networks and heads in words, for "it is ..."."""
+        """A phrase that names the model's networks and heads."""
         if self.tasks:
             return f"a fine-tuned model ({', '.join(self.tasks)})"
         kind = "two-tower generator" if self.has(*TOWERS) else "generator"

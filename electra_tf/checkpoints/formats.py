@@ -377,8 +377,8 @@ def find_best_checkpoint(run: str) -> str | None:
     latest = tf1.find_latest(run)
     alternative = f", or pass the latest checkpoint, {latest}" if latest else ""
     raise UserError(
-        f"{folder}: incomplete: {problem}. Copy the folder again, continue the"
-        f" run if it was stopped while it wrote this folder{alternative}."
+        f"{folder}: incomplete: {problem}. Copy the folder again, or continue"
+        f" the run if it was stopped while it wrote this folder{alternative}."
     )
 
 

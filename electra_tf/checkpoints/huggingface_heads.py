@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of transformers' classes as heads of fine-tuning tasks.
+"""Conversion of transformers' heads to heads of fine-tuning tasks.
 
 `config.json` names the class, the labels and the kind of problem. The
 tokenizer states the length that texts are cut to.

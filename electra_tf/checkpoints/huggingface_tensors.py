@@ -166,7 +166,7 @@ def _load(path: str, name: str) -> np.ndarray:
 
 
 def _safe_open(path: str) -> Any:
-    """Open a file, whose reader checks the header against the size."""
+    """Open a safetensors file; raise if its header contradicts its size."""
     if not os.path.exists(path):
         raise UserError(
             f"{path}: missing, but an index names it. Download the folder"

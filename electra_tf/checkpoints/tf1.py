@@ -169,7 +169,7 @@ def _no_index_message(path: str, prefix: str) -> str:
         folder = directory or "this directory"
         return f"{message} Nearest in {folder}{total}: {', '.join(near)}."
     if not tf.io.gfile.isdir(directory or "."):
-        # Checkpoints that exist need not load it.
+        # Only a missing checkpoint needs this module.
         from electra_tf.checkpoints.hub import hub_hint
 
         return f"{message} There is no directory {directory}.{hub_hint(path)}"

@@ -289,8 +289,8 @@ def select_part(weights: Weights, part: str) -> Weights:
     return chosen
 
 
-# Tables in the form that a different model, or the original, has them. No value
-# is rounded.
+# Views of tables in the layout of another model or of the original, without
+# rounding.
 
 
 class _WithSums(View):

@@ -371,7 +371,7 @@ def _choose_target(args: argparse.Namespace, step: int | None) -> _Target:
 
 
 def _sidecars(description: _Description, target: _Target) -> dict[str, bytes]:
-    """Return the files next to the weights, by name, that must not differ."""
+    """Return the content that existing files next to the weights must have."""
     vocab_file = description.vocab_file
     sidecars = {formats.ELECTRA_CONFIG: description.config_text.encode()}
     if vocab_file is None:

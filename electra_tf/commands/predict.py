@@ -152,7 +152,7 @@ def _load_predictor(args: argparse.Namespace) -> "Predictor":
 def _find_columns(
     predictor: "Predictor", like: str | None
 ) -> tuple[dict[str, list[int | str]], bool | None, str | None]:
-    """Return where the values of a line are looked for.
+    """Return the columns, header and format of the input file.
 
     Args:
       predictor: the model and its task.

@@ -46,7 +46,7 @@ LOGITS = {
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
-# Logits, name of their loss, prefix of the loss among the outputs, its weights.
+# Logits, name of the loss, prefix of its outputs, output with its weights.
 _LOSSES = (
     ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
     ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
@@ -82,7 +82,7 @@ class Outcome:
 
     forward: ForwardDifference | None = None  # None if no pass was possible
     not_compared: dict[str, str] = dataclasses.field(default_factory=dict)
-    # Differences that `forward` does not hold.
+    # Problems outside the forward pass.
     problems: list[str] = dataclasses.field(default_factory=list)
     # Remarks, such as assumptions.
     notes: list[str] = dataclasses.field(default_factory=list)

@@ -398,7 +398,7 @@ def _pretraining_facts(
         **_shown_hparams(loaded.config, hparams, defaults, run),
         **released.get("training", {}),
     }
-    # A checkpoint that is read for its weights has the name of a placeholder.
+    # A checkpoint that is loaded for its weights has a placeholder name.
     training.pop("model_name", None)
     name = os.path.basename(os.path.abspath(model_folder))
     data = manifest.get("settings", {}) | manifest.get("counts", {})

@@ -115,7 +115,7 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
     content = read_bytes(path)
     if not path.endswith(".onnx"):
         with warnings.catch_warnings():
-            # It warns that a later TensorFlow lacks it.
+            # The interpreter warns that TensorFlow will drop it.
             warnings.simplefilter("ignore")
             interpreter = tf.lite.Interpreter(model_content=content)
         signature = interpreter.get_signature_runner("serving_default")

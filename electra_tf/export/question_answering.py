@@ -76,7 +76,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         self, question: tf.Tensor, context: tf.Tensor
     ) -> signatures.Outputs:
         config, tokenizer = self.loaded.config, self.tokenizer
-        # A clear message, before an operation fails on different sizes.
+        # Without this check a later operation fails with an unclear message.
         tf.debugging.assert_equal(
             tf.shape(question),
             tf.shape(context),
@@ -176,7 +176,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
             return values[:, tf.newaxis, tf.newaxis]
 
         start, end, score = self._spans(outputs)
-        # From positions in rows to wordpieces of all passages.
+        # Convert positions in windows to positions among all wordpieces.
         first = each(windows.first)
         start += first - each(windows.offset)
         end += first - each(windows.offset)

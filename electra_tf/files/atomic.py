@@ -64,8 +64,8 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
             " Wait for it, stop it, or choose another name."
         ) from None
     except OSError:
-        # Without locks nothing shows whether the process still runs, so that
-        # its file stays.
+        # The file stays: without locks it is unknown whether its process still
+        # runs.
         pass
     finally:
         os.close(file)

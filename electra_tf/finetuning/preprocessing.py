@@ -364,7 +364,7 @@ class Preprocessor:
                 file.write(frame_record(example.SerializeToString()))
                 n_records += 1
             n_padding = -n_records % batch_size
-            # Padding rows have the id of no task.
+            # Padding rows get an id one past the last task's.
             features = {"task_id": len(self._config.task_names)}
             example = feature_spec.encode_example(self.feature_specs, features)
             file.write(frame_record(example.SerializeToString()) * n_padding)

@@ -236,9 +236,10 @@ def _locate_words(example: QAExample, text: str, offset: int) -> None:
 
 
 def _locate_characters(example: QAExample, text: str, offset: int) -> None:
-    """Set the characters of an answer, which begin at its offset.
+    """Set the span of an answer that begins at `offset`.
 
-    They may differ from the answer's text in case and in white space.
+    The characters of the span may differ from the answer's text in case and in
+    white space.
     """
     passage = example.passage
     content = f"answer {text!r} at character {offset}"

@@ -381,7 +381,7 @@ class Task(abc.ABC):
                 f" {self.head.pooling}. Set pooling to {head.pooling}."
             )
         labels = self.head.labels
-        # Labels without common names, such as LABEL_0, were never named.
+        # Placeholders such as LABEL_0 share no name with the labels of a task.
         if {*head.labels} & {*labels}:
             self._compare([*head.labels], labels, path)
 

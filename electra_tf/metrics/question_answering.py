@@ -467,7 +467,7 @@ _BEST = {
     f"best_{name}": f"final_{name}"
     for name in ("exact", "exact_thresh", "f1", "f1_thresh")
 }
-# Of all questions, of those with and of those without an answer.
+# Metrics of all, answerable and unanswerable questions.
 _GROUP_METRICS = (
     "exact",
     "f1",

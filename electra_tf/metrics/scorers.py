@@ -21,8 +21,8 @@ Metrics: TypeAlias = list[tuple[str, float]]
 Row: TypeAlias = Mapping[str, np.ndarray]
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | None"
 
-# A detail: the number of documents or questions that were measured by words of
-# any script (or by characters), and not by a script for English.
+# A detail: the number of documents or questions whose words were split by the
+# rules for all writing systems (or by characters), not by those for English.
 ANY_SCRIPT = "any_script"
 
 

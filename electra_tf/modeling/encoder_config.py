@@ -36,7 +36,7 @@ class EncoderConfig:
     max_position_embeddings: int = 512  # longest sequence, in wordpieces
     type_vocab_size: int = 2  # number of segments
     initializer_range: float = 0.02  # stddev of the truncated normal
-    # The original's. Models of other libraries have 1e-5.
+    # The original's value; other libraries use 1e-5.
     layer_norm_eps: float = 1e-12
 
     def __post_init__(self) -> None:

@@ -99,7 +99,7 @@ class PartFlops:
             self.other += elements * (forward + backward)
 
     def average(self, learning: int, running: int, steps: int) -> None:
-        """Takes the mean over steps that learn, only run, or do neither."""
+        """Average over steps: both passes, the forward pass only, or none."""
         for kind in ("matmul", "other"):
             whole, ahead = getattr(self, kind), getattr(self, f"{kind}_forward")
             mean = (learning * whole + running * ahead) // steps

@@ -246,7 +246,7 @@ class LabelSetAnswerer(TextAnswerer):
 
 
 class NumberAnswerer(TextAnswerer):
-    """Answers of `value`, in the units of the labels, not clipped."""
+    """Answerer of regression: an unclipped `value` in the labels' unit."""
 
     outputs = ("predictions",)
 

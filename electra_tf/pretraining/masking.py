@@ -41,7 +41,7 @@ class SpecialTokens:
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRule:
-    """The number of positions to choose, the way of choosing, the tokens shown.
+    """Rule for choosing the masked positions and the tokens shown there.
 
     The defaults are the original's.
     """

@@ -355,7 +355,7 @@ class GraphNormalizer(tf.Module):
         return _take(chars, where(~_has(chars.rows, ACCENT)))
 
     def _expand(self, chars: Characters) -> Characters:
-        """Replace each character that becomes several by these."""
+        """Replace characters by their expansions of several characters."""
         several = _has(chars.rows, SEVERAL)
         several_rows = tf.bitwise.bitwise_and(chars.rows, CHARACTER)
         several_rows = tf.where(several, several_rows, 0)

@@ -83,7 +83,7 @@ class LibraryBasicTokenizer:
         return result
 
     def _clean(self, char: str) -> str:
-        """Return the text that cleaning replaces a character by."""
+        """Return the replacement of a character in cleaned text."""
         cleaned = self._cleaned.get(char)
         if cleaned is None:
             cleaned = self._cleaned[char] = self._cleaned_character(char)

@@ -12,7 +12,7 @@ MEMO_WORD_LENGTH = 64
 
 
 class Memo(dict):
-    """Bounded memo of what a function returned for each word."""
+    """Bounded cache of a function's results by word."""
 
     def __init__(
         self,

@@ -229,7 +229,7 @@ def _is_dropped(char: str) -> bool:
 
 
 def _parts(text: str) -> list[list[int]]:
-    """Split at white space and ideographs; return the remaining positions."""
+    """Return the character positions of each word and each ideograph."""
     parts: list[list[int]] = [[]]
     for position, char in enumerate(text):
         role = _role_of(char)

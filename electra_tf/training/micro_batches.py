@@ -14,7 +14,7 @@ from electra_tf.training.replicas import BatchRows, replica_seed
 Features = dict[str, tf.Tensor]
 Gradients: TypeAlias = list[Gradient]
 Values = dict[str, tf.Tensor]
-# A sum in the loop: a tensor; two TensorArrays of rows; () for no gradient.
+# A gradient's sum: a tensor, two TensorArrays of rows, or () without one.
 _Sum: TypeAlias = tf.Tensor | tuple[tf.TensorArray, ...]
 # Draws for all rows of a replica before they are split: (features, rows) ->
 # arguments of `Compute` that are split by row (tensors [B, ...]), and arguments

@@ -163,7 +163,7 @@ class Run(abc.ABC):
                 )
 
     def describe_evaluation_data(self) -> str:
-        """Return a text that changes with the data of evaluations, or ""."""
+        """Return a fingerprint of the evaluation data; "" without such data."""
         return ""
 
     def is_finished(self, evaluation_due: bool) -> bool:

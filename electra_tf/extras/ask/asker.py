@@ -81,7 +81,7 @@ class Asker:
         answers: list[list[dict[str, Any]]] = [[] for _ in questions]
         pairs = zip(passages, predictions, strict=True)
         for (number, source, retrieval_score), prediction in pairs:
-            # Without best answers the passage has no span for an answer.
+            # Skip passages that contain no valid answer.
             if not prediction.pop("n_best"):
                 continue
             odds = prediction.get("null_odds", 0.0)

@@ -356,7 +356,7 @@ class _AnswerPredictions(Predictions):
         return example.key
 
     def _key_in_row(self, row: Row) -> Any:
-        # predict copies ids, so that they may be numbers.
+        # Ids may be numbers, because predict copies them unchanged.
         return values.as_id(row.get("id"))
 
     def _find_example(self, key: Any, number: int) -> int | None:

@@ -37,8 +37,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
 _BODY_TYPE = "application/json"
-# Time in which a client must send its body; and its headers, from when it
-# connected or got its last answer.
+# Time limits of a request's body, from its headers, and of its headers, from
+# the connection or the previous response.
 BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -116,8 +116,8 @@ class ModelServer:
         self.application.on_cleanup.append(self._stop)
         router = self.application.router
         model_path = "/v1/models/{name}"
-        # All methods, so that others get status 405; before the status, whose
-        # {name} would match as well.
+        # The route matches every method, so that a GET gets status 405. It is
+        # registered before the status, whose {name} would match, too.
         for path in (model_path, model_path + "/versions/{version:[0-9]+}"):
             router.add_route("*", path + ":predict", self.predict)
         router.add_get(model_path, self.status)

@@ -57,7 +57,7 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
         points = (point for line in panel.lines.values() for point in line)
         values = {point.x for point in points if not math.isnan(point.x)}
         if scale == "log" and len(values) == 1:
-            # Matplotlib's limits would be those of rounding errors.
+            # With one value, Matplotlib derives limits from rounding errors.
             (x,) = values
             axes.set_xlim(x / 3, x * 3)
         axes.set_title(panel.title, fontsize=9)

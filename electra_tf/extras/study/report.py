@@ -40,7 +40,7 @@ _COLUMNS = {
     "tokens": ".3g",
     "petaflop_days": ".3g",
 }
-# Metric of pre-training -> that of always predicting the most frequent value.
+# Metric of pre-training -> the same metric of the most frequent value.
 _MAJORITY_METRICS = {
     "disc_accuracy": "disc_majority_accuracy",
     "masked_lm_accuracy": "masked_lm_most_frequent_accuracy",
