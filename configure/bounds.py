@@ -75,7 +75,6 @@ Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
 Size = Annotated[Positive, at_most(2**24)]
 Width = Annotated[Positive, at_most(2**17)]
-NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
 NonNegative = Annotated[float, at_least(0)]
 Ratio = Annotated[float, Bound(lambda value: value > 0, "above 0")]
 Share = Annotated[

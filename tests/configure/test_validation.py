@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 import pytest
 
-from configure.bounds import NonEmpty, Ratio, at_most, one_of
+from configure.bounds import Bound, Ratio, at_most, one_of
 from configure.validation import check_names, check_object, check_value
 from tests.conftest import refused
 
+NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
 FIELDS = {
     "kind": Annotated[str, one_of("a", "b")],
     "budget": Annotated[Ratio, at_most(1e30)],
