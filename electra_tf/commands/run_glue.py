@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from configure import flags
 from configure.finetuning import FinetuningConfig
-from electra_tf.metrics.glue import TASKS
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 
 _PROG = "python -m electra_tf run_glue"
 
@@ -29,7 +29,7 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
         " each. Running the same command again continues where it stopped."
     )
     return flags.parse_config(
-        FinetuningConfig, argv, parser, {"task_names": list(TASKS)}
+        FinetuningConfig, argv, parser, {"task_names": list(GLUE_TASKS)}
     )
 
 

@@ -8,7 +8,7 @@ Source: google-research/electra, finetune/task_builder.py.
 import dataclasses
 from typing import Any
 
-from electra_tf.finetuning.glue import GLUE_TASKS
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.finetuning.task_spec import TaskSpec
 
 # Chunks as in CoNLL-2000, named entities and parts of speech.

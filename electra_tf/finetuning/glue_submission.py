@@ -19,7 +19,7 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_bytes
-from electra_tf.finetuning.glue import GLUE_TASKS
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 
 _HEADER = "index\tprediction"
 # The earliest date of a zip file: equal predictions give equal bytes.

@@ -12,10 +12,10 @@ from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
+from electra_tf.finetuning import glue_scores as scores
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.glue import GLUE_TASKS
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
-from electra_tf.metrics import glue as scores
 from electra_tf.training.summaries import Console
 
 _FORMAT = 1  # of the file of scores
@@ -60,7 +60,7 @@ def run(
         if name not in GLUE_TASKS:
             raise UserError(
                 f"hparam task_names: {name} is not a GLUE task (they are:"
-                f" {', '.join(scores.TASKS)}). Use run_finetuning.py for it."
+                f" {', '.join(GLUE_TASKS)}). Use run_finetuning.py for it."
             )
     if config.num_trials < 0:
         raise UserError(
@@ -171,7 +171,7 @@ class _Suite:
                 "wnli: no model was used; its answers are the majority of its"
                 " training labels (wnli_majority)"
             )
-        skipped = [task for task in scores.TASKS if task not in self._outcomes]
+        skipped = [task for task in GLUE_TASKS if task not in self._outcomes]
         if skipped:
             lines.append(f"not among task_names: {', '.join(skipped)}")
         return lines

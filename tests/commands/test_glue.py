@@ -14,9 +14,8 @@ from electra_tf.commands import glue_submission, run_glue
 from electra_tf.data import tfds_data
 from electra_tf.data.tables import Row
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.glue import GLUE_TASKS
 from electra_tf.finetuning.glue_submission import PARTS, read_predictions
-from electra_tf.metrics import glue
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from tests.conftest import read_json, refused
 
 
@@ -106,7 +105,7 @@ def test_tasks_with_data_run_and_missing_ones_are_named(data, glue_run, capsys):
 def test_each_task_keeps_its_defaults():
     argv = ["x", "--data-dir=d", "--model-name=m", "--learning_rate=3e-4"]
     config, _ = run_glue.parse_flags(argv)
-    assert config.task_names == list(glue.TASKS)
+    assert config.task_names == list(GLUE_TASKS)
     rte, cola = (
         config.with_values("program", {"task_names": [task]})
         for task in ("rte", "cola")

@@ -5,7 +5,7 @@
 import pytest
 
 from electra_tf.data import tfds_data
-from electra_tf.finetuning.glue import GLUE_TASKS
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from tests.conftest import refused
 
 tfds = pytest.importorskip("tensorflow_datasets")

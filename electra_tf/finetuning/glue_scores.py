@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from configure.text_tables import render_rows
+from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.metrics.scorers import Json
 from electra_tf.metrics.statistics import Statistics, describe, finite
 
-TASKS = ("cola", "sst", "mrpc", "sts", "qqp", "mnli", "qnli", "rte", "wnli")
 MISMATCHED = "accuracy, mismatched"
 # The benchmark's score of a task is the mean of these metrics.
 LEADERBOARD_METRICS: Mapping[str, tuple[str, ...]] = {
@@ -88,7 +88,7 @@ def score_task(
     """Return the score of a task.
 
     Args:
-      task: one of `TASKS`.
+      task: one of `GLUE_TASKS`.
       trials: the trials of a results file, at least one.
     """
     metrics_of_trials = []
@@ -130,7 +130,7 @@ def average_scores(scores: Mapping[str, TaskScore]) -> dict[str, Average]:
         if score.paper is not None
     }
     return {
-        "glue": _average(benchmark, TASKS),
+        "glue": _average(benchmark, tuple(GLUE_TASKS)),
         "glue_without_wnli": _average(benchmark, tuple(PAPER_METRICS)),
         "paper": _average(paper, tuple(PAPER_METRICS)),
     }
