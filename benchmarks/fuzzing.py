@@ -42,7 +42,7 @@ import serving_load
 from faults import PRETRAINING, RUN, fresh, keep, kept, read, write
 from fingerprints import TIMES, digest
 
-from configure import flags, json_text
+from configure import flags, hparams_json
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
@@ -124,7 +124,7 @@ def served(folder):
 
 
 def settings_of(folder):
-    hparams = json_text.read_hparams(f"{folder}/hparams.json")
+    hparams = hparams_json.read_hparams(f"{folder}/hparams.json")
     hparams = PretrainingConfig.explicit_hparams(hparams)
     return PretrainingConfig.create("tiny", "made", **hparams).to_json()
 

@@ -29,7 +29,7 @@ from configure.bounds import (
     one_of,
 )
 from configure.problems import Level, Problem, raise_errors
-from configure.validation import check_names
+from configure.suggestions import check_names
 from configure.values import coerce
 
 MODEL_SIZES = ("small", "base", "large")

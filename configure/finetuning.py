@@ -24,7 +24,7 @@ from configure.bounds import (
 )
 from configure.config import TrainingConfig, hparam_error
 from configure.errors import UserError
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 from configure.problems import Problem
 
 # Question answering tasks with longer inputs. naturalqs is not one: the

@@ -27,8 +27,8 @@ from configure import output
 from configure.bounds import list_bounds, plain_types
 from configure.config import NAMES, Config, TrainingConfig, default_of
 from configure.errors import TRY_AGAIN, UserError
-from configure.json_text import read_hparams
-from configure.validation import check_names
+from configure.hparams_json import read_hparams
+from configure.suggestions import check_names
 from configure.values import coerce
 
 # The help of a field is the comment in its class's source.

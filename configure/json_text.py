@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""JSON objects that users write on a command line or in a file."""
+"""Parsing of JSON objects that users write."""
 
 import collections
 import json
@@ -11,34 +11,6 @@ from configure.errors import UserError
 
 # Hparams have three levels, and Python's parser fails near a thousand.
 _MAX_DEPTH = 100
-_MAX_CHARACTERS = 2**26
-
-
-def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
-    """Return the object of `--hparams`, or of another flag that takes JSON.
-
-    Source: google-research/electra, run_pretraining.py, main.
-    """
-    path = text_or_path.strip()
-    if not path.endswith(".json"):
-        return parse_json(text_or_path, flag)
-    try:
-        with open(path, encoding="utf-8-sig") as f:
-            text = f.read(_MAX_CHARACTERS + 1)
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"
-        ) from None
-    except OSError as error:
-        raise UserError(
-            f"{path}: the file of {flag} cannot be read: {error.strerror}"
-        ) from None
-    if len(text) > _MAX_CHARACTERS:
-        raise UserError(
-            f"{path}: the file of {flag} has more than {_MAX_CHARACTERS:,}"
-            " characters; expected an object of settings."
-        )
-    return parse_json(text, path)
 
 
 def parse_json(text: str, source: str) -> dict[str, Any]:

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of objects that users write: their keys, types and bounds."""
 
-import difflib
 import math
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from configure.bounds import check_bounds, plain_types
 from configure.errors import UserError
 from configure.formatting import shorten
+from configure.suggestions import nearest_names
 
 _TYPE_WORDS = {
     bool: "true or false",
@@ -21,26 +21,6 @@ _TYPE_WORDS = {
     dict: "an object",
     list: "a list",
 }
-
-
-def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the three names in `known` most similar to `name`, best first."""
-    name = name.lower().strip("-").replace("-", "_")
-    return difflib.get_close_matches(name, list(known), 3, cutoff=0)
-
-
-def check_names(
-    names: Iterable[str], known: Iterable[str], kind: str = "hparam"
-) -> None:
-    """Raise a UserError that lists unknown names and the nearest known ones."""
-    known = list(known)
-    problems = []
-    for name in names:
-        if name not in known:
-            nearest = ", ".join(nearest_names(str(name), known))
-            problems.append(f"Unknown {kind} {name}. Nearest names: {nearest}")
-    if problems:
-        raise UserError("\n".join(problems))
 
 
 def check_object(value: Any, fields: Mapping[str, Any], prefix: str) -> None:

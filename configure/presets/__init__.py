@@ -11,7 +11,7 @@ import json
 import pathlib
 from typing import Any
 
-from configure.validation import check_names
+from configure.suggestions import check_names
 
 _DIRECTORY = pathlib.Path(__file__).resolve().parent
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf.compare import report
 from electra_tf.compare.differences import TensorDifference, compare_tensors

@@ -19,7 +19,7 @@ from configure import flags
 from configure.config import TOKENIZER_HPARAMS
 from configure.errors import UserError
 from configure.formatting import join_names
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats
 from electra_tf.checkpoints.contents import PARTS, TaskHead

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from configure import flags
 from configure.errors import UserError
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 from electra_tf import use_onednn
 from electra_tf.commands import shared_flags
 from electra_tf.commands.input_stream import InputStream

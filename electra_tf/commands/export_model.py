@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 
 if TYPE_CHECKING:
     from electra_tf.export.signatures import ServingModule

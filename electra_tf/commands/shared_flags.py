@@ -10,8 +10,8 @@ from typing import Any
 
 from configure import flags
 from configure.errors import UserError
-from configure.json_text import read_hparams
-from configure.validation import check_names
+from configure.hparams_json import read_hparams
+from configure.suggestions import check_names
 from electra_tf.files.reading import STDIN
 from electra_tf.prediction import writer
 from electra_tf.prediction.reader import FORMATS, Source

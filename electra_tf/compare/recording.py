@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 from electra_tf.checkpoints.sizes import merge_hparams
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference, add_equal

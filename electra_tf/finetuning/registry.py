@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from configure.validation import nearest_names
+from configure.suggestions import nearest_names
 from electra_tf.finetuning.built_in import BUILT_IN
 from electra_tf.finetuning.classification import (
     ClassificationTask,

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from configure.errors import UserError
-from configure.json_text import read_hparams
-from configure.validation import check_names
+from configure.hparams_json import read_hparams
+from configure.suggestions import check_names
 from electra_tf.metrics.matching import MATCHES
 from electra_tf.metrics.summaries import ROUGE
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from configure.bounds import Bound, Ratio, at_most, one_of
-from configure.validation import check_names, check_object, check_value
+from configure.validation import check_object, check_value
 from tests.conftest import refused
 
 NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
@@ -63,9 +63,3 @@ def test_an_invalid_object_is_refused_with_its_key(value, message):
 )
 def test_a_value_of_its_type_passes(value, declared):
     check_value(value, declared, "x")
-
-
-def test_unknown_names_come_with_the_nearest_known_ones():
-    known = ["seed", "speed", "threads", "mask_prob"]
-    message = "Unknown hparam sede. Nearest names: seed, speed, threads"
-    refused(message, check_names, ["seed", "sede"], known)

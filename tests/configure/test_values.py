@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from configure.json_text import read_hparams
+from configure.hparams_json import read_hparams
 from configure.values import coerce
 from tests.conftest import refused
 

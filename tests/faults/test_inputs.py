@@ -17,7 +17,8 @@ import zipfile
 import pytest
 
 from configure.finetuning import FinetuningConfig
-from configure.json_text import parse_json, read_hparams
+from configure.hparams_json import read_hparams
+from configure.json_text import parse_json
 from electra_tf.data import archives, corpora
 from electra_tf.data.corpora import Corpus, ReadingReport
 from electra_tf.data.manifest import load_manifest
@@ -217,7 +218,7 @@ def test_a_deep_hparam_is_refused():
 def test_json_files_are_read_up_to_a_size(tmp_path, monkeypatch):
     path = tmp_path / "manifest.json"
     path.write_text('{"seed": 1}' + " " * 100)
-    monkeypatch.setattr("configure.json_text._MAX_CHARACTERS", 100)
+    monkeypatch.setattr("configure.hparams_json._MAX_CHARACTERS", 100)
     refused(r"manifest\.json.*more than 100", read_hparams, str(path))
     monkeypatch.setattr(reading, "MAX_TEXT_BYTES", 100)
     refused(r"manifest\.json: 111 bytes", read_text, str(path))

@@ -1,0 +1,28 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Suggestions for unknown names: the known names that are most similar."""
+
+import difflib
+from collections.abc import Iterable
+
+from configure.errors import UserError
+
+
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return the three names in `known` most similar to `name`, best first."""
+    name = name.lower().strip("-").replace("-", "_")
+    return difflib.get_close_matches(name, list(known), 3, cutoff=0)
+
+
+def check_names(
+    names: Iterable[str], known: Iterable[str], kind: str = "hparam"
+) -> None:
+    """Raise a UserError that lists unknown names and the nearest known ones."""
+    known = list(known)
+    problems = []
+    for name in names:
+        if name not in known:
+            nearest = ", ".join(nearest_names(str(name), known))
+            problems.append(f"Unknown {kind} {name}. Nearest names: {nearest}")
+    if problems:
+        raise UserError("\n".join(problems))
