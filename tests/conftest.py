@@ -339,7 +339,7 @@ TINY = {
 
 
 def _write_records(path, examples, seed):
-    from electra_tf.data.records import ExampleEncoder, frame_record
+    from electra_tf.data.tfrecords import ExampleEncoder, frame_record
 
     rng = np.random.default_rng(seed)
     encoder = ExampleEncoder(16, cls_id=101, sep_id=102, vocab_size=200)

@@ -25,12 +25,12 @@ from electra_tf.checkpoints.sizes import (
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.compare.differences import ForwardDifference, add_equal
-from electra_tf.data.records import (
+from electra_tf.data.segments import ExampleBuilder
+from electra_tf.data.tfrecords import (
     FEATURE_NAMES,
     decode_example,
     open_encoder,
 )
-from electra_tf.data.segments import ExampleBuilder
 from electra_tf.pretraining.loading import (
     SETTINGS,
     LoadedModel,

@@ -35,7 +35,7 @@ from electra_tf.compare.outputs import (
     lacks,
     run_model,
 )
-from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.pretraining.loading import (
     LoadedModel,
     model_config,

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 from configure.errors import UserError, missing_extra
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.jobs import Job, JobReport
-from electra_tf.data.records import TEMPORARY_PREFIX
+from electra_tf.data.tfrecords import TEMPORARY_PREFIX
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json

@@ -34,18 +34,18 @@ from electra_tf.data.manifest import (
     new_manifest,
     save_manifest,
 )
-from electra_tf.data.records import (
-    HELD_OUT_PREFIX,
-    TEMPORARY_PREFIX,
-    TRAINING_PREFIX,
-    ShardSet,
-    open_encoder,
-)
 from electra_tf.data.segments import (
     ExampleBuilder,
     Segments,
     document_bits,
     document_draws,
+)
+from electra_tf.data.tfrecords import (
+    HELD_OUT_PREFIX,
+    TEMPORARY_PREFIX,
+    TRAINING_PREFIX,
+    ShardSet,
+    open_encoder,
 )
 from electra_tf.files import filesystem
 from electra_tf.files.locks import LOCK_FILE, folder_lock

@@ -7,10 +7,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from electra_tf.data.input_files import find_record_files, text_hparam
 from electra_tf.data.manifest import listed_shards, load_manifest
 from electra_tf.data.raw_text import RawText
-from electra_tf.data.record_files import find_record_files, text_hparam
-from electra_tf.data.records import count_records
+from electra_tf.data.tfrecords import count_records
 from electra_tf.files import filesystem
 
 if TYPE_CHECKING:

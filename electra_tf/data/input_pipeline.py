@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
+from electra_tf.data.input_files import find_record_files, text_hparam
 from electra_tf.data.raw_text import RawText
-from electra_tf.data.record_files import find_record_files, text_hparam
-from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.data.tfrecords import FEATURE_NAMES
 
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig

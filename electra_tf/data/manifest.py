@@ -21,7 +21,7 @@ from configure.formatting import join_names
 from electra_tf.data.archives import Limits
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Listing
-from electra_tf.data.records import (
+from electra_tf.data.tfrecords import (
     HELD_OUT_PREFIX,
     TEMPORARY_PREFIX,
     TRAINING_PREFIX,

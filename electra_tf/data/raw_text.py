@@ -21,8 +21,8 @@ from configure.errors import UserError
 from configure.formatting import join_names
 from configure.problems import Level, Problem
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
-from electra_tf.data.records import open_encoder
 from electra_tf.data.segments import ExampleBuilder, Segments, document_draws
+from electra_tf.data.tfrecords import open_encoder
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import ICONV

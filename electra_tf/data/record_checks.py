@@ -16,14 +16,14 @@ from absl import logging
 from configure.errors import UserError
 from configure.formatting import join_names
 from configure.problems import Level, Problem, collect_error, raise_errors
-from electra_tf.data.manifest import MANIFEST_NAME, listed_shards, load_manifest
-from electra_tf.data.raw_text import RawText
-from electra_tf.data.record_files import (
+from electra_tf.data.input_files import (
     RecordFiles,
     find_record_files,
     text_hparam,
 )
-from electra_tf.data.records import (
+from electra_tf.data.manifest import MANIFEST_NAME, listed_shards, load_manifest
+from electra_tf.data.raw_text import RawText
+from electra_tf.data.tfrecords import (
     FEATURE_NAMES,
     BrokenRecordError,
     count_records,

@@ -13,7 +13,7 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.finetuning.heads import Tensors
 from electra_tf.finetuning.task import Task
 from electra_tf.modeling.embeddings import Embeddings

@@ -22,7 +22,7 @@ from configure.formatting import join_names
 from electra_tf.data import feature_spec
 from electra_tf.data.fingerprints import input_fingerprints
 from electra_tf.data.input_pipeline import input_options
-from electra_tf.data.records import frame_record
+from electra_tf.data.tfrecords import frame_record
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import atomic_file, write_atomically
 from electra_tf.files.digests import file_sha256

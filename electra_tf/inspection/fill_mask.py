@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.formatting import shorten
-from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.modeling.graph_modes import inference
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.vocabulary import MASK

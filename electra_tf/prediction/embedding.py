@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.finetuning.heads import mean_over_tokens
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.prediction import batch_runner

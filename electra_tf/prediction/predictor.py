@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.data.records import FEATURE_NAMES
+from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.prediction.answers import BadInputError, make_answerer
 from electra_tf.prediction.batch_runner import PackedFunction, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned

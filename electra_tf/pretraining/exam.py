@@ -20,8 +20,8 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.fingerprints import files_fingerprint
+from electra_tf.data.input_files import find_record_files
 from electra_tf.data.input_pipeline import build_dataset
-from electra_tf.data.record_files import find_record_files
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes

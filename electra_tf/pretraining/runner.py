@@ -28,10 +28,10 @@ from electra_tf.data.fingerprints import (
     files_fingerprint,
     input_fingerprints,
 )
+from electra_tf.data.input_files import find_record_files, text_hparam
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.manifest import load_manifest
 from electra_tf.data.record_checks import check_records, locate_damage
-from electra_tf.data.record_files import find_record_files, text_hparam
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.pretraining import collapse, metrics, schedules, unigram

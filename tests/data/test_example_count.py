@@ -9,7 +9,7 @@ import pytest
 
 from electra_tf.data import example_count
 from electra_tf.data.manifest import MANIFEST_FORMAT
-from electra_tf.data.records import frame_record
+from electra_tf.data.tfrecords import frame_record
 
 
 @pytest.fixture

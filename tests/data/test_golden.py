@@ -12,7 +12,11 @@ from electra_tf.data.build import ExampleWriter
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus, list_sources
 from electra_tf.data.jobs import Job
-from electra_tf.data.records import FEATURE_NAMES, decode_example, read_records
+from electra_tf.data.tfrecords import (
+    FEATURE_NAMES,
+    decode_example,
+    read_records,
+)
 from electra_tf.text.tokenization import FullTokenizer
 
 CONFIGS = {

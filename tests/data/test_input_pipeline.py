@@ -19,7 +19,7 @@ from electra_tf.data import (
     record_files,
 )
 from electra_tf.data.raw_text import RawText
-from electra_tf.data.records import (
+from electra_tf.data.tfrecords import (
     FEATURE_NAMES,
     decode_example,
     read_records,

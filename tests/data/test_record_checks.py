@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from configure.problems import Level
 from electra_tf.data import record_checks
-from electra_tf.data.records import frame_record, read_records
+from electra_tf.data.tfrecords import frame_record, read_records
 from tests.conftest import read_json, refused
 
 

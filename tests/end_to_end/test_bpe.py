@@ -14,7 +14,7 @@ from electra_tf.data.build import build_records
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Corpus
 from electra_tf.data.record_checks import check_records
-from electra_tf.data.records import (
+from electra_tf.data.tfrecords import (
     decode_example,
     read_records,
 )

@@ -21,8 +21,8 @@ from configure.hparams_json import read_hparams
 from configure.json_text import parse_json
 from electra_tf.data import archives, corpora
 from electra_tf.data.corpora import Corpus, ReadingReport
+from electra_tf.data.input_files import find_record_files
 from electra_tf.data.manifest import load_manifest
-from electra_tf.data.record_files import find_record_files
 from electra_tf.extras.serving import application
 from electra_tf.extras.serving.served_model import open_model
 from electra_tf.files import reading

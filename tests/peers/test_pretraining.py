@@ -14,7 +14,7 @@ import tensorflow as tf
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
-from electra_tf.data.records import ExampleEncoder, read_records
+from electra_tf.data.tfrecords import ExampleEncoder, read_records
 from electra_tf.pretraining import masking, runner
 from electra_tf.training.summaries import Console
 

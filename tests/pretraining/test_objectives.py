@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from scipy.special import expit, log_softmax
 
-from electra_tf.data.records import ExampleEncoder, frame_record
+from electra_tf.data.tfrecords import ExampleEncoder, frame_record
 from electra_tf.files.digests import write_digests
 from electra_tf.pretraining import losses
 from electra_tf.pretraining.logged_values import step_values

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from electra_tf.data.records import (
+from electra_tf.data.tfrecords import (
     FEATURE_NAMES,
     BrokenRecordError,
     ExampleEncoder,
