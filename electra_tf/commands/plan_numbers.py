@@ -35,7 +35,7 @@ from electra_tf.plan.memory import (
     checkpoint_bytes,
     pretraining_memory,
 )
-from electra_tf.plan.networks import check_equal_sizes
+from electra_tf.plan.network_sizes import check_equal_sizes
 from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.vocabulary import check_vocab, check_vocab_size
 

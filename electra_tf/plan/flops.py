@@ -24,7 +24,7 @@ from typing import Any
 from configure.objectives import Positions
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.networks import (
+from electra_tf.plan.network_sizes import (
     Network,
     list_generator_networks,
     list_networks,

@@ -18,7 +18,7 @@ from configure.pretraining import PretrainingConfig
 from configure.run_config import RunConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan import machine
-from electra_tf.plan.networks import list_generator_networks, list_networks
+from electra_tf.plan.network_sizes import list_generator_networks, list_networks
 from electra_tf.plan.parameters import pretraining_parameters
 
 MIB = 1 << 20

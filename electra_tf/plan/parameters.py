@@ -8,7 +8,7 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import Positions
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.networks import list_generator_networks
+from electra_tf.plan.network_sizes import list_generator_networks
 
 
 @dataclasses.dataclass(frozen=True)

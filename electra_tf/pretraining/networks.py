@@ -24,7 +24,7 @@ from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.two_towers import TwoTowerClozeTransformer
-from electra_tf.plan.networks import check_equal_sizes
+from electra_tf.plan.network_sizes import check_equal_sizes
 from electra_tf.pretraining import masking, sampling, unigram
 from electra_tf.text.vocabulary import check_vocab, require_wordpiece
 from electra_tf.training.replicas import BatchRows
