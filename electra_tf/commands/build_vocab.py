@@ -14,7 +14,7 @@ from electra_tf.data import build_options, corpora
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.text import casing, vocab_builder
-from electra_tf.text.stripping import ScriptCounter, stripping_warnings
+from electra_tf.text.changed_letters import ScriptCounter, stripping_warnings
 
 # Hparam that strips accents -> how to keep them.
 _REMEDIES = {

@@ -50,7 +50,7 @@ from electra_tf.data.tfrecords import (
 from electra_tf.files import filesystem
 from electra_tf.files.locks import LOCK_FILE, folder_lock
 from electra_tf.text import opening, tokenization, vocabulary
-from electra_tf.text.stripping import ScriptCounter
+from electra_tf.text.changed_letters import ScriptCounter
 
 OnDone = Callable[[Job, JobReport], None]
 RunJobs = Callable[["JobRunner", list[Job], OnDone], None]

@@ -9,7 +9,7 @@ from configure.formatting import join_names
 from electra_tf.data import corpora
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import Listing
-from electra_tf.text.stripping import stripping_warnings, sum_of_scripts
+from electra_tf.text.changed_letters import stripping_warnings, sum_of_scripts
 
 _REMEDIES = {
     "do_lower_case": "Pass --no-lower-case to build_vocab and to this program,"

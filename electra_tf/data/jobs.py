@@ -29,7 +29,7 @@ class Job(NamedTuple):
 # The result of a finished job: `counts` that sum up over jobs; `invalid`, by
 # file name [offset of the first undecodable byte, number]; `shards` and
 # `held_out_shards`, name, records and bytes of each; `scripts`, the letters of
-# some of the lines (electra_tf/text/stripping.py).
+# some of the lines (electra_tf/text/changed_letters.py).
 JobReport = dict[str, Any]
 
 

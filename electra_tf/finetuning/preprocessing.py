@@ -29,12 +29,12 @@ from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_files import read_json
 from electra_tf.finetuning.row_report import BadRow, RowReport
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.text.settings_files import read_settings
-from electra_tf.text.stripping import (
+from electra_tf.text.changed_letters import (
     ScriptCounter,
     Scripts,
     stripping_warnings,
 )
+from electra_tf.text.settings_files import read_settings
 from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
 # Lengths are rounded up to multiples of this for sorting, and in batches if

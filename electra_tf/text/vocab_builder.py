@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from configure.errors import UserError
 from electra_tf.text.basic_tokenizer import BasicTokenizer, split_raw_words
+from electra_tf.text.changed_letters import ScriptCounter
 from electra_tf.text.characters import is_cjk, is_punctuation
-from electra_tf.text.stripping import ScriptCounter
 from electra_tf.text.vocabulary import SPECIAL_TOKENS, UNK
 from electra_tf.text.wordpiece import (
     JOINER,

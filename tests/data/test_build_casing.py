@@ -7,7 +7,7 @@ import json
 import pytest
 
 from electra_tf.text.casing import CASING_FILE
-from electra_tf.text.stripping import sum_of_scripts
+from electra_tf.text.changed_letters import sum_of_scripts
 from tests.conftest import refused
 
 HINDI = "".join(f"{i} किताब की दुकान में गया था\n" for i in range(300))

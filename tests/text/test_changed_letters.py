@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 
 from electra_tf.text.basic_tokenizer import BasicTokenizer
-from electra_tf.text.stripping import (
+from electra_tf.text.changed_letters import (
     ScriptCounter,
     normalized,
     script_of,
