@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any
 
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
-from electra_tf.finetuning.task_spec import TaskSpec
+from electra_tf.finetuning.task_description import TaskSpec
 
 # Chunks as in CoNLL-2000, named entities and parts of speech.
 _CONLL: dict[str, Any] = {

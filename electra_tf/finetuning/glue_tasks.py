@@ -12,7 +12,7 @@ Differs: WNLI, the mismatched dev set and its scores are additions.
 import dataclasses
 from typing import Any
 
-from electra_tf.finetuning.task_spec import TaskSpec
+from electra_tf.finetuning.task_description import TaskSpec
 
 _FILES = {"train": "train.tsv", "dev": "dev.tsv", "test": "test.tsv"}
 _MNLI_FILES = {

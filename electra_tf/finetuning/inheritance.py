@@ -19,8 +19,8 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.huggingface_heads import UNNAMED
 from electra_tf.checkpoints.weights import MemoryWeights, View, Weights
 from electra_tf.finetuning.classification import RegressionTask
-from electra_tf.finetuning.described import described_heads, head_hparams
 from electra_tf.finetuning.registry import find_spec
+from electra_tf.finetuning.self_describing import described_heads, head_hparams
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 

@@ -25,7 +25,7 @@ from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.summarization import SummarizationTask
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
-from electra_tf.finetuning.task_spec import TaskSpec, read_task_config
+from electra_tf.finetuning.task_description import TaskSpec, read_task_config
 from electra_tf.text.opening import open_tokenizer
 from electra_tf.text.tokenization import Tokenizer
 

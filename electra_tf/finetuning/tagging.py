@@ -33,7 +33,7 @@ from electra_tf.text.tagging import read_spans, split_tag, write_tags
 from electra_tf.text.words import WordAligner, join_words
 
 if TYPE_CHECKING:
-    from electra_tf.finetuning.task_spec import SplitSpec
+    from electra_tf.finetuning.task_description import SplitSpec
 
 # Sentences read in debug mode.
 DEBUG_SENTENCES = 101

@@ -32,7 +32,7 @@ from electra_tf.text.vocabulary import require_wordpiece
 if TYPE_CHECKING:
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning.heads import Head
-    from electra_tf.finetuning.task_spec import TaskSpec
+    from electra_tf.finetuning.task_description import TaskSpec
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 

@@ -23,13 +23,13 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.weights import Weights, repeat_segment_row
 from electra_tf.finetuning.built_in import BUILT_IN
-from electra_tf.finetuning.described import (
+from electra_tf.finetuning.model import FinetuningModel
+from electra_tf.finetuning.registry import get_tasks
+from electra_tf.finetuning.self_describing import (
     make_config,
     make_tasks,
     open_described,
 )
-from electra_tf.finetuning.model import FinetuningModel
-from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.modeling.encoder import Encoder
 from electra_tf.pretraining.loading import PretrainedModel, read_pretrained

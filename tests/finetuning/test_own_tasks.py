@@ -18,7 +18,7 @@ from electra_tf.finetuning.classification import ClassificationTask, TextExample
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import TYPES
-from electra_tf.finetuning.task_spec import TaskSpec
+from electra_tf.finetuning.task_description import TaskSpec
 from electra_tf.prediction.predictor import Predictor
 from tests.conftest import refused
 

@@ -37,7 +37,7 @@ from electra_tf.finetuning.question_answering import QATask
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Task
-from electra_tf.finetuning.task_spec import read_task_config
+from electra_tf.finetuning.task_description import read_task_config
 from electra_tf.metrics import question_answering as qa
 from electra_tf.metrics.matching import answer_encoder, encode_answers
 from electra_tf.metrics.statistics import main_metric

@@ -21,7 +21,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.finetuning.built_in import BUILT_IN
 from electra_tf.finetuning.registry import TYPES
 from electra_tf.finetuning.task import Task
-from electra_tf.finetuning.task_spec import TaskSpec
+from electra_tf.finetuning.task_description import TaskSpec
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
 
