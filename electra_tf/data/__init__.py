@@ -7,10 +7,10 @@ build: a whole build, its jobs and workers.
 build_options, jobs, manifest, build_report, beam: parts of a build.
 corpora, archives, tfds_data: documents of text.
 segments: the cutting of documents into examples.
-records: examples as bytes in record files.
+tfrecords: examples as bytes, and TFRecord files.
 
 Batches of a pre-training run:
-record_files, raw_text: the records or the text of a run.
+input_files, raw_text: the records or the text of a run.
 record_checks, example_count, fingerprints: checks before training.
 input_pipeline: batches.
 

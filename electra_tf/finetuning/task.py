@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base classes of fine-tuning: examples and tasks.
 
-Data in plain columns needs no Python: see `task_spec`. Another task is a
+Data in plain columns needs no Python: see `task_description`. Another task is a
 subclass of `ClassificationTask`, `TaggingTask`, ... in `registry.TASKS`.
 """
 

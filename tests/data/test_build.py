@@ -17,7 +17,7 @@ import time
 import pytest
 
 from electra_tf.data import build as building
-from electra_tf.data import build_options, records
+from electra_tf.data import build_options, tfrecords
 from electra_tf.data.manifest import listed_shards
 from electra_tf.files import filesystem
 from electra_tf.files.locks import folder_lock
@@ -29,7 +29,7 @@ def _payloads(folder, prefix="pretrain_data"):
     payloads = []
     for name in sorted(filesystem.list_directory(str(folder))):
         if name.startswith(f"{prefix}.tfrecord-"):
-            payloads += records.read_records(f"{folder}/{name}")
+            payloads += tfrecords.read_records(f"{folder}/{name}")
     return payloads
 
 
@@ -40,7 +40,7 @@ def _multiset(folder, prefix="pretrain_data"):
 def _num_tokens(folder, prefix="pretrain_data"):
     count = 0
     for payload in _payloads(folder, prefix):
-        ids = records.decode_example(payload)["input_ids"]
+        ids = tfrecords.decode_example(payload)["input_ids"]
         count += sum(number >= 5 for number in ids)
     return count
 
@@ -98,7 +98,7 @@ def test_the_manifest_lists_sizes_and_records_of_all_files(build):
     shards = listed_shards(manifest)
     actual = {}
     for path in (build.tmp_path / "out").glob("*.tfrecord*"):
-        num_records = len(list(records.read_records(str(path))))
+        num_records = len(list(tfrecords.read_records(str(path))))
         actual[path.name] = {
             "name": path.name,
             "records": num_records,

@@ -13,10 +13,10 @@ from configure.errors import UserError
 from configure.problems import Level
 from electra_tf.data import (
     example_count,
+    input_files,
     input_pipeline,
     raw_text,
     record_checks,
-    record_files,
 )
 from electra_tf.data.raw_text import RawText
 from electra_tf.data.tfrecords import (
@@ -219,7 +219,7 @@ def test_evaluation_without_held_out_data_reads_training_text(text_config):
 
 def test_evaluation_prefers_held_out_records_to_training_text(text_config):
     text_config.eval_tfrecords = f"{text_config.folder}/eval_data*"
-    assert record_files.text_hparam(text_config, training=False) is None
+    assert input_files.text_hparam(text_config, training=False) is None
 
 
 def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
