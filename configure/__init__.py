@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every hyperparameter as data: defaults, bounds, presets, flags.
+"""Hyperparameters as data: defaults, bounds, presets and flags.
 
-TensorFlow is not imported. The only files that are read are those of
-`--hparams` and `--task_config`, and the packaged presets.
+This package does not import TensorFlow, and reads only the files of `--hparams`
+and `--task_config` and the packaged presets.
 """

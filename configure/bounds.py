@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of values as part of their types, and the types of hparams.
+"""Types of hparams, which include the bounds of their values.
 
-`Annotated[int, at_least(1)]` is an integer of at least 1: a declaration that
-`check_bounds` enforces and `--help` prints.
+`Annotated[int, at_least(1)]` declares an integer of at least 1. `check_bounds`
+enforces the bound, and `--help` prints it.
 """
 
 import types
@@ -15,29 +15,29 @@ from configure.errors import UserError
 
 
 class Bound(NamedTuple):
-    """A condition on a value, as metadata of `Annotated`."""
+    """A condition on a value, stored as metadata of `Annotated`."""
 
     holds: Callable[[Any], bool]
-    requirement: str  # follows "must be" in messages
+    requirement: str  # text that follows "must be" in messages
 
 
 def at_least(low: float) -> Bound:
-    """Return a lower bound."""
+    """Return a bound that rejects values below `low`."""
     return Bound(lambda value: value >= low, f"at least {low}")
 
 
 def at_most(high: float) -> Bound:
-    """Return an upper bound."""
+    """Return a bound that rejects values above `high`."""
     return Bound(lambda value: value <= high, f"at most {high:,}")
 
 
 def one_of(*choices: str) -> Bound:
-    """Return the bound of a text to some choices."""
+    """Return a bound that accepts only the texts in `choices`."""
     return Bound(lambda value: value in choices, f"one of {', '.join(choices)}")
 
 
 def list_bounds(declared: Any) -> list[Bound]:
-    """Return the bounds in a declared type, without those of its items."""
+    """Return the bounds of a declared type, without those of its items."""
     bounds = list(getattr(declared, "__metadata__", ()))
     if typing.get_origin(declared) in (list, dict):
         return bounds
@@ -47,9 +47,9 @@ def list_bounds(declared: Any) -> list[Bound]:
 
 
 def check_bounds(name: str, value: Any, declared: Any) -> None:
-    """Raise a UserError if a value of the declared type is out of bounds.
+    """Raise a UserError if a value violates a bound of its declared type.
 
-    None has no bounds.
+    None violates no bound.
     """
     if value is None:
         return
@@ -61,7 +61,7 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
 
 
 def plain_types(declared: Any) -> tuple[Any, ...]:
-    """Return the alternatives of a declared type, without their bounds."""
+    """Return the alternatives of a union type, without their bounds."""
     if isinstance(getattr(declared, "__metadata__", None), tuple):
         return plain_types(declared.__origin__)
     if typing.get_origin(declared) in (typing.Union, types.UnionType):
@@ -70,7 +70,7 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
     return (typing.get_origin(declared) or declared,)
 
 
-# Larger sizes are typing errors: no machine could hold such a model.
+# Sizes above this bound are typing errors: no machine holds such a model.
 Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
 Size = Annotated[Positive, at_most(2**24)]

@@ -1,8 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The hparams of both programs, and how a config is made, checked and saved.
+"""Hparams that pre-training and fine-tuning share.
 
-The type of a field is its declaration, with bounds; its comment is its help.
+A field's type declares its bounds, and `--help` prints its comment. The base
+class also creates, checks and saves configs.
 """
 
 import copy
@@ -35,7 +36,7 @@ from configure.values import coerce
 MODEL_SIZES = ("small", "base", "large")
 _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
 _Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]
-# Below it, float32 loses precision.
+# A smaller epsilon would lose precision in float32.
 _Epsilon = Annotated[float, at_least(1e-37)]
 # TensorFlow allocates a whole shuffle buffer at once, 24 bytes an example.
 _Buffer = Annotated[Natural, at_most(2**26)]
@@ -53,7 +54,8 @@ _Precision = Annotated[
     ),
 ]
 
-# The keys of model_hparam_overrides: the original's transformer settings.
+# Types of the keys of model_hparam_overrides, which are the names of the
+# original's transformer settings.
 _OVERRIDES: dict[str, Any] = {
     "vocab_size": Size,
     "hidden_size": Width,
@@ -70,7 +72,7 @@ _OVERRIDES: dict[str, Any] = {
 }
 
 NAMES = ("model_name", "data_dir")
-# Fine-tuning adopts these from a pre-trained model.
+# Hparams that fine-tuning adopts from a pre-trained model.
 SIZE_HPARAMS = (
     "model_size",
     "embedding_size",
@@ -78,13 +80,13 @@ SIZE_HPARAMS = (
     "model_hparam_overrides",
 )
 TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
-# Values of these origins follow from other values; no user chose them.
+# Origins of values that follow from other values, so that no user chose them.
 _IMPLICIT_ORIGINS = frozenset({"default", "preset", "derived"})
-# Values of these origins come from files of the model, which are read again.
+# Origins of values that are inferred again from the files of the model.
 _INFERRED_ORIGINS = frozenset({"checkpoint", "vocabulary"})
-# Hparams of one start of a program, which a later start does not inherit.
+# Hparams of one start of a program, which later starts do not inherit.
 _START_HPARAMS = frozenset({"do_eval", "do_train", "overwrite"})
-# Hparams of the machine, which a run on another machine does not inherit.
+# Hparams of the machine, which runs on other machines do not inherit.
 _MACHINE_HPARAMS = frozenset(
     {"distribution_strategy", "require_gpu", "threads", "use_tpu"}
 )
@@ -94,9 +96,9 @@ Config = TypeVar("Config", bound="TrainingConfig")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """Base class of the configs, with the hparams of both programs."""
+    """Base class of the configs, with the hparams that they share."""
 
-    purpose: ClassVar[str]  # what the program does, for `--help`
+    purpose: ClassVar[str]  # purpose of the program, which `--help` prints
 
     _: dataclasses.KW_ONLY
     # Origin of each value, such as "flag", "preset" or "derived".
@@ -105,77 +107,83 @@ class TrainingConfig:
     )
 
     # ---- Model ----
-    model_size: _ModelSize = "small"  # a size of the paper
-    # Changes to the size's transformer: hidden_size, num_hidden_layers, ...
+    model_size: _ModelSize = "small"  # size from the paper
+    # Changes to the transformer of model_size, such as hidden_size.
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
-    embedding_size: Width | None = None  # small: 128; none: the hidden size
+    embedding_size: Width | None = None  # small: 128; none: hidden size
     vocab_size: Size = 30522  # number of tokens in the vocabulary
     do_lower_case: bool = True  # lower-case the text
 
     # ---- TPU settings ----
-    use_tpu: bool = False  # the same as distribution_strategy=tpu
-    num_tpu_cores: Positive = 1  # no effect; the original's command lines work
-    tpu_job_name: str | None = None  # worker job of a TPU with several jobs
-    tpu_name: str | None = None  # name of the Cloud TPU
-    tpu_zone: str | None = None  # zone of the Cloud TPU
-    gcp_project: str | None = None  # project of the Cloud TPU
+    use_tpu: bool = False  # same as distribution_strategy=tpu
+    # no effect; accepted for the original's commands
+    num_tpu_cores: Positive = 1
+    # name of the worker job, if a TPU has several jobs
+    tpu_job_name: str | None = None
+    tpu_name: str | None = None  # name of the Cloud TPU to train on
+    tpu_zone: str | None = None  # Google Cloud zone of the TPU
+    gcp_project: str | None = None  # Google Cloud project of the TPU
 
     # ---- Extensions of both programs ----
-    seed: Seed = 0  # seed of every random draw in a run
+    seed: Seed = 0  # seed of all random draws in a run
     strip_accents: bool = True  # strip accents when lower-casing
-    # Learning rate of update k: rate k ("after_increment", the original's
-    # behavior) or rate k-1 ("before_increment").
+    # Position at which the learning-rate schedule is read for update k: k
+    # ("after_increment", as in the original) or k-1 ("before_increment").
     lr_read_order: _ReadOrder = "after_increment"
     # original (Adam with decoupled weight decay), adamw (of tf_keras) or lamb
     # (of tf-models-official). A run cannot change its optimizer. adamw adds
-    # epsilon before the bias correction, Loshchilov and Hutter add it after:
-    # after six updates at 1e-2, weights differ by 0.0001 to 0.0003.
+    # epsilon before the bias correction, whereas Loshchilov and Hutter add
+    # epsilon after it: after six updates at 1e-2, weights differ by 0.0001 to
+    # 0.0003.
     optimizer: _Optimizer = "original"
-    adam_beta_1: BelowOne = 0.9  # decay rate of the first moment
-    adam_beta_2: BelowOne = 0.999  # decay rate of the second moment
-    # Added to the square root of the second moment.
+    adam_beta_1: BelowOne = 0.9  # decay rate of the first moment estimate
+    adam_beta_2: BelowOne = 0.999  # decay rate of the second moment estimate
+    # Constant added to the square root of the second moment.
     adam_epsilon: _Epsilon = 1e-6
-    # Correct the bias of the moments, as adamw and lamb do.
+    # Correct the bias of the moment estimates, as adamw and lamb do.
     adam_bias_correction: bool = False
-    # Number of examples in the buffer from which training draws.
+    # Number of examples in the shuffle buffer of the training data.
     shuffle_buffer_size: _Buffer = 100
     gradient_accumulation_steps: Positive = 1  # micro-batches per batch
-    eval_every_n_steps: Natural = 0  # training steps per evaluation; 0: none
-    # Metric that selects the best model, which is kept (pre-training: in
-    # <model_dir>/best; fine-tuning: it is also scored). The highest value is
-    # the best, of a loss or mse the lowest.
+    # training steps between evaluations; 0: none
+    eval_every_n_steps: Natural = 0
+    # Metric that selects the best model. Pre-training keeps the best model in
+    # <model_dir>/best; fine-tuning keeps and scores it. The best value is the
+    # highest, for loss and mse the lowest.
     keep_best: str | None = None
-    # Regular expression of variables that may be missing in init_checkpoint
-    # (when fine-tuning, heads always may).
+    # Regular expression of variables that may be missing from init_checkpoint
+    # (fine-tuning always accepts missing heads).
     allow_missing: str | None = None
     overwrite: bool = False  # replace existing models and results
     # Treat warnings about the data as errors: text or records that do not match
     # the model's casing, labels without a training example, bad rows.
     strict: bool = False
-    log_every_n_steps: Positive = 10  # steps per line on the console
-    # On a loss or gradient that is not finite: stop, or rewind to the latest
-    # checkpoint and continue with other batches.
+    log_every_n_steps: Positive = 10  # steps between lines on the console
+    # Response to a loss or gradient that is not finite: stop, or rewind to the
+    # latest checkpoint and continue with other batches.
     on_nonfinite: _OnNonFinite = "stop"
-    # After SIGTERM a run saves a checkpoint and exits. It exits within this
-    # many seconds, even without a checkpoint. 0: no limit.
+    # Seconds after SIGTERM within which a run exits, even if its checkpoint is
+    # not yet saved. 0: no limit.
     preemption_seconds: NonNegative = 25.0
-    distribution_strategy: _Strategy = "auto"  # devices that share a batch
+    distribution_strategy: _Strategy = "auto"  # devices that compute each batch
     require_gpu: bool = False  # refuse to run without a GPU
-    # Compile steps with XLA. Random draws change; CPUs become slower.
+    # Compile training steps with XLA. XLA changes the random draws, and is
+    # slower on CPUs.
     jit_compile: bool = False
-    # CPU threads per operation. 0: TensorFlow's default, except for training on
-    # two to four cores without a GPU: one thread per operation, and each core
-    # computes a part of the batch.
+    # CPU threads per operation. 0: TensorFlow's default, except when training
+    # on two to four cores without a GPU. Then each core computes a part of the
+    # batch with one thread per operation.
     threads: _Threads = 0
     # bf16 or fp16: compute transformer blocks in half precision; weights,
-    # norms, softmaxes and losses stay float32. Empty: everything in float32.
+    # norms, softmaxes and losses stay float32. Empty: compute everything in
+    # float32.
     mixed_precision: _Precision = ""
     # Activation checkpointing: keep only the inputs of transformer blocks and
-    # compute the rest again in the backward pass. Less memory, more time, equal
-    # results except for the last digits. Null: if memory would otherwise be
-    # short (never on accelerators).
+    # recompute other activations in the backward pass. Training needs less
+    # memory and more time; results differ only in the last digits. Null: only
+    # if memory would otherwise be short (never on accelerators).
     recompute_grad: bool | None = None
 
     def __post_init__(self):
@@ -187,7 +195,7 @@ class TrainingConfig:
     def create(
         cls: type[Config], model_name: str, data_dir: str, **hparams: Any
     ) -> Config:
-        """Return the config of some hparams, with what derives from them."""
+        """Return a config of explicit hparams and values derived from them."""
         return cls.from_layers(model_name, data_dir, [("argument", hparams)])
 
     @classmethod
@@ -200,10 +208,10 @@ class TrainingConfig:
     ) -> Config:
         """Build a config from (origin, hparams) pairs; later pairs win.
 
-        The order is the original's: defaults, explicit values, values derived
-        from them, and the explicit values again, so that they win over derived
-        ones. A preset replaces defaults, including each key of its
-        model_hparam_overrides.
+        Values are applied in the original's order: defaults, explicit values,
+        derived values, and the explicit values again, which thus replace
+        derived values. A preset replaces defaults, and each key of its
+        model_hparam_overrides replaces a default key.
         """
         layers = [(origin, cls.clean_hparams(new)) for origin, new in layers]
         values: dict[str, Any] = {}
@@ -232,15 +240,15 @@ class TrainingConfig:
         return cls(**values, origins=origins)
 
     def is_explicit(self, name: str) -> bool:
-        """Return whether an hparam's value was chosen, not implied."""
+        """Return whether the user chose an hparam's value."""
         return self.origins.get(name, "argument") not in _IMPLICIT_ORIGINS
 
     def with_values(
         self: Config, origin: str, values: Mapping[str, Any]
     ) -> Config:
-        """Return a config of the explicit values and `values`.
+        """Return a copy of the config with some explicit values replaced.
 
-        Everything else is derived again.
+        All values that are not explicit are derived again.
         """
         layers = [
             (self.origins.get(name, "argument"), {name: value})
@@ -257,13 +265,15 @@ class TrainingConfig:
     def with_run_settings(
         self: Config, run: Mapping[str, Any], skip: Collection[str] = ()
     ) -> Config:
-        """Return the config with a run's explicit hparams below its own.
+        """Return the config with hparams inherited from an earlier run.
 
-        Values that the run inferred from the checkpoint are inferred again.
+        Only the run's explicit hparams are inherited, and explicit hparams of
+        this config take precedence. Values inferred from the checkpoint are
+        inferred again.
 
         Args:
-          run: the contents of the run's config.json.
-          skip: hparams that are not inherited.
+          run: JSON object in the run's config.json.
+          skip: names of hparams that are not inherited.
         """
         names = (*self.field_types(), "_origins")
         settings = {name: run[name] for name in names if name in run}
@@ -283,61 +293,65 @@ class TrainingConfig:
     def command_line_layers(
         cls, hparams: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return layers that a command line's hparams imply, below them."""
+        """Return layers below the command line that its hparams imply."""
         return []
 
     @classmethod
     def _preset(cls, hparams: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the values that replace defaults, by the explicit hparams."""
+        """Return defaults that explicit hparams select, as presets do."""
         return {}
 
     @classmethod
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> Mapping[str, Any]:
-        """Return the values that follow from other values."""
+        """Return the values that are derived from other values."""
         return {}
 
     def check_mode(self) -> None:
-        """Raise a UserError if the config requests no work."""
+        """Raise a UserError if the config neither trains nor evaluates."""
 
     def warnings(self) -> list[str]:
-        """Return messages about settings that run, but are likely mistakes."""
+        """Return warnings about valid settings that are likely mistakes."""
         return list(self._warnings())
 
     def _warnings(self) -> Iterator[str]:
         if self.do_train and self.learning_rate == 0:
-            yield "learning_rate is 0: training changes no weight"
+            yield (
+                "learning_rate is 0: training changes no weight. Set a positive"
+                " learning_rate"
+            )
         if self.use_tpu and self.distribution_strategy not in ("auto", "tpu"):
             yield (
                 "use_tpu is true, but distribution_strategy"
-                f" {self.distribution_strategy} takes precedence"
+                f" {self.distribution_strategy} takes precedence. Leave one of"
+                " the two out"
             )
 
     def _errors(self) -> Iterator[Problem]:
-        """Yield combinations of values that cannot work."""
+        """Yield the errors of combinations of values."""
         rows = self.model_hparam_overrides.get("max_position_embeddings", 512)
         if self.max_seq_length > rows:
             yield hparam_error(
                 "max_seq_length",
-                f"{self.max_seq_length} is longer than the position table,"
-                f" max_position_embeddings = {rows}. Shorten the examples, or"
+                f"{self.max_seq_length} exceeds the rows of the position table,"
+                f" max_position_embeddings = {rows}. Lower max_seq_length, or"
                 " use a model with more positions (when pre-training, set"
-                " model_hparam_overrides to"
-                f' {{"max_position_embeddings": {self.max_seq_length}}})',
+                ' model_hparam_overrides to {"max_position_embeddings":'
+                f" {self.max_seq_length}}})",
             )
         if set("[*?") & set(self.model_dir):
             yield hparam_error(
                 "model_dir",
                 f"{self.model_dir!r} contains [, * or ?, which TensorFlow"
-                " interprets as a pattern when it reads a checkpoint; choose a"
-                " different folder",
+                " interprets as a pattern when it reads a checkpoint; rename"
+                " the folder",
             )
         if "," in self.data_dir:
             yield hparam_error(
                 "data_dir",
-                f"{self.data_dir!r} contains a comma, which separates patterns"
-                " of files; choose a different folder",
+                f"{self.data_dir!r} contains a comma, which separates file"
+                " patterns; rename the folder",
             )
         if self.train_batch_size % self.gradient_accumulation_steps:
             yield hparam_error(
@@ -348,20 +362,22 @@ class TrainingConfig:
         if self.keep_best and not self.eval_every_n_steps:
             yield hparam_error(
                 "keep_best",
-                "needs evaluations during training; set eval_every_n_steps",
+                "selects among evaluations during training, of which this run"
+                " has none; set eval_every_n_steps",
             )
         try:
             re.compile(self.allow_missing or "")
         except re.error as error:
             yield hparam_error(
                 "allow_missing",
-                f"{self.allow_missing!r} is not a regular expression ({error})",
+                f"{self.allow_missing!r} is not a regular expression ({error});"
+                " correct it",
             )
 
     @classmethod
     @functools.cache
     def field_types(cls) -> dict[str, Any]:
-        """Return each hparam's declared type, those of both programs last."""
+        """Return each hparam's declared type, with shared hparams last."""
         hints = typing.get_type_hints(cls, include_extras=True)
         shared = [field.name for field in dataclasses.fields(TrainingConfig)]
         names = [
@@ -371,7 +387,7 @@ class TrainingConfig:
 
     @classmethod
     def default_hparams(cls) -> dict[str, Any]:
-        """Return the defaults of the hparams that have one."""
+        """Return the default of each hparam that has one."""
         defaults = {}
         for field in dataclasses.fields(cls):
             default = default_of(field)
@@ -381,10 +397,11 @@ class TrainingConfig:
 
     @classmethod
     def clean_hparams(cls, hparams: Mapping[str, Any]) -> dict[str, Any]:
-        """Return hparams as their declared types, or raise a UserError.
+        """Return hparams converted to their declared types.
 
-        Differs: the original ignores unknown names in `model_hparam_overrides`
-        silently.
+        Raises a UserError for unknown names and for values out of bounds.
+        Differs: the original silently ignores unknown names in
+        `model_hparam_overrides`.
         """
         types = cls.field_types()
         check_names(hparams, [name for name in types if name not in NAMES])
@@ -402,22 +419,22 @@ class TrainingConfig:
     def explicit_hparams(cls, saved: Mapping[str, Any]) -> dict[str, Any]:
         """Return the explicit hparams of a config that `to_json` wrote.
 
-        Defaults, presets and derived values are left out, so that they follow
-        a different model name, task or length. A value that differs from the
-        derived one was edited in the file, and counts as explicit.
+        Defaults, presets and derived values are left out, because a different
+        model name, task or length changes them. A saved value that differs from
+        the derived value was edited in the file, and counts as explicit.
         """
         values = {k: v for k, v in saved.items() if not k.startswith("_")}
         origins = saved.get("_origins")
         if not isinstance(origins, Mapping):
             return values
-        # Compared as texts: a file may hold lists, which have no hash.
+        # Values are compared as texts, because lists in a file have no hash.
         explicit_names = {
             name
             for name in values
             if str(origins.get(name)) not in _IMPLICIT_ORIGINS
         }
         if "overwrite" in explicit_names:
-            values.pop("overwrite", None)  # It was meant for that start alone.
+            values.pop("overwrite", None)  # applies to one start only
         explicit = {
             name: value
             for name, value in values.items()
@@ -434,23 +451,23 @@ class TrainingConfig:
         }
 
     def to_json(self) -> str:
-        """Return all values and their origins as JSON for `--hparams`."""
+        """Return all values and their origins as JSON, for `--hparams`."""
         values = {**self.as_dict(), "_origins": dict(self.origins)}
         return json.dumps(values, indent=2) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return a copy of all values by name."""
+        """Return a copy of all values as a dictionary."""
         names = self.field_types()
         return {name: copy.deepcopy(getattr(self, name)) for name in names}
 
 
 def hparam_error(name: str, message: str) -> Problem:
-    """Return the error of an hparam's value."""
+    """Return the problem of an invalid hparam value."""
     return Problem(Level.ERROR, message, field=f"hparam {name}")
 
 
 def default_of(field: dataclasses.Field) -> Any:
-    """Return a field's default; `dataclasses.MISSING` if it has none."""
+    """Return a field's default, or `dataclasses.MISSING`."""
     if field.default_factory is not dataclasses.MISSING:
         return field.default_factory()
     return field.default

@@ -5,24 +5,24 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
-# Exit status if the same command would continue (EX_TEMPFAIL).
+# Exit status of failures after which the same command would continue
+# (EX_TEMPFAIL).
 TRY_AGAIN = 75
 
 
 class UserError(ValueError):
-    """A mistake of the user, not of the program.
+    """A mistake of the user, not a bug of the program.
 
-    The message names the file, line, field and value (as far as they exist),
-    the expectation, and a remedy. Entry points print it as `error: ...` and
-    exit without a traceback; any other exception is a bug and keeps its
-    traceback.
+    The message names the file, line, field and value (if they exist), the
+    expectation, and a remedy. Entry points print it as `error: ...` and exit
+    without a traceback; any other exception is a bug and keeps its traceback.
     """
 
-    exit_status: int | None = None  # None: the status of any mistake
+    exit_status: int | None = None  # None: default status of mistakes
 
 
 def missing_extra(package: str, extra: str, error: ImportError) -> UserError:
-    """Return the error for a package of an extra that cannot be imported."""
+    """Return the error for a missing package of an optional extra."""
     return UserError(
         f"{package} cannot be imported ({error}); install the extra, in the"
         " project's checkout: pip install -c constraints.txt"
@@ -32,12 +32,12 @@ def missing_extra(package: str, extra: str, error: ImportError) -> UserError:
 
 @contextlib.contextmanager
 def append_to_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
-    """Add lines to any error that is raised inside.
+    """Append lines to the message of any error raised in the block.
 
     Warnings collected so far (bad rows, bytes that are not UTF-8) are often the
-    cause of the error, after which nothing else would print them. Lines that
-    the message of a UserError lacks are appended to it; other exceptions get a
-    note, which tracebacks show.
+    cause of the error, after which nothing else would print them. New lines are
+    appended to the message of a UserError. Other exceptions get a note, which
+    tracebacks show.
     """
     try:
         yield

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The papers' experiments as hparams that set the original's switches."""
+"""Experiments of the papers, as hparams that set the original's switches."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,8 @@ from configure.problems import Problem
 _DETECTING = ("electra", "electra_15")
 _ONE_NETWORK = {"two_tower_generator": False, "uniform_generator": False}
 _SHARED = {"untied_generator_embeddings": False, "untied_generator": True}
-# The original's switches that each value sets. An experiment that is not set
-# gets the first value whose switches are equal to those of the config.
+# Switches of the original that each value of an experiment sets. An unset
+# experiment gets the first value whose switches equal those of the config.
 EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
     "objective": {
         name: dict(objective.switches) for name, objective in OBJECTIVES.items()
@@ -37,20 +37,21 @@ EXPERIMENTS: dict[str, dict[str, dict[str, bool]]] = {
 
 
 def settle_experiments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the experiments and the switches that they set.
+    """Return the values of all experiments and of their switches.
 
     Args:
-      values: all hparams; experiments that are None follow from the switches.
+      values: all hparams; an experiment that is None is inferred from the
+        switches.
     """
     settled: dict[str, Any] = {}
     if values["training_schedule"] == "two_stage":
-        # A frozen generator cannot share tables that the discriminator changes.
+        # The discriminator would change shared tables of a frozen generator.
         sharing = values["embedding_sharing"] or "none"
         values = {**values, "embedding_sharing": sharing}
     for name, choices in EXPERIMENTS.items():
         value = values[name] or _value_of_switches(values, choices)
         settled |= {name: value, **choices.get(value, {})}
-        if value == "electric":  # Its generator is a two-tower model.
+        if value == "electric":  # Electric's generator is a two-tower model.
             values = {**values, "two_tower_generator": True}
     return settled
 
@@ -58,7 +59,7 @@ def settle_experiments(values: Mapping[str, Any]) -> dict[str, Any]:
 def _value_of_switches(
     values: Mapping[str, Any], choices: Mapping[str, Mapping[str, bool]]
 ) -> str | None:
-    """Return the first value of an experiment that agrees with switches."""
+    """Return the first value of an experiment that matches the switches."""
     for value, switches in choices.items():
         if all(values[name] == is_on for name, is_on in switches.items()):
             return value
@@ -66,13 +67,13 @@ def _value_of_switches(
 
 
 def experiment_errors(config: Any) -> Iterator[Problem]:
-    """Yield values of a config that contradict its experiments."""
+    """Yield errors of experiments that contradict other hparams."""
     for name, choices in EXPERIMENTS.items():
         value = getattr(config, name)
         switches = dict(choices.get(value, {}))
         untied = "untied_generator_embeddings"
         if value == "none" and not config.is_explicit(untied):
-            # On one network, the switch itself has no effect.
+            # With one network, untied_generator has no effect.
             switches["untied_generator"] = True
         for switch, expected in switches.items():
             actual = getattr(config, switch)
@@ -86,14 +87,14 @@ def experiment_errors(config: Any) -> Iterator[Problem]:
 
 
 def _schedule_errors(config: Any) -> Iterator[Problem]:
-    """Yield values of a config that contradict its training schedule."""
+    """Yield errors of hparams that contradict the training schedule."""
     schedule, steps = config.training_schedule, config.two_stage_steps
     is_two_stage = schedule == "two_stage"
     if steps is not None and not is_two_stage:
         yield hparam_error(
             "two_stage_steps",
-            f"{steps} needs training_schedule two_stage, got {schedule}; leave"
-            " two_stage_steps out",
+            f"{steps} requires training_schedule two_stage, got {schedule};"
+            " leave two_stage_steps out",
         )
     if schedule == "joint":
         return
@@ -105,8 +106,9 @@ def _schedule_errors(config: Any) -> Iterator[Problem]:
     if is_two_stage:
         required |= {
             "embedding_sharing": ("none",),
-            # The generator's weights become the discriminator's, so that their
-            # sizes must be equal. The heads of the debug model are not.
+            # The discriminator starts from the generator's weights, so that
+            # both networks must have equal sizes. The debug model has different
+            # heads.
             "generator_hidden_size": (1.0,),
             "generator_layers": (1.0,),
             "debug": (False,),
@@ -117,23 +119,24 @@ def _schedule_errors(config: Any) -> Iterator[Problem]:
             expected = " or ".join(map(json.dumps, values))
             yield hparam_error(
                 "training_schedule",
-                f"{schedule!r} needs {name} {expected}, got"
-                f" {json.dumps(actual)}; set {name}, or leave"
-                " training_schedule out",
+                f"{schedule!r} requires {name} {expected}, got"
+                f" {json.dumps(actual)}; set {name}, or leave training_schedule"
+                " out",
             )
     if is_two_stage and not 0 < steps < config.num_train_steps:
         yield hparam_error(
             "two_stage_steps",
-            f"{steps} of num_train_steps {config.num_train_steps} leave a stage"
-            " without steps; set at least 1, and less than num_train_steps",
+            f"{steps} leaves one of the two stages without steps, because"
+            f" num_train_steps is {config.num_train_steps}; set at least 1, and"
+            " less than num_train_steps",
         )
 
 
 def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
-    """Yield hparams of easy starts and separate networks that cannot work.
+    """Yield errors of hparams that require separate networks.
 
     Args:
-      kind: the generator's kind.
+      kind: kind of the generator.
     """
     obstacle = _obstacle_to_separate_networks(config, kind)
     requested = [
@@ -142,41 +145,44 @@ def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
         if getattr(config, name)
     ]
     rate = config.generator_learning_rate
-    # Both stages have a rate of their own network.
+    # In two_stage training each stage applies its own network's rate.
     if rate is not None and config.training_schedule != "two_stage":
         requested.append("generator_learning_rate")
     if obstacle:
         for name in requested:
             yield hparam_error(
                 name,
-                f"{json.dumps(getattr(config, name))} needs a separate"
-                " generator network that is trained with the discriminator, got"
-                f" {obstacle}; leave {name} out, or set generator to 'sized'"
-                " with untied_generator true and training_schedule 'joint'",
+                f"{json.dumps(getattr(config, name))} requires a separate"
+                " generator that is trained together with the discriminator,"
+                f" got {obstacle}; leave {name} out, or set generator to"
+                " 'sized' with untied_generator true and training_schedule"
+                " 'joint'",
             )
     if rate and not config.learning_rate:
         yield hparam_error(
             "generator_learning_rate",
-            f"{rate:g} is applied as a multiple of learning_rate, got"
+            f"{rate:g} is applied as a multiple of learning_rate, which is"
             f" {config.learning_rate:g}; set both above 0",
         )
     if config.correction_weight and config.objective not in _DETECTING:
         yield hparam_error(
             "correction_weight",
-            f"{config.correction_weight:g} needs a discriminator (objective"
+            f"{config.correction_weight:g} requires a discriminator (objective"
             f" {' or '.join(_DETECTING)}), got objective {config.objective!r};"
             " leave correction_weight out, or change objective",
         )
 
 
 def _obstacle_to_separate_networks(config: Any, kind: GeneratorKind) -> str:
-    """Return why no separate generator trains with the discriminator, or ""."""
+    """Return the setting that rules out separate networks, or ""."""
     if kind.is_fixed:
         return f"generator {kind.value!r}, which has no variables"
     if config.objective == "mlm":
-        return "objective 'mlm', which has one network"
+        return "objective 'mlm', which has a single network"
     if kind is GeneratorKind.FULL:
-        return "untied_generator false, one network that does both"
+        return "untied_generator false, which makes both networks one"
     if config.training_schedule == "two_stage":
-        return "training_schedule 'two_stage', one network at a time"
+        return (
+            "training_schedule 'two_stage', which trains one network at a time"
+        )
     return ""

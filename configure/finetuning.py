@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tuning hparams: defaults, derived values, and errors.
+"""Hparams of fine-tuning: defaults, derived values and errors.
 
-The comment of a field is its documentation, which `--help` prints.
+`--help` prints the comment of each field.
 """
 
 import dataclasses
@@ -27,12 +27,12 @@ from configure.errors import UserError
 from configure.hparams_json import read_hparams
 from configure.problems import Problem
 
-# Question answering tasks with longer inputs. naturalqs is not one: the
-# original decides by "squad" or "qa" in the name.
+# Question answering tasks with longer inputs. The original recognizes these
+# tasks by "squad" or "qa" in the name, and thus omits naturalqs.
 _LONG_TASKS = ("squad", "squadv1", "newsqa", "triviaqa", "searchqa")
 _TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
-# Derived values of a task that is learned alone.
+# Derived values of tasks that are trained alone.
 _TASK_SETTINGS: dict[str, dict[str, Any]] = {
     "rte": {"num_train_epochs": 10.0},
     "sts": {"num_train_epochs": 10.0},
@@ -46,7 +46,7 @@ for _name in _LONG_TASKS:
         "write_distill_outputs": False,
         "write_test_outputs": False,
     }
-# Values that `debug` sets unless they are explicit.
+# Values that `debug` sets, except where the user chose a value.
 _DEBUG_SETTINGS = {
     "save_checkpoints_steps": 1000000,
     "use_tfrecords_if_existing": False,
@@ -57,25 +57,27 @@ _DEBUG_SETTINGS = {
     "log_examples": True,
 }
 
-# [CLS], two [SEP] and one wordpiece of each text of a pair.
+# The minimum length holds [CLS], two [SEP] and a wordpiece of each text.
 _Length = Annotated[Size, at_least(5)]
 _Source = Annotated[str, one_of("files", "tfds")]
-_Trials = Annotated[int, Bound(lambda n: n != 0, "1 or more, or negative")]
+_Trials = Annotated[
+    int, Bound(lambda n: n != 0, "positive, or negative for no limit")
+]
 _Pooling = Annotated[str, one_of("first", "mean")]
 _HeadLayers = Annotated[int, Bound(lambda n: n in (1, 2), "1 or 2")]
 
 
 @dataclasses.dataclass(frozen=True)
 class FinetuningConfig(TrainingConfig):
-    """Fine-tuning hyperparameters; names and defaults are the original's.
+    """Hparams of fine-tuning, with the original's names and defaults.
 
-    Make one with `create`, which also derives values from other values. No
-    file is read, so that paths need not exist.
+    Make a config with `create`, which also derives values from other values.
+    Creating a config reads no file, so that paths need not exist.
 
     Source: google-research/electra, configure_finetuning.py.
-    Differs: values are converted to their declared types; `vocab_file` is the
-      one in `data_dir`, unless the model has its own; the names of your own
-      tasks imply no defaults.
+    Differs: values are converted to their declared types; `vocab_file` defaults
+      to the vocabulary of the model, then to that of `data_dir`; the names of
+      your own tasks imply no defaults.
     """
 
     purpose = (
@@ -84,139 +86,153 @@ class FinetuningConfig(TrainingConfig):
     )
 
     # ---- General ----
-    # Name of the pre-trained model, DATA_DIR/models/NAME; results are written
-    # there, too.
+    # Name of the pre-trained model in DATA_DIR/models/NAME, where the results
+    # are written, too.
     model_name: str
-    # Folder of data and models; the files of a task are in
-    # DIR/finetuning_data/TASK.
+    # Folder of data and models. DATA_DIR/finetuning_data/TASK contains the
+    # files of a task.
     data_dir: str
     debug: bool = False  # train a tiny model on little data, as a test
-    log_examples: bool = False  # print a training example
-    # Number of trials, each of which trains and evaluates; negative: repeat
-    # until the program is stopped.
+    log_examples: bool = False  # print one example of the training data
+    # Number of trials, each of which trains and evaluates a model. Negative:
+    # repeat until the program is stopped.
     num_trials: _Trials = 1
-    do_train: bool = True  # train
+    do_train: bool = True  # train a model in each trial
     do_eval: bool = True  # evaluate on the dev set
     keep_all_models: bool = True  # false: keep only the last trial's model
-    # Tasks to learn; one model learns all of them.
+    # Names of the tasks; one model learns all of them.
     task_names: list[str] = dataclasses.field(default_factory=lambda: ["chunk"])
 
     # ---- Training ----
-    learning_rate: NonNegative = 1e-4  # peak rate; large: 5e-5
-    # Decoupled weight decay; LayerNorm and biases are exempt.
+    learning_rate: NonNegative = 1e-4  # peak learning rate; large: 5e-5
+    # Decoupled weight decay, except for LayerNorm and biases.
     weight_decay_rate: NonNegative = 0.01
-    # Factor from each layer's rate to that of the layer below; 0 or less: all
-    # layers have the same rate. Large: 0.9.
+    # Ratio of a layer's learning rate to that of the layer above; 0 or less:
+    # all layers have the same rate. Large: 0.9.
     layerwise_lr_decay: float = 0.8
-    # Passes over the training data. Default: 3; rte and sts 10, most QA 2.
+    # Number of passes over the training data. Default: 3; rte and sts 10, most
+    # question answering tasks 2.
     num_train_epochs: Ratio = 3.0
-    warmup_proportion: Share = 0.1  # fraction of the steps spent warming up
-    save_checkpoints_steps: Positive = 1000000  # steps per checkpoint
-    iterations_per_loop: Positive = 1000  # steps per graph call, at most 100
-    # Reuse the records of an earlier run if their data and settings are equal.
+    # fraction of training steps spent warming up
+    warmup_proportion: Share = 0.1
+    save_checkpoints_steps: Positive = 1000000  # steps between checkpoints
+    # steps per call of the graph, at most 100
+    iterations_per_loop: Positive = 1000
+    # Reuse the TFRecords of an earlier run if data and settings are equal.
     use_tfrecords_if_existing: bool = True
 
     # ---- Writing outputs ----
-    write_test_outputs: bool = False  # predict the test set
-    n_writes_test: Natural = 5  # ... in the first trials, up to this number
+    write_test_outputs: bool = False  # write predictions of the test sets
+    # Number of trials, from the first, that write test predictions.
+    n_writes_test: Natural = 5
     write_distill_outputs: bool = False  # no effect, as in the original
 
     # ---- Sizing ----
-    # Tokens per example. Default: 128; chunk 256; summaries, most QA 512.
+    # Maximum number of tokens in an example. Default: 128; chunk 256; summaries
+    # and most question answering tasks 512.
     max_seq_length: _Length = 128
     train_batch_size: Size = 32  # examples per update, over all devices
     eval_batch_size: Size = 32  # examples per evaluation batch
-    # No effect; the original's command lines work.
+    # No effect; accepted for the original's command lines.
     predict_batch_size: Positive = 32
-    # Train on both orders of sentence pairs if the order does not matter.
+    # Train on both orders of a sentence pair in tasks without an order.
     double_unordered: bool = True
 
     # ---- Question answering ----
-    max_query_length: Positive = 64  # maximum number of tokens of a question
-    doc_stride: Positive = 128  # tokens between windows over a long passage
-    n_best_size: Positive = 20  # answers that are kept per question
-    max_answer_length: Positive = 30  # maximum number of tokens of an answer
-    answerable_classifier: bool = True  # learn whether there is an answer
-    # ... also from hidden states weighted by the start logits
+    max_query_length: Positive = 64  # Maximum number of tokens in a question.
+    # Number of tokens between the starts of two windows over a long passage.
+    doc_stride: Positive = 128
+    # Number of answers that are kept for each question.
+    n_best_size: Positive = 20
+    max_answer_length: Positive = 30  # Maximum number of tokens in an answer.
+    # Learn whether a question has an answer.
+    answerable_classifier: bool = True
+    # Predict whether a question has an answer also from the hidden states,
+    # weighted by the start logits.
     answerable_uses_start_logits: bool = True
-    answerable_weight: NonNegative = 0.5  # weight of that loss
-    joint_prediction: bool = True  # predict an answer's end from its start
-    beam_size: Positive = 20  # starts considered in joint prediction
-    # Null odds above this threshold mean that there is no answer.
+    # Weight of the loss of answerable_classifier.
+    answerable_weight: NonNegative = 0.5
+    # Predict the end of an answer from its start.
+    joint_prediction: bool = True
+    # Number of starts that joint prediction considers.
+    beam_size: Positive = 20
+    # Predict no answer if the null odds are above this threshold.
     qa_na_threshold: float = -2.75
 
     # ---- Locations ----
-    # Default: the model's vocab.txt if it has one, otherwise
+    # Vocabulary file. Default: vocab.txt of the model, otherwise
     # <data_dir>/vocab.txt.
     vocab_file: str = ""
-    # Initial weights: a checkpoint of any kind, hf:OWNER/NAME, or a model
-    # fine-tuned on another task. Default: <data_dir>/models/<model_name>; none:
-    # random.
+    # Initial weights: a checkpoint of any format, hf:OWNER/NAME, or a model
+    # fine-tuned on another task. Default: <data_dir>/models/<model_name>. None:
+    # random weights.
     init_checkpoint: str | None = None
-    # Trial k is saved in <model_dir>_<k>.
-    # Default: <data_dir>/models/<model_name>/finetuning_models/<tasks>_model
+    # Prefix of the folders <model_dir>_<k>, in which trial k is saved. Default:
+    # <data_dir>/models/<model_name>/finetuning_models/<tasks>_model
     model_dir: str = ""
-    # Default: <data_dir>/models/<model_name>/finetuning_tfrecords/
-    # <tasks>_tfrecords
+    # Folder of the TFRecords. Default:
+    # <data_dir>/models/<model_name>/finetuning_tfrecords/<tasks>_tfrecords
     preprocessed_data_dir: str = ""
     results_txt: str = ""  # default: .../results/<tasks>_results.txt
     results_pkl: str = ""  # default: .../results/<tasks>_results.pkl
 
     # ---- Extensions (defaults keep the original's behavior, or say so) ----
-    # Separates runs on the same tasks: in the names of models, results and
-    # predictions, <tasks>_<run_name> replaces <tasks>.
+    # Name that separates runs on the same tasks: names of models, results and
+    # predictions contain <tasks>_<run_name> instead of <tasks>.
     run_name: str = ""
     results_json: str = ""  # default: .../results/<tasks>_results.json
     task_config: str | None = None  # JSON file that describes your own task
-    # Allow task_config to name files outside its folder.
+    # Accept files outside the folder of task_config.
     allow_outside_files: bool = False
     data_source: _Source = "files"  # tfds: TensorFlow Datasets
-    tfds_data_dir: str | None = None  # data folder of TensorFlow Datasets
-    strict_rows: bool = False  # stop at the first bad row
-    # Tagging: truncate only what does not fit (the original truncates more).
+    tfds_data_dir: str | None = None  # data_dir of TensorFlow Datasets
+    strict_rows: bool = False  # stop at the first invalid row
+    # Tagging: truncate a sentence only where it exceeds max_seq_length (the
+    # original truncates more).
     fix_tagging_truncation: bool = False
-    # Tagging: treat case, accents and Chinese as other tasks do.
+    # Tagging: process case, accents and Chinese characters as other tasks do.
     fix_tagging_casing: bool = False
     # Tagging: keep a last sentence that no blank line follows.
     fix_last_sentence: bool = False
-    # Give every level of layers its own rate (the original skips one).
+    # Give each level of layers its own rate (the original skips a level).
     fix_layerwise_lr_decay: bool = False
     # Question answering: train on the characters at an answer's offset, and
-    # answer with the characters of the predicted tokens. The original searches
-    # for both in the words, and finds the first occurrence. Unset: in your own
-    # tasks, but not in the original's (squad, squadv1, MRQA).
+    # predict the characters of the predicted tokens. The original searches the
+    # words for both, and uses the first occurrence. Unset: only in your own
+    # tasks, not in the original's (squad, squadv1, MRQA).
     answer_offsets: bool | None = None
-    # Input of sentence-level heads: the first token, or the mean of all.
+    # Input of sentence-level heads: hidden state of the first token, or the
+    # mean of all.
     pooling: _Pooling = "first"
-    # Layers of sentence-level heads; 2: as in transformers, a dense layer as
-    # wide as the model with GELU, and dropout before the last layer.
+    # Number of layers in sentence-level heads. 2: as in transformers, a dense
+    # layer as wide as the model, GELU, and dropout before the last layer.
     classification_head_layers: _HeadLayers = 1
-    # Do not learn WNLI: answer with the majority of its training labels.
+    # Predict the majority label of WNLI's training data instead of learning
+    # WNLI.
     wnli_majority: bool = False
-    # Shuffle all examples, differently in each epoch.
+    # Shuffle all examples, in a new order each epoch.
     shuffle_whole_set: bool = False
-    # Pad a batch to its longest row, not to max_seq_length. On: the same
-    # results in less time.
+    # Pad batches to their longest row instead of max_seq_length: same results
+    # in less time.
     length_buckets: bool = True
-    # Group examples of similar length into training batches, which changes the
-    # batches.
+    # Group training examples of similar length, which changes the batches.
     group_by_length: bool = False
-    # ... into evaluation batches: the same results in less time.
+    # Group evaluation examples of similar length: same results in less time.
     group_eval_by_length: bool = True
-    # Number of lowest layers that are not trained; 1 or more: the embeddings
-    # are not trained either.
+    # Number of lowest layers that are not trained; 1 or more also freezes the
+    # embeddings.
     freeze_layers: Natural = 0
-    # Evaluations without a better keep_best before training stops; 0: training
-    # never stops early.
+    # Number of evaluations without a better keep_best after which training
+    # stops; 0: no early stopping.
     early_stopping_patience: Natural = 0
-    # Number of latest checkpoints that are kept; 0: all.
+    # Number of latest checkpoints to keep; 0: all.
     keep_checkpoint_max: Natural | None = 1
 
     @classmethod
     def command_line_layers(
         cls, hparams: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return the hparams of a task's JSON file."""
+        """Return the hparams in the JSON file of `task_config`."""
         path = hparams.get("task_config")
         if path is None:
             return []
@@ -224,7 +240,7 @@ class FinetuningConfig(TrainingConfig):
         task_hparams = spec.get("hparams", {})
         if not isinstance(task_hparams, dict):
             raise UserError(
-                f"{path}: hparams: expected an object of hparams, got"
+                f"{path}: hparams: expected a JSON object of hparams, got"
                 f" {task_hparams!r}"
             )
         if isinstance(spec.get("name"), str):
@@ -235,7 +251,7 @@ class FinetuningConfig(TrainingConfig):
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return paths, and values by task, size and debug, in that order."""
+        """Return paths, then values by task, then by size, then by debug."""
         derived = _derived_paths(values)
         if len(values["task_names"]) == 1:
             task = values["task_names"][0]
@@ -245,7 +261,7 @@ class FinetuningConfig(TrainingConfig):
         elif values["model_size"] == "small":
             derived["embedding_size"] = 128
         if not (values["do_lower_case"] and values["strip_accents"]):
-            # Published models are uncased: no number of theirs changes.
+            # Published models are uncased, so that none of their scores change.
             derived["fix_tagging_casing"] = True
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)
@@ -255,7 +271,7 @@ class FinetuningConfig(TrainingConfig):
         if not self.task_names:
             yield hparam_error(
                 "task_names",
-                'is empty; set at least one task, such as ["mrpc"]',
+                'is empty; list at least one task, such as ["mrpc"]',
             )
         for name in self.task_names:
             if not _TASK_NAME.fullmatch(name):
@@ -277,7 +293,8 @@ class FinetuningConfig(TrainingConfig):
         if self.early_stopping_patience and not self.eval_every_n_steps:
             yield hparam_error(
                 "early_stopping_patience",
-                "needs evaluations during training; set eval_every_n_steps",
+                "selects among evaluations during training, of which this run"
+                " has none; set eval_every_n_steps",
             )
         if self.wnli_majority and "wnli" not in self.task_names:
             yield hparam_error(
@@ -288,11 +305,11 @@ class FinetuningConfig(TrainingConfig):
         yield from super()._errors()
 
     def check_mode(self) -> None:
-        """Raise a UserError unless the config requests some work."""
+        """Raise a UserError unless the config trains, evaluates or predicts."""
         if not (self.do_train or self.do_eval or self.write_test_outputs):
             raise UserError(
                 "Nothing to do: do_train, do_eval and write_test_outputs are"
-                " all false; set one"
+                " all false; set one of them to true"
             )
 
     def _warnings(self) -> Iterator[str]:
@@ -305,48 +322,48 @@ class FinetuningConfig(TrainingConfig):
             )
         if self.debug and self.init_checkpoint:
             yield (
-                f"debug still starts from init_checkpoint"
-                f" {self.init_checkpoint}, as in the original; set it to null"
-                " for random weights"
+                f"debug starts from init_checkpoint {self.init_checkpoint}, as"
+                " in the original; set init_checkpoint to null for random"
+                " weights"
             )
         if self.layerwise_lr_decay > 1:
             yield (
                 f"layerwise_lr_decay {self.layerwise_lr_decay:g} is above 1:"
-                " lower layers learn faster than higher ones"
+                " lower layers learn faster than higher layers. Set at most 1"
             )
         if self.predict_batch_size != self.eval_batch_size:
             yield (
                 f"predict_batch_size {self.predict_batch_size} has no effect:"
                 f" eval_batch_size {self.eval_batch_size} is used (the original"
-                " loses examples if the two differ)"
+                " loses examples if the two differ). Set eval_batch_size"
             )
         yield from super()._warnings()
 
     @property
     def pretrained_model_dir(self) -> str:
-        """Folder of the pre-trained model, which also holds the results."""
+        """Folder of the pre-trained model, which also contains the results."""
         return os.path.join(self.data_dir, "models", self.model_name)
 
     def raw_data_dir(self, task: str) -> str:
-        """Return the folder of a task's files."""
+        """Return the folder of a task's data files."""
         return os.path.join(self.data_dir, "finetuning_data", task)
 
     def qa_file(self, task: str, kind: str) -> str:
-        """Return the path of a question answering task's evaluation file."""
+        """Return the path of a file that evaluates question answering."""
         folder = f"{_run_stem(self.task_names, self.run_name)}_qa"
         return os.path.join(
             self.pretrained_model_dir, "results", folder, f"{task}_{kind}.json"
         )
 
     def test_predictions(self, task: str, split: str, trial: int | str) -> str:
-        """Return the path of a trial's predictions of a test set."""
+        """Return the path of a trial's test predictions."""
         stem = _run_stem([task], self.run_name)
         name = f"{stem}_{split}_{trial}_predictions.pkl"
         return os.path.join(self.pretrained_model_dir, "test_predictions", name)
 
 
 def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the default paths below data_dir."""
+    """Return the paths that are derived from data_dir."""
     data_dir = values["data_dir"]
     model = os.path.join(data_dir, "models", values["model_name"])
     tasks = ",".join(values["task_names"])
@@ -366,6 +383,6 @@ def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _run_stem(task_names: list[str], run_name: str) -> str:
-    """Return the start of a run's file names: its tasks and its own name."""
+    """Return the prefix of a run's file names: its tasks and run_name."""
     stem = ",".join(task_names)
     return f"{stem}_{run_name}" if run_name else stem

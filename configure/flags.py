@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of the entry points, on absl.
+"""Command lines of the programs, parsed with absl.
 
 Every flag is accepted with dashes or underscores. Booleans take `--flag`,
 `--flag=false`, `--flag False`, `--no-flag` and `--noflag`.
@@ -31,7 +31,7 @@ from configure.hparams_json import read_hparams
 from configure.suggestions import check_names
 from configure.values import coerce
 
-# The help of a field is the comment in its class's source.
+# The help of a field is its comment, so that help and source agree.
 _SECTION = re.compile(r"    # -{4} (.+) -{4}")
 _COMMENT = re.compile(r"    # (.*)")
 _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
@@ -39,14 +39,14 @@ _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
 
 @functools.cache
 def read_sections(config_class: type[Any]) -> dict[str, dict[str, str]]:
-    """Return the comments of fields by section; base classes come last."""
+    """Return the comments of fields by section, with base classes last."""
     sections: dict[str, dict[str, str]] = {}
     for part in filter(dataclasses.is_dataclass, config_class.__mro__):
         try:
             lines = inspect.getsource(part).splitlines()
         except (OSError, TypeError):  # A frozen application has no source.
             return {}
-        notes: dict[str, str] = {}  # fields above the first section
+        notes: dict[str, str] = {}  # comments of fields above the first section
         pending: list[str] = []
         for line in lines:
             if heading := _SECTION.fullmatch(line):
@@ -64,10 +64,10 @@ Parsed = TypeVar("Parsed")
 
 
 class FlagParser(argparse_flags.ArgumentParser):
-    """An absl-aware argument parser with readable help and errors.
+    """An argument parser for absl with readable help and errors.
 
-    Unknown arguments are errors. So are abbreviations, except for the flags of
-    the original (`originals`), where existing command lines may use them.
+    Unknown arguments are errors. Abbreviations are errors, too, except those of
+    the original's flags (`originals`), which existing command lines may use.
     """
 
     def __init__(
@@ -77,12 +77,13 @@ class FlagParser(argparse_flags.ArgumentParser):
         originals: Sequence[str] = (),
         **kwargs: Any,
     ):
-        """Make the parser of a command of `python -m electra_tf`.
+        """Make the parser of a command `python -m electra_tf COMMAND`.
 
         Args:
-          command: the command's name; "": `kwargs` has the `prog` of another
+          command: name of the command; "": `prog` in `kwargs` names a different
             program.
-          originals: flags of the original, with dashes: "--data_dir".
+          originals: flags of the original, with their dashes, such as
+            "--data_dir".
         """
         self._originals = originals
         if command:
@@ -90,27 +91,31 @@ class FlagParser(argparse_flags.ArgumentParser):
         super().__init__(
             description=description,
             allow_abbrev=False,
-            # absl modules may have flags of the same names; these win.
+            # absl modules may define flags of the same names, which these flags
+            # replace.
             conflict_handler="resolve",
             formatter_class=_HelpFormatter,
             **kwargs,
         )
 
     def parse_args(self, args=None, namespace=None):  # noqa: ANN001, ANN201
-        """Parse all of `args`; see `argparse.ArgumentParser.parse_args`."""
+        """Parse `args` and reject unknown arguments; see `argparse`."""
         args = sys.argv[1:] if args is None else args
         args = [re.sub("^--[^=]+", self._full_name, word) for word in args]
         # argparse would remove the dashes and return an empty list.
         for word in args:
             if re.fullmatch("--[^=]+=--", word):
-                self.error(f"{word}: expected a value after the =")
+                self.error(
+                    f"{word}: expected a value after the equals sign; add the"
+                    " value"
+                )
         namespace, extra = self.parse_known_args(args, namespace)
         if extra:
             self.error(self._explain_extra(extra))
         return namespace
 
     def _full_name(self, match: re.Match) -> str:
-        """Return a flag's unabbreviated name with underscores."""
+        """Return the full name of a flag, with underscores."""
         flag = "--" + match[0][2:].replace("-", "_")
         if flag in self._option_string_actions:
             return flag
@@ -129,13 +134,13 @@ class FlagParser(argparse_flags.ArgumentParser):
             return str(error)
         noun = "argument" if len(extra) == 1 else "arguments"
         return (
-            f"unexpected {noun}: {' '.join(extra)}. Put a flag in front of"
-            " every value, and quotes around a value with spaces"
+            f"unexpected {noun}: {' '.join(extra)}. Write a flag before each"
+            " value, and quotes around values with spaces"
         )
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Help in 80 columns: one spelling per flag, required flags in usage."""
+    """Help with one spelling per flag and required flags in the usage line."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)
@@ -160,7 +165,7 @@ class _HelpFormatter(argparse.HelpFormatter):
         return shown
 
 
-# In place of a default: the flag is required.
+# Marks a required flag in place of a default.
 REQUIRED = object()
 
 
@@ -169,13 +174,13 @@ def add_flags(
     title: str,
     *rows: tuple[str, Any, str | Sequence[str], str],
 ) -> argparse._ArgumentGroup:
-    """Add a group of flags, one for each (name, default, value, help).
+    """Add a group of flags from rows (name, default, value, help).
 
     Args:
-      default: the flag has its type. `int`, `float` or `bool` itself: the flag
-        has this type and may be left out; None: a text that may be left out;
-        `REQUIRED`: a text that may not.
-      value: the placeholder of the flag's value in the help; a sequence: the
+      default: default value, which also sets the flag's type. `int`, `float` or
+        `bool`: an optional flag of this type; None: an optional text;
+        `REQUIRED`: a required text.
+      value: placeholder of the flag's value in the help; a sequence: the
         choices. Defaults and choices are appended to the help.
     """
     group = parser.add_argument_group(title)
@@ -212,7 +217,7 @@ def boolean_argument(
     help: str | None = None,
     declared: Any = bool,
 ) -> None:
-    """Add a boolean flag in all its forms; `do_this` is also `--this`."""
+    """Add a boolean flag with all its spellings, such as `--do-this`."""
     names = dict.fromkeys([name, name.removeprefix("do_")])
     parser.add_argument(
         *(f"--{n}" for n in names),
@@ -235,7 +240,7 @@ def boolean_argument(
 
 
 def _read_boolean(declared: Any, text: str) -> bool | None:
-    """Return the boolean (or None) of a text; empty text is false."""
+    """Parse a text as a boolean or None; empty text is false."""
     try:
         return coerce("flag", text.strip() or "false", declared)
     except UserError:
@@ -245,7 +250,7 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 
 
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
-    """Return the parser of a training program, with a flag for each hparam."""
+    """Return a program's parser, which has a flag for each hparam."""
     has_presets = "preset" in config_class.field_types()
     more = "those of --preset" if has_presets else "those of --task_config"
     parser = FlagParser(
@@ -266,7 +271,7 @@ def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
             "hparams",
             None,
             "JSON",
-            "hyperparameters as JSON or as the path of a .json file, such as a"
+            "hyperparameters as JSON, or the path of a .json file such as a"
             " model's config.json (for the config.json of a trial, pass --seed"
             " and --model_dir, too)",
         ),
@@ -287,10 +292,10 @@ def parse_config(
     parser: FlagParser | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[Config, argparse.Namespace]:
-    """Return the config of a command line, and all its parsed arguments.
+    """Parse a command line into a config and its other arguments.
 
     Args:
-      defaults: hparams of the program, below those of the command line.
+      defaults: hparams of the program, which the command line overrides.
     """
     parser = parser or config_parser(config_class, os.path.basename(argv[0]))
     args = parser.parse_args(list(argv[1:]))
@@ -328,13 +333,13 @@ def parse_config(
 
 
 def format_config(config: TrainingConfig) -> str:
-    """Return a table of every hparam: name, value, origin."""
+    """Return a table of all hparams: name, value, origin."""
     rows = [("hparam", "value", "origin")]
     for name, value in config.as_dict().items():
         text = value if isinstance(value, str) else json.dumps(value)
         rows.append((name, text, config.origins.get(name, "argument")))
     name_width = max(len(name) for name, _, _ in rows)
-    # A long path must not push the origins of all rows off the screen.
+    # A long path would otherwise move all origins off the screen.
     value_width = min(60, max(len(value) for _, value, _ in rows))
     return "\n".join(
         f"{name:<{name_width}}  {value:<{value_width}}  {origin}"
@@ -342,7 +347,7 @@ def format_config(config: TrainingConfig) -> str:
     )
 
 
-# NVIDIA's driver has one of these: on Linux, in WSL, on Jetson.
+# Device files of NVIDIA's driver on Linux, in WSL and on Jetson.
 _GPU_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 
 
@@ -358,10 +363,11 @@ def run_program(
     except `UserError` is a bug and keeps its traceback.
 
     Args:
-      main: takes what `parser` returns, and returns an exit status or None.
-      is_log: whether standard output only reports progress, so that the program
-        continues if nobody can read it. Otherwise the program then ends with
-        status 1.
+      main: program, which takes the parsed arguments and returns an exit status
+        or None.
+      is_log: whether standard output only reports progress. If nobody can read
+        standard output, such a program continues, and others exit with status
+        1.
     """
 
     def parse(argv: Sequence[str]) -> Parsed:
@@ -373,14 +379,16 @@ def run_program(
     def guarded(parsed: Parsed) -> int | None:
         # Libraries log through absl; this project prints to standard output.
         logging.set_verbosity(logging.WARNING)
-        # Level 3 hides errors, too: without a GPU, TensorFlow logs an error
-        # about CUDA at every start. Real errors are also raised as exceptions.
+        # Level 3 would hide errors, too, but TensorFlow logs an error about
+        # CUDA at every start without a GPU. Real errors are also raised as
+        # exceptions.
         os.environ.setdefault(
             "TF_CPP_MIN_LOG_LEVEL",
             "2" if any(map(os.path.exists, _GPU_FILES)) else "3",
         )
-        # By default TensorFlow imports Keras 3, which no code here uses, and
-        # with it scikit-learn and scipy.stats: a second of every start.
+        # By default TensorFlow imports Keras 3, which this project does not
+        # use, together with scikit-learn and scipy.stats. These imports take a
+        # second.
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
         with _mistakes_are_messages(1):
             return main(parsed)
@@ -389,7 +397,7 @@ def run_program(
         app.run(guarded, flags_parser=parse)
 
 
-# The system refuses an operation; other errors are bugs of the program.
+# Errors of the system, such as missing permission; other errors are bugs.
 _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 
 
@@ -412,14 +420,19 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except BrokenPipeError:
-        # The reader of the output has ended (`... | head`), and Python would
-        # fail again when it flushes standard output at its end.
+        # The reader of the output has exited (`... | head`), and Python would
+        # fail again when it flushes standard output at exit.
         output.discard(sys.stdout)
         raise SystemExit(1) from None
     except OSError as e:
         if e.errno == errno.ENOSPC and e.filename is None:
-            output.discard(sys.stdout)  # Python would fail again at its end.
-            _fail("standard output cannot be written: the disk is full", status)
+            # Python would otherwise fail again at exit.
+            output.discard(sys.stdout)
+            _fail(
+                "standard output cannot be written: the disk is full; free some"
+                " space",
+                status,
+            )
         if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:
             raise
         notes = getattr(e, "__notes__", ())
@@ -427,7 +440,7 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
 
 
 def type_name(declared: Any) -> str:
-    """Return a declared type in words for help pages: `str or none`."""
+    """Return the text of a declared type for help pages: `str or none`."""
     names = [
         "none" if option is type(None) else option.__name__
         for option in plain_types(declared)
@@ -441,12 +454,12 @@ def add_field_flags(
     skip: Collection[str] = (),
     is_override: bool = False,
 ) -> None:
-    """Add the fields of a dataclass as flags, under its section headings.
+    """Add the fields of a dataclass as flags, grouped by section.
 
     Args:
-      skip: fields without a flag.
-      is_override: whether flags override values of other sources: they have no
-        defaults, and their values stay text.
+      skip: names of fields that get no flag.
+      is_override: whether flags override values of other sources. Such flags
+        have no defaults, and their values remain texts.
     """
     hints = typing.get_type_hints(fields_class, include_extras=True)
     fields = {f.name: f for f in dataclasses.fields(fields_class)}
@@ -477,7 +490,7 @@ def _field_help(field: dataclasses.Field, declared: Any, note: str) -> str:
     facts = [type_name(declared)]
     facts += [bound.requirement for bound in list_bounds(declared)]
     default = default_of(field)
-    # The comment describes a derived default itself.
+    # The comment itself describes a default that is derived.
     if default is not dataclasses.MISSING and "efault: " not in note:
         if not isinstance(default, str):
             default = json.dumps(default)

@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lists and values in messages."""
+"""Formatting of lists and values in messages."""
 
 from collections.abc import Iterable, Sequence
 
 
 def join_names(names: Iterable[object], limit: int = 5) -> str:
-    """Return the first names between commas: "a, b and 7 more"."""
+    """Join the first names with commas: "a, b and 7 more"."""
     names = [str(name) for name in names]
     rest = len(names) - limit
     text = ", ".join(names[:limit])
@@ -16,7 +16,7 @@ def join_names(names: Iterable[object], limit: int = 5) -> str:
 def limit_lines(
     lines: Sequence[str], limit: int = 5, indent: str = "  "
 ) -> list[str]:
-    """Return the first lines, indented, and a line that counts the rest."""
+    """Return the first lines, indented, and the count of remaining lines."""
     shown = [indent + line for line in lines[:limit]]
     rest = len(lines) - limit
     if rest > 0:
@@ -25,6 +25,6 @@ def limit_lines(
 
 
 def shorten(value: object, limit: int = 80) -> str:
-    """Return a text, or the repr of a value, cut to `limit` characters."""
+    """Return a text, or a value's repr, truncated to `limit` characters."""
     text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,18 +1,20 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which generator proposes the replacements, read from the hparams."""
+"""The choice of the generator from the hparams."""
 
 import enum
 from typing import Protocol
 
 
 class GeneratorKind(enum.Enum):
-    """A way to propose replacements."""
+    """Kind of the generator, which proposes the replacements."""
 
-    UNIFORM = "uniform"  # all tokens are equally likely; no variables
-    UNIGRAM = "unigram"  # by the tokens' frequency; no variables
+    # All tokens are equally likely; the generator has no variables.
+    UNIFORM = "uniform"
+    # Tokens are drawn by frequency; the generator has no variables.
+    UNIGRAM = "unigram"
     SMALL = "small"  # a smaller masked LM, scope "generator"
-    TWO_TOWER = "two_tower"  # Electric's cloze model
+    TWO_TOWER = "two_tower"  # Electric's cloze model, two towers
     FULL = "full"  # the full-size masked LM, scope "electra"
 
     @property
@@ -22,7 +24,7 @@ class GeneratorKind(enum.Enum):
 
 
 class GeneratorHparams(Protocol):
-    """The hparams that choose a generator; see `PretrainingConfig`."""
+    """Interface of the hparams that choose a generator."""
 
     @property
     def generator(self) -> str | None: ...

@@ -9,15 +9,15 @@ from typing import Any
 
 from configure.errors import UserError
 
-# Hparams have three levels, and Python's parser fails near a thousand.
+# Hparams need three levels, and Python's parser fails at about a thousand.
 _MAX_DEPTH = 100
 
 
 def parse_json(text: str, source: str) -> dict[str, Any]:
-    """Return the JSON object of a text, or raise a UserError.
+    """Parse a text as a JSON object, or raise a UserError.
 
     Args:
-      source: the file or flag that holds the text, for messages.
+      source: file or flag that contains the text, for messages.
     """
 
     def reject_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -26,8 +26,7 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
             counts = collections.Counter(name for name, _ in pairs)
             repeated = sorted(name for name, n in counts.items() if n > 1)
             raise UserError(
-                f"{source}: {', '.join(repeated)} given more than once; keep"
-                " one value"
+                f"{source}: {', '.join(repeated)} repeated; keep one value"
             )
         return values
 
@@ -41,17 +40,17 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
             f"{source}: not valid JSON at line {error.lineno}, column"
             f" {error.colno} (character {error.pos}): {error.msg}, near"
             f" {context!r}. Pass a JSON object in quotes, or the path of a file"
-            " whose name ends in .json. JSON has double quotes around names and"
-            " text, and writes true, false and null."
+            " whose name ends in .json. JSON requires double quotes around"
+            " names and texts, and the literals true, false and null."
         ) from None
     except RecursionError:
         raise UserError(
             f"{source}: JSON nested more than {_MAX_DEPTH} levels deep;"
-            " expected an object of settings."
+            " expected a JSON object of settings."
         ) from None
     except UserError:
         raise
-    except ValueError as error:  # A number has thousands of digits.
+    except ValueError as error:  # Python limits the digits of a number.
         raise UserError(f"{source}: cannot be read as JSON: {error}") from None
     if not isinstance(value, dict):
         raise UserError(
@@ -62,7 +61,7 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
 
 
 def _depth(value: Any) -> int:
-    """Return the count of nested objects and lists, the value included."""
+    """Return the nesting depth of objects and lists in a value."""
     if isinstance(value, dict):
         value = list(value.values())
     if not isinstance(value, list):

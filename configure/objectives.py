@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The objectives of pre-training as data: names, switches, heads.
+"""Pre-training objectives as data: names, switches and heads.
 
-`electra_tf.pretraining.objectives` holds their losses, and
-`electra_tf.plan.flops` the operations of their heads.
+`electra_tf.pretraining.objectives` defines their losses, and
+`electra_tf.plan.flops` counts the operations of their heads.
 """
 
 import dataclasses
@@ -15,35 +15,36 @@ _PREDICTS = {"electra_objective": False, "electric_objective": False}
 
 
 class Positions(enum.Enum):
-    """The positions that a head of the second network learns from."""
+    """Positions at which a head of the second network has a loss."""
 
-    NONE = "none"  # the network has no such head
-    CHOSEN = "chosen"  # those that masking chose
-    ALL = "all"  # all real tokens
+    NONE = "none"  # none: the network has no such head
+    CHOSEN = "chosen"  # the positions chosen by masking
+    ALL = "all"  # all tokens except padding
 
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """One objective, without its numbers."""
+    """Description of one objective."""
 
-    title: str  # its name in the papers
-    switches: Mapping[str, bool]  # the original's hparams that agree with it
-    detects: Positions  # where the discriminator's loss is taken
-    predicts: Positions  # where the original tokens are predicted
+    title: str  # name in the papers
+    # hparams of the original that select the objective
+    switches: Mapping[str, bool]
+    detects: Positions  # positions of the discriminator's loss
+    predicts: Positions  # positions at which the original tokens are predicted
     has_two_networks: bool = True
 
     @property
     def has_discriminator_head(self) -> bool:
         """Return whether a head classifies tokens as replaced or original.
 
-        All-Tokens MLM has the head without a loss: it copies a token with the
-        probability that the token is original.
+        In All-Tokens MLM the head has no loss, but predicts the probability
+        with which the model copies a token.
         """
         detects = self.detects is not Positions.NONE
         return detects or self.predicts is Positions.ALL
 
 
-# In the order in which the original's switches choose one.
+# The order is that of the original's switches: the first match is chosen.
 OBJECTIVES = {
     "electric": Objective(
         "Electric",

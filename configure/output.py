@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that survive the loss of standard output and standard error.
+"""Standard output and standard error whose loss does not end a program.
 
-In `run ... 2>&1 | tee log`, Ctrl-C ends `tee` first; a terminal may close, or
-a disk fill up. None of this may end a run: its logs and checkpoints are
-separate files.
+In `run ... 2>&1 | tee log`, Ctrl-C ends `tee` first; a terminal may close, or a
+disk may be full. A run must survive all of these, because its logs and
+checkpoints are separate files.
 """
 
 import contextlib
@@ -16,19 +16,19 @@ from typing import Any, NoReturn
 
 from configure.errors import UserError
 
-_STANDARD_DESCRIPTORS = (0, 1, 2)  # input, output and error
+_STANDARD_DESCRIPTORS = (0, 1, 2)  # standard input, output and error
 
 
 class LastingStream:
-    """A text stream whose writes do not fail when nobody can read them.
+    """A text stream that discards its text once nobody can read it.
 
-    After the first failure everything is discarded. The descriptor is
-    redirected, too, so that libraries and the interpreter's last flush do not
-    fail either.
+    After the first failed write, the stream discards all text. Its descriptor
+    is redirected, too, so that writes of libraries and the interpreter's last
+    flush succeed.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
-        """Wrap `stream`; the warning about its loss calls it `name`."""
+        """Wrap `stream`, which the warning about its loss names `name`."""
         self._stream, self._name, self._is_lost = stream, name, False
 
     def __getattr__(self, attribute: str) -> Any:
@@ -54,7 +54,7 @@ class LastingStream:
         try:
             yield
         except BlockingIOError:
-            pass  # The reader is slow: only this text is lost.
+            pass  # The reader is slow, and only this text is lost.
         except OSError as error:
             self._lose(error.strerror or str(error))
         except ValueError:  # The stream is closed, or the text is invalid.
@@ -75,12 +75,12 @@ class LastingStream:
 
 
 class _ClosedOutput:
-    """Standard output that was closed before a program with results began."""
+    """Standard output that was closed before the program started."""
 
     def write(self, text: str) -> NoReturn:
         raise UserError(
-            "standard output is closed, so that the results would be lost;"
-            " redirect it to a file"
+            "standard output is closed, and the results would be lost; redirect"
+            " standard output to a file"
         )
 
     @property
@@ -88,7 +88,7 @@ class _ClosedOutput:
         return self
 
     def flush(self) -> None:
-        """Do nothing: nothing was written."""
+        """Do nothing, because no text was written."""
 
     def isatty(self) -> bool:
         return False
@@ -96,11 +96,11 @@ class _ClosedOutput:
 
 @contextlib.contextmanager
 def guarded_output(is_log: bool) -> Iterator[None]:
-    """Let a program survive the loss of standard error, and of its log.
+    """Let a program survive the loss of standard error and of its log.
 
     Args:
-      is_log: whether standard output only reports progress. Otherwise it is the
-        result, and a failing write raises as usual.
+      is_log: whether standard output only reports progress. Otherwise it
+        contains the result, and a failing write raises an exception as usual.
     """
     _open_standard_descriptors()
     streams = sys.stdout, sys.stderr
@@ -116,7 +116,7 @@ def guarded_output(is_log: bool) -> Iterator[None]:
 
 
 def outlive_output(is_log: bool = True) -> None:
-    """Let this process continue without readers; see `guarded_output`."""
+    """Let this process survive the loss of its output; see `guarded_output`."""
     if not isinstance(sys.stderr, LastingStream):
         sys.stderr = LastingStream(sys.stderr or _null(), "standard error")
     if is_log and not isinstance(sys.stdout, LastingStream):
@@ -126,8 +126,8 @@ def outlive_output(is_log: bool = True) -> None:
 
 
 def discard(stream: Any) -> None:
-    """Discard a stream's buffered text, and everything written later."""
-    # A stream in memory has no descriptor.
+    """Discard a stream's buffered text and all text written later."""
+    # A stream in memory has no descriptor, and needs no redirection.
     with contextlib.suppress(OSError, ValueError, AttributeError):
         number = stream.fileno()
         null = os.open(os.devnull, os.O_WRONLY)
@@ -136,10 +136,10 @@ def discard(stream: Any) -> None:
 
 
 def _open_standard_descriptors() -> None:
-    """Open those of the descriptors 0, 1 and 2 that are closed.
+    """Open the standard descriptors that are closed.
 
-    The next opened file would otherwise get the number of a closed one, and
-    libraries write their messages to number 2, whatever file that is.
+    The next file opened would otherwise get the number of a closed descriptor,
+    and libraries would write their messages to number 2 into that file.
     """
     for number in _STANDARD_DESCRIPTORS:
         try:
@@ -147,7 +147,8 @@ def _open_standard_descriptors() -> None:
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise
-            os.open(os.devnull, os.O_RDWR)  # It gets the lowest free number.
+            # os.open uses the lowest free number.
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _null() -> Any:

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pre-training hparams: defaults, derived values, and errors.
+"""Hparams of pre-training: defaults, derived values and errors.
 
-The comment of a field is its documentation, which `--help` prints.
+`--help` prints the comment of each field.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import OBJECTIVES, Objective, Positions
 from configure.problems import Problem
 
-# Values that `debug` sets unless they are explicit.
+# Values that `debug` sets, except where the user chose a value.
 _DEBUG_SETTINGS = {
     "train_batch_size": 8,
     "num_train_steps": 20,
@@ -60,7 +60,7 @@ _BEST_METRICS = (
     "token_loss",
     "token_accuracy",
 )
-# None of these hparams requests the derived value.
+# Hparams for which None requests the derived value.
 _NONE_IS_DERIVED = (
     "eval_tfrecords",
     "max_predictions_per_seq",
@@ -79,64 +79,69 @@ def _experiment(name: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingConfig(TrainingConfig):
-    """Pre-training hyperparameters; names and defaults are the original's.
+    """Hparams of pre-training, with the original's names and defaults.
 
-    Make one with `create`, which also derives values from other values. No
-    file is read except presets, so that paths need not exist.
+    Make a config with `create`, which also derives values from other values.
+    Creating a config reads only presets, so that paths need not exist.
 
     Source: google-research/electra, configure_pretraining.py.
-    Differs: values are converted to their declared types,
-      `max_predictions_per_seq` can be set, there are presets, and values that
-      would fail later are refused.
+    Differs: values are converted to their declared types;
+      `max_predictions_per_seq` can be set; presets exist; values that would
+      fail later are rejected.
     """
 
     purpose = (
         "Pre-train ELECTRA, Electric or a masked language model, or evaluate"
-        " one."
+        " one of them."
     )
 
     # ---- General ----
     model_name: str  # name of the model, which is saved in DATA_DIR/models/NAME
-    # Folder of data and models: records in DIR/pretrain_tfrecords, the
-    # vocabulary in DIR/vocab.txt.
+    # Folder of data and models. DATA_DIR/pretrain_tfrecords contains the
+    # training records, and DATA_DIR/vocab.txt the vocabulary.
     data_dir: str
     debug: bool = False  # train a tiny model for a few steps, as a test
-    do_train: bool = True  # pre-train
-    do_eval: bool = False  # evaluate generator and discriminator instead
+    do_train: bool = True  # pre-train the model
+    # evaluate generator and discriminator instead of training
+    do_eval: bool = False
 
     # ---- Loss functions ----
-    # Replaced token detection. If this and electric_objective are false, the
-    # model is a masked LM like BERT.
+    # Replaced token detection. If this hparam and electric_objective are false,
+    # the model is a masked LM like BERT.
     electra_objective: bool = True
     electric_objective: bool = False  # noise-contrastive cloze model
     gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
     # Weight of the discriminator's loss. Default: 50; 1 for replace_mlm and
-    # all_tokens_mlm, whose second network has a masked LM's loss.
+    # all_tokens_mlm, whose second network has the loss of a masked LM.
     disc_weight: NonNegative = 50.0
-    mask_prob: _MaskShare = 0.15  # fraction of tokens masked and replaced
+    # fraction of tokens that are chosen for masking
+    mask_prob: _MaskShare = 0.15
 
     # ---- Optimization ----
-    learning_rate: NonNegative = 5e-4  # peak rate; base and large: 2e-4
-    lr_decay_power: NonNegative = 1.0  # 1: linear decay to zero
-    # Decoupled weight decay; LayerNorm and biases are exempt.
+    learning_rate: NonNegative = 5e-4  # peak learning rate; base, large: 2e-4
+    lr_decay_power: NonNegative = 1.0  # power of the decay to zero; 1: linear
+    # Decoupled weight decay, except for LayerNorm and biases.
     weight_decay_rate: NonNegative = 0.01
     num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0: none
 
     # ---- Training settings ----
-    iterations_per_loop: Positive = 200  # steps per graph call, at most 100
-    save_checkpoints_steps: Positive = 1000  # steps per checkpoint
+    # steps per call of the graph, at most 100
+    iterations_per_loop: Positive = 200
+    save_checkpoints_steps: Positive = 1000  # steps between checkpoints
     num_train_steps: Natural = 1000000  # total number of updates
     num_eval_steps: Positive = 100  # batches per evaluation
-    # Number of latest checkpoints that are kept; 0: all.
+    # Number of latest checkpoints to keep; 0: all.
     keep_checkpoint_max: Natural | None = 5
 
     # ---- Generator settings ----
     uniform_generator: bool = False  # draw replacements uniformly at random
-    two_tower_generator: bool = False  # two-tower cloze model as generator
-    untied_generator_embeddings: bool = False  # separate embedding tables
-    untied_generator: bool = True  # false: one network is both
-    generator_layers: _Times = 1.0  # fraction of the discriminator's layers
-    # Fraction of the discriminator's hidden size.
+    two_tower_generator: bool = False  # use Electric's model as generator
+    # separate the networks' embedding tables
+    untied_generator_embeddings: bool = False
+    untied_generator: bool = True  # false: use one network as both
+    # Number of generator layers, as a fraction of the discriminator's.
+    generator_layers: _Times = 1.0
+    # Hidden size of the generator, as a fraction of the discriminator's.
     generator_hidden_size: _Times = 0.25
     disallow_correct: bool = False  # never sample the original token
     temperature: Ratio = 1.0  # temperature of sampling from the generator
@@ -145,89 +150,93 @@ class PretrainingConfig(TrainingConfig):
     max_seq_length: Size = 128  # tokens per example, as in the records
     train_batch_size: Size = 128  # examples per update, over all devices
     eval_batch_size: Size = 128  # examples per evaluation batch
-    # Maximum number of tokens masked in one example.
-    # Default: int((mask_prob + 0.005) * max_seq_length).
+    # Maximum number of tokens masked in an example. Default: int((mask_prob +
+    # 0.005) * max_seq_length).
     max_predictions_per_seq: int | None = None
 
     # ---- Locations ----
     # Comma-separated patterns of the training records. Default:
     # <data_dir>/pretrain_tfrecords/pretrain_data.tfrecord*
     pretrain_tfrecords: str = ""
-    # Default: <data_dir>/vocab.txt. A .json file is the tokenizer.json of a
-    # byte-level BPE.
+    # Vocabulary file; a .json file is the tokenizer.json of a byte-level BPE.
+    # Default: <data_dir>/vocab.txt.
     vocab_file: str = ""
     model_dir: str = ""  # default: <data_dir>/models/<model_name>
-    # Results go into the default model_dir, even if model_dir is set.
+    # Results are written to the default model_dir, even if model_dir is set.
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
 
     # ---- The papers' experiments (unset: by the switches above) ----
-    # electra, mlm, electric, electra_15 (loss at masked positions only),
-    # replace_mlm or all_tokens_mlm.
+    # Objective: electra, mlm, electric, electra_15 (loss at masked positions
+    # only), replace_mlm or all_tokens_mlm.
     objective: _experiment("objective") = None
     # Source of replacements: sized (a network of generator_hidden_size),
     # uniform, unigram (token counts) or two_tower.
     generator: _experiment("generator") = None
-    # Tables that generator and discriminator share: embeddings (all tables and
-    # their norm), token (the token table), none, or gradient_disentangled (the
-    # token table, without the discriminator's gradient).
+    # Embedding tables that generator and discriminator share: embeddings (all
+    # tables and their norm), token (the token table), none, or
+    # gradient_disentangled (the token table, without the discriminator's
+    # gradient).
     embedding_sharing: _experiment("embedding_sharing") = None
-    # joint; two_stage (first the generator, then the discriminator, which
-    # starts from its weights); or adversarial (the generator maximizes the
-    # discriminator's loss).
+    # Order of training: joint (both networks together), two_stage (first the
+    # generator, then the discriminator, which starts from the generator's
+    # weights) or adversarial (the generator maximizes the discriminator's
+    # loss).
     training_schedule: _experiment("training_schedule") = None
     # Steps of the first stage of two_stage. Default: half of num_train_steps.
     two_stage_steps: Positive | None = None
 
     # ---- Easy starts and separate training of the networks ----
     # Steps over which the share of replacements drawn by token counts falls
-    # from 1 to 0 (or unigram_floor); 0: all come from the generator. An easy
-    # start, after Fast-ELECTRA (ICLR 2024).
+    # from 1 to unigram_floor; 0: the generator draws all replacements. This
+    # easy start follows Fast-ELECTRA (ICLR 2024).
     unigram_steps: Natural = 0
-    unigram_floor: BelowOne = 0.0  # minimum of that share
-    # Peak rate of the variables that only the generator has; shared tables
-    # keep learning_rate. Default: learning_rate. After Dong et al., ICML 2023.
+    unigram_floor: BelowOne = 0.0  # minimum share drawn by token counts
+    # Peak rate of the variables that only the generator has; shared tables keep
+    # learning_rate. Default: learning_rate. After Dong et al., ICML 2023.
     generator_learning_rate: NonNegative | None = None
-    # Clip the gradients of the generator's own variables by their norm, and
-    # those of the discriminator and shared tables by theirs, as DeBERTa's
-    # decoupled training does. False: clip all by one norm.
+    # Clip the gradients of the generator's own variables separately from those
+    # of the discriminator and shared tables, as DeBERTa's decoupled training
+    # does. False: clip all gradients by one norm.
     clip_networks_apart: bool = False
-    # Weight of a second discriminator loss: predicting the original tokens at
-    # the chosen positions from the corrupted text; 0: no such head. After
+    # Weight of a second discriminator loss, which predicts the original tokens
+    # at the chosen positions from the corrupted text; 0: no such loss. After
     # COCO-LM (2021).
     correction_weight: NonNegative = 0.0
 
     # ---- Extensions (every default keeps the original's behavior) ----
-    preset: _Preset | None = None  # published settings as new defaults
-    mask_without_replacement: bool = False  # draw distinct positions
+    preset: _Preset | None = None  # published settings that replace defaults
+    mask_without_replacement: bool = False  # choose distinct positions
     whole_word_mask: bool = False  # mask all wordpieces of a word
-    # Fraction of the chosen tokens that are shown as [MASK].
+    # Fraction of the chosen tokens that are replaced with [MASK].
     mask_replace_prob: Share = 0.85
     # Patterns of held-out records. Default: eval_data.tfrecord* in the folders
     # of pretrain_tfrecords. If no file matches, evaluation reads the training
     # records, as in the original.
     eval_tfrecords: str | None = None
-    # Raw text to train on instead of records: comma-separated patterns of
-    # files with a sentence per line and a blank line between documents. Every
-    # epoch cuts and pairs the text differently.
+    # Raw text to train on instead of records: comma-separated patterns of files
+    # with a sentence per line and a blank line between documents. Each epoch
+    # splits and pairs the text differently.
     pretrain_text: str = ""
-    eval_text: str = ""  # held-out text to evaluate on instead of records
-    # File written by draw_exam: evaluations also score the discriminator on its
-    # replacements, which are the same for every run.
+    eval_text: str = ""  # held-out raw text, in place of records
+    # File written by draw_exam. Evaluations also score the discriminator on the
+    # replacements in this file, which are the same for all runs.
     exam: str = ""
-    deterministic_input: bool = True  # same seed, same order of examples
+    # make the order of examples depend on the seed only
+    deterministic_input: bool = True
     # Initial weights: a checkpoint of the original, of BERT or of this project,
     # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.
     init_checkpoint: str | None = None
-    # Checkpoints at multiples of this many steps are kept in addition to
+    # Steps between checkpoints that are kept in addition to
     # keep_checkpoint_max; 0: none.
     keep_every_n_steps: Natural = 0
-    # At the end, export discriminator and generator separately, without slots.
+    # At the end, export discriminator and generator separately, without
+    # optimizer slots.
     export_at_end: bool = True
-    # Consecutive evaluations that predict one class before a warning.
+    # Consecutive evaluations that predict a single class before a warning.
     collapse_patience: Natural = 3
-    # Steps after the warm-up in which the discriminator's loss does not beat
-    # guessing before a warning; 0: never. Healthy runs may take 4,000 steps.
+    # Steps after warm-up before a warning that the discriminator's loss does
+    # not beat guessing; 0: no warning. Healthy runs may take 4,000 steps.
     collapse_window: Natural = 5000
     results_json: str = ""  # default: .../results/unsup_results.json
 
@@ -237,39 +246,39 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def objective_facts(self) -> Objective:
-        """Positions and heads of `objective`."""
+        """Description of the objective, with its positions and heads."""
         return OBJECTIVES[self.objective]
 
     @property
     def has_two_networks(self) -> bool:
-        """Return whether a second network learns from the replacements."""
+        """Return whether a second network is trained on the replacements."""
         return self.objective_facts.has_two_networks
 
     @property
     def predicts_tokens(self) -> bool:
-        """Return whether the second network is a masked LM of its own."""
+        """Return whether the second network is a separate masked LM."""
         return self.objective_facts.predicts is not Positions.NONE
 
     @property
     def token_positions(self) -> Positions:
-        """Where the second network predicts the original tokens."""
+        """Positions at which the second network predicts original tokens."""
         if self.corrects:
             return Positions.CHOSEN
         return self.objective_facts.predicts
 
     @property
     def detects_replacements(self) -> bool:
-        """Return whether a discriminator learns replaced token detection."""
+        """Return whether a discriminator learns to detect replaced tokens."""
         return self.has_discriminator and not self.electric_objective
 
     @property
     def corrects(self) -> bool:
-        """Return whether the discriminator predicts the original tokens."""
+        """Return whether the discriminator also predicts original tokens."""
         return self.correction_weight > 0
 
     @property
     def mixes_token_counts(self) -> bool:
-        """Return whether token counts contribute training replacements."""
+        """Return whether some replacements are drawn by token counts."""
         return self.unigram_steps > 0 or self.unigram_floor > 0
 
     @property
@@ -279,7 +288,7 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def has_delta(self) -> bool:
-        """Return whether the discriminator adds to the generator's tokens."""
+        """Return whether the discriminator adds logits to the generator's."""
         if self.embedding_sharing != "gradient_disentangled":
             return False
         kinds = (GeneratorKind.SMALL, GeneratorKind.TWO_TOWER)
@@ -294,16 +303,17 @@ class PretrainingConfig(TrainingConfig):
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return experiments, paths, and values by size and objective.
+        """Return experiments and paths, then values by size and objective.
 
-        Source: google-research/electra, configure_pretraining.py: the results
-          directory is that of the default model_dir, whatever model_dir is.
+        Source: google-research/electra, configure_pretraining.py, which writes
+          results below the default model_dir even if model_dir is set.
         """
         experiments = settle_experiments(values)
         values = {**values, **experiments}
         derived = experiments | _derived_paths(values)
         if values["objective"] in ("replace_mlm", "all_tokens_mlm"):
-            # 50 is for detecting replacements.
+            # The default weight, 50, is for the loss of replaced token
+            # detection.
             derived["disc_weight"] = 1.0
         if values["max_predictions_per_seq"] is None:
             derived["max_predictions_per_seq"] = int(
@@ -311,7 +321,7 @@ class PretrainingConfig(TrainingConfig):
             )
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)
-        # A preset may set these two against the rules below.
+        # A preset may set these two hparams against the following rules.
         preset_names = {
             n for n, origin in origins.items() if origin == "preset"
         }
@@ -321,7 +331,8 @@ class PretrainingConfig(TrainingConfig):
         ):
             derived["embedding_size"] = 128
         if values["training_schedule"] == "two_stage":
-            # The second stage starts from the first's weights: equal sizes.
+            # The second stage starts from the first stage's weights, so that
+            # both networks must have equal sizes.
             derived["generator_hidden_size"] = 1.0
             derived["embedding_size"] = None
             derived["two_stage_steps"] = values["num_train_steps"] // 2
@@ -334,8 +345,9 @@ class PretrainingConfig(TrainingConfig):
 
     @classmethod
     def clean_hparams(cls, hparams: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert hparams; leave out a None that requests a derived value."""
-        # First, because "none" is a value of embedding_sharing, too.
+        """Convert hparams, and drop each None that requests a derived value."""
+        # Experiments precede the conversion, because "none" is a value of
+        # embedding_sharing that the conversion would turn into None.
         hparams = _without_none(hparams, EXPERIMENTS)
         return _without_none(super().clean_hparams(hparams), _NONE_IS_DERIVED)
 
@@ -344,9 +356,8 @@ class PretrainingConfig(TrainingConfig):
         if predictions is not None and predictions < 1:
             yield hparam_error(
                 "max_predictions_per_seq",
-                f"{predictions} means that no token is ever masked (mask_prob"
-                f" {self.mask_prob}, max_seq_length {self.max_seq_length}); set"
-                " at least 1",
+                f"{predictions} masks no token (mask_prob {self.mask_prob},"
+                f" max_seq_length {self.max_seq_length}); set at least 1",
             )
         metrics = self._available_metrics()
         if self.keep_best is not None and self.keep_best not in metrics:
@@ -359,7 +370,7 @@ class PretrainingConfig(TrainingConfig):
                 "keep_every_n_steps",
                 "must be a multiple of save_checkpoints_steps"
                 f" ({self.save_checkpoints_steps}), got"
-                f" {self.keep_every_n_steps}: only saved checkpoints can be"
+                f" {self.keep_every_n_steps}; only saved checkpoints can be"
                 " kept",
             )
         yield from self._generator_errors()
@@ -372,15 +383,15 @@ class PretrainingConfig(TrainingConfig):
             if text and records and self.is_explicit(records_name):
                 yield hparam_error(
                     text_name,
-                    f"{text!r} and {records_name} = {records!r} exclude each"
-                    " other; leave one of the two out",
+                    f"{text!r} cannot be combined with {records_name} ="
+                    f" {records!r}; leave one of the two out",
                 )
         yield from experiment_errors(self)
         yield from replacement_errors(self, generator_kind(self))
         yield from super()._errors()
 
     def _available_metrics(self) -> list[str]:
-        """Return the metrics that evaluations of this objective compute."""
+        """Return the metrics that an evaluation of this objective computes."""
         has_head = {
             "disc": self.has_discriminator and self.disc_weight > 0,
             "sampled": self.has_two_networks,
@@ -393,11 +404,12 @@ class PretrainingConfig(TrainingConfig):
         ]
 
     def _generator_errors(self) -> Iterator[Problem]:
-        """Yield generator settings that crash in the original."""
+        """Yield errors of generator settings that crash the original."""
         if generator_kind(self).is_fixed and not self.has_two_networks:
             message = (
-                "needs electra_objective, since without a discriminator there"
-                " is nothing to train; choose one"
+                "requires electra_objective: without a discriminator nothing is"
+                " trained. Set electra_objective to true, or leave"
+                " uniform_generator out"
             )
             if self.generator == "unigram":
                 yield hparam_error("generator", f"'unigram' {message}")
@@ -406,7 +418,7 @@ class PretrainingConfig(TrainingConfig):
         if self.electric_objective and not self.two_tower_generator:
             yield hparam_error(
                 "two_tower_generator",
-                "electric_objective needs the two-tower generator; leave"
+                "electric_objective requires the two-tower generator; leave"
                 " two_tower_generator out",
             )
         if not self.two_tower_generator:
@@ -427,20 +439,21 @@ class PretrainingConfig(TrainingConfig):
         if not self.has_discriminator:
             yield hparam_error(
                 "two_tower_generator",
-                "needs electra_objective or electric_objective, since a masked"
-                " LM has no separate generator; leave two_tower_generator out",
+                "requires electra_objective or electric_objective, because a"
+                " masked LM has no separate generator; leave"
+                " two_tower_generator out",
             )
 
     def check_mode(self) -> None:
-        """Raise a UserError unless one of training and evaluation is on.
+        """Raise a UserError unless the config either trains or evaluates.
 
         Source: google-research/electra, run_pretraining.py, train_or_eval.
         """
         if self.do_train == self.do_eval:
             raise UserError(
-                "Exactly one of `do_train` or `do_eval` must be True."
-                f" Both are {self.do_train}: to evaluate, pass"
-                " --do_train=false --do_eval=true"
+                "Exactly one of `do_train` or `do_eval` must be True. Both are"
+                f" {self.do_train}. To evaluate, pass --do_train=false"
+                " --do_eval=true"
             )
 
     def _warnings(self) -> Iterator[str]:
@@ -449,18 +462,22 @@ class PretrainingConfig(TrainingConfig):
             yield from self._length_warnings()
         if self.exam and not self.detects_replacements:
             yield (
-                f"exam: no effect with objective {self.objective}, which"
-                " detects no replaced tokens"
+                f"exam has no effect with objective {self.objective}, which"
+                " detects no replaced tokens. Leave exam out"
             )
-        # As in the original, other values make these ineffective.
+        # The original silently ignores the following settings.
         overrides = self.model_hparam_overrides
         if overrides.get("vocab_size", self.vocab_size) != self.vocab_size:
             yield (
-                f"vocab_size {self.vocab_size} is replaced by"
-                f" {overrides['vocab_size']} in model_hparam_overrides"
+                f"vocab_size {self.vocab_size} is overridden by"
+                f" {overrides['vocab_size']} in model_hparam_overrides. Leave"
+                " one of the two out"
             )
         if self.debug and overrides:
-            yield "debug replaces sizes of model_hparam_overrides by tiny ones"
+            yield (
+                "debug replaces the sizes in model_hparam_overrides by tiny"
+                " ones"
+            )
         ineffective = [
             name
             for name in (
@@ -475,12 +492,12 @@ class PretrainingConfig(TrainingConfig):
         if ineffective and (kind.is_fixed or kind is GeneratorKind.FULL):
             yield (
                 f"{', '.join(ineffective)}: no effect without a separate"
-                " generator network"
+                " generator. Leave these hparams out"
             )
         yield from super()._warnings()
 
     def _size_warnings(self) -> Iterator[str]:
-        """Yield defaults of the small model that remain for a larger one."""
+        """Yield a warning about defaults that suit only the small model."""
         hidden_size = self.model_hparam_overrides.get("hidden_size", 768)
         if self.model_size == "small" or hidden_size < 512 or self.debug:
             return
@@ -493,41 +510,41 @@ class PretrainingConfig(TrainingConfig):
         ]
         if small:
             yield (
-                f"model_size is {self.model_size}, but these are the small"
-                f" model's settings: {', '.join(sorted(small))}. Pass"
-                f" --preset={self.model_size} for the paper's. At learning_rate"
-                " 0.0005 larger discriminators collapsed"
+                f"model_size is {self.model_size}, but these settings are those"
+                f" of the small model: {', '.join(sorted(small))}. Larger"
+                " discriminators collapsed at learning_rate 0.0005. Pass"
+                f" --preset={self.model_size} for the paper's settings"
             )
 
     def _length_warnings(self) -> Iterator[str]:
-        """Yield phases of training that are longer than the training."""
+        """Yield warnings about phases that are longer than the training."""
         steps, steps_name = self.num_train_steps, "num_train_steps"
         if first := self.two_stage_steps:
             steps, steps_name = min(first, steps - first), "the stage's steps,"
         if 0 < steps <= self.num_warmup_steps:
             yield (
                 f"num_warmup_steps {self.num_warmup_steps} is not below"
-                f" {steps_name} {steps}: the learning rate never reaches"
+                f" {steps_name} {steps}: the learning rate does not reach"
                 f" {self.learning_rate:g}. Lower num_warmup_steps (a tenth of"
                 f" the run is usual: {max(1, steps // 10)})"
             )
         if self.unigram_steps > steps > 0:
             yield (
-                f"unigram_steps {self.unigram_steps} is beyond num_train_steps"
-                f" {steps}: token counts contribute replacements to the end."
+                f"unigram_steps {self.unigram_steps} exceeds num_train_steps"
+                f" {steps}: token counts contribute replacements until the end."
                 " Lower unigram_steps (a quarter of the run:"
                 f" {max(1, steps // 4)})"
             )
         if self.max_predictions_per_seq > self.max_seq_length:
             yield (
-                f"max_predictions_per_seq {self.max_predictions_per_seq} is"
-                f" above max_seq_length {self.max_seq_length}: the rest is"
-                " padding"
+                f"max_predictions_per_seq {self.max_predictions_per_seq}"
+                f" exceeds max_seq_length {self.max_seq_length}: the excess"
+                " predictions are padding. Lower max_predictions_per_seq"
             )
 
 
 def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the default paths below data_dir."""
+    """Return the paths that are derived from data_dir."""
     data_dir = values["data_dir"]
     records = os.path.join(data_dir, "pretrain_tfrecords")
     patterns = values["pretrain_tfrecords"] or os.path.join(records, "")
@@ -551,7 +568,7 @@ def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
 def _without_none(
     values: Mapping[str, Any], names: Collection[str]
 ) -> dict[str, Any]:
-    """Return the values without those of `names` that are None."""
+    """Return the values except those of `names` that are None."""
     return {
         name: value
         for name, value in values.items()
@@ -560,9 +577,9 @@ def _without_none(
 
 
 def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hparams without the experiments that the others imply.
+    """Return hparams without experiments that the other hparams imply.
 
-    They remain valid if a switch is changed afterwards.
+    The result stays valid if a switch changes afterwards.
     """
     unset = dict.fromkeys(EXPERIMENTS)
     defaults = PretrainingConfig.default_hparams()

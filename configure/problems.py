@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Problems with users' input, which a caller raises, logs or collects.
+"""Problems with users' input, which callers raise, log or collect.
 
 A check yields problems instead of raising the first one:
 
@@ -9,8 +9,9 @@ A check yields problems instead of raising the first one:
             if not os.path.getsize(path):
                 yield Problem(Level.ERROR, "is empty; copy it again", path)
 
-A program that needs the data passes them to `raise_errors` and logs what it
-returns; a program that reports everything reads them into a list.
+A program that needs valid data passes the problems to `raise_errors` and logs
+the problems that it returns. A program that reports all problems collects them
+in a list.
 """
 
 import dataclasses
@@ -24,21 +25,21 @@ Result = TypeVar("Result")
 
 
 class Level(enum.Enum):
-    """The effect of a problem on a program."""
+    """Effect of a problem on the program."""
 
-    WARNING = "warning"  # it is logged
-    DOUBT = "doubt"  # it is logged; with --strict it is an error
-    ERROR = "error"  # the program stops
+    WARNING = "warning"  # logged as a warning
+    DOUBT = "doubt"  # logged as a warning; with --strict, an error
+    ERROR = "error"  # stops the program
 
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One problem: its place, and what a user can do about it."""
+    """A problem in the user's input, with its location and remedy."""
 
     level: Level
     message: str  # failure with the value, expectation, one remedy
-    file: str = ""  # with the line, "path:12"; "": the message names it
-    field: str = ""  # hparam, flag or key; "": the message names it
+    file: str = ""  # "path" or "path:12"; "": the message names the file
+    field: str = ""  # hparam, flag or key; "": the message names the field
 
     def __str__(self) -> str:
         parts = (self.file, self.field, self.message)
@@ -51,9 +52,9 @@ def raise_errors(
     """Raise the first error, or return the other problems.
 
     Args:
-      problems: they are read until the first error.
-      strict: whether doubts are raised, too: in one error, after all problems
-        are read.
+      problems: problems, which are read up to the first error.
+      strict: whether doubts are raised, too. One error contains all doubts, and
+        is raised after all problems were read.
     """
     others = []
     for problem in problems:
@@ -69,7 +70,7 @@ def raise_errors(
 def collect_error(
     problems: list[Problem], check: Callable[[], Result]
 ) -> Result | None:
-    """Return the result of a check; append its UserError to `problems`."""
+    """Return the result of a check, or append its UserError to `problems`."""
     try:
         return check()
     except UserError as error:

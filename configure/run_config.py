@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The type of a config of either training program."""
+"""Type of the configs of both training programs."""
 
 from typing import TypeAlias
 

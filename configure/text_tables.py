@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tables in plain text, for terminals, pipes and result files."""
+"""Plain-text tables for terminals, pipes and result files."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of objects that users write: their keys, types and bounds."""
+"""Checks of keys, types and bounds in objects that users write."""
 
 import math
 import types
@@ -24,13 +24,13 @@ _TYPE_WORDS = {
 
 
 def check_object(value: Any, fields: Mapping[str, Any], prefix: str) -> None:
-    """Raise a UserError unless a value of a JSON file is a valid object.
+    """Raise a UserError if a JSON object has invalid keys or values.
 
     Args:
-      value: what the file holds.
+      value: value in the file.
       fields: the declared type of each key; see `check_value`. Keys may be
         absent.
-      prefix: the place of the keys in messages: "task.json: files.".
+      prefix: text before the keys in messages, such as "task.json: files.".
     """
     check_value(value, dict, prefix.rstrip(" .:") or "file")
     for key in value:
@@ -41,17 +41,17 @@ def check_object(value: Any, fields: Mapping[str, Any], prefix: str) -> None:
 
 
 def check_value(value: Any, declared: Any, name: str) -> None:
-    """Raise a UserError unless a value of a JSON file has its declared type.
+    """Raise a UserError if a JSON value violates its declared type.
 
-    Nothing is converted, other than in `configure.values`: true is no number,
-    and "1" is text.
+    Unlike in `configure.values`, no value is converted: true is not a number,
+    and "1" is a text.
 
     Args:
-      value: what the file holds.
+      value: value in the file.
       declared: bool, int, float (any finite number), str, dict, list, list[T]
         or dict[str, T]; any of them with bounds (`Annotated`) or `| None`.
         Any: everything.
-      name: the value's place in messages.
+      name: name of the value in messages.
     """
     if declared is Any:
         return

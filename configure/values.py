@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of values that users write to their declared types."""
+"""Conversion of users' values to their declared types."""
 
 import json
 import math
@@ -29,13 +29,13 @@ TYPE_WORDS = {
 
 
 def coerce(name: str, value: Any, declared: Any) -> Any:
-    """Return a value as its declared type, or raise a UserError.
+    """Convert a value to its declared type, or raise a UserError.
 
     Types are `bool`, `int`, `float`, `str`, `dict`, `list[str]`, or one of
-    these `| None`. Texts that unambiguously mean a value are converted
-    ("False", "1e-4", "4"); a list may be JSON or names between commas.
+    these `| None`. Unambiguous texts ("False", "1e-4", "4") are converted; a
+    list may be JSON or comma-separated names.
 
-    Differs: the original keeps such texts, so that "False" counts as true.
+    Differs: the original keeps such texts, and thus reads "False" as true.
     """
     options = plain_types(declared)
     is_optional = type(None) in options

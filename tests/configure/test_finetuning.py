@@ -91,4 +91,8 @@ def test_flags_win_over_json_and_json_over_the_task_file(tmp_path):
 
 
 def test_a_missing_task_file_is_refused():
-    refused("my.json: the file of --task_conf", parse, "--task_config=my.json")
+    refused(
+        "my.json: the file passed to --task_conf",
+        parse,
+        "--task_config=my.json",
+    )

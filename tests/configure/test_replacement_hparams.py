@@ -42,7 +42,9 @@ def test_hparams_of_a_separate_generator_need_one(name, kind):
     if (name, kind) == ("generator_learning_rate", "two_stage"):
         assert create(**hparams).generator_learning_rate == value
         return
-    message = f"hparam {name}: {json.dumps(value)} needs a sep.* got {actual}"
+    message = (
+        f"hparam {name}: {json.dumps(value)} requires a sep.* got {actual}"
+    )
     refused(message, create, **hparams)
 
 
@@ -56,12 +58,12 @@ def test_a_floor_outside_0_to_1_is_refused(floor):
     "objective", ["mlm", "electric", "replace_mlm", "all_tokens_mlm"]
 )
 def test_correction_needs_a_discriminator(objective):
-    message = f"correction_weight: 5 needs .* got objective '{objective}'"
+    message = f"correction_weight: 5 requires .* got objective '{objective}'"
     refused(message, create, correction_weight=5, objective=objective)
 
 
 def test_a_generator_rate_is_a_multiple_of_a_rate_above_0():
-    message = "generator_learning_rate: 0.0001 .* got 0; set both above 0"
+    message = "generator_learning_rate: 0.0001 .* is 0; set both above 0"
     refused(message, create, generator_learning_rate=1e-4, learning_rate=0)
 
 
@@ -72,7 +74,7 @@ def test_unigram_steps_beyond_the_run_are_warned_of(steps, is_warned):
     config = create(
         unigram_steps=steps, num_train_steps=100, num_warmup_steps=10
     )
-    message = f"unigram_steps {steps} is beyond num_train_steps 100"
+    message = f"unigram_steps {steps} exceeds num_train_steps 100"
     assert any(message in text for text in config.warnings()) == is_warned
 
 

@@ -213,6 +213,6 @@ def test_without_detection_an_exam_is_of_no_effect(tiny_config):
     for objective, warned in (("mlm", True), ("electra", False)):
         config = tiny_config(objective=objective, exam="exam.npz")
         texts = [
-            text for text in config.warnings() if "exam: no effect" in text
+            text for text in config.warnings() if "exam has no effect" in text
         ]
         assert bool(texts) == warned
