@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The value of --hparams: a JSON object, or the path of a JSON file."""
+"""Value of --hparams: a JSON object, or the path of a JSON file."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _MAX_CHARACTERS = 2**26
 
 
 def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
-    """Return the object of `--hparams`, or of another flag that takes JSON.
+    """Return the JSON object passed to `--hparams` or another flag.
 
     Source: google-research/electra, run_pretraining.py, main.
     """
@@ -23,15 +23,17 @@ def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
             text = f.read(_MAX_CHARACTERS + 1)
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"
+            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
         ) from None
     except OSError as error:
         raise UserError(
-            f"{path}: the file of {flag} cannot be read: {error.strerror}"
+            f"{path}: the file passed to {flag} cannot be read:"
+            f" {error.strerror}"
         ) from None
     if len(text) > _MAX_CHARACTERS:
         raise UserError(
-            f"{path}: the file of {flag} has more than {_MAX_CHARACTERS:,}"
-            " characters; expected an object of settings."
+            f"{path}: the file passed to {flag} has more than"
+            f" {_MAX_CHARACTERS:,} characters; expected a JSON object of"
+            " settings."
         )
     return parse_json(text, path)

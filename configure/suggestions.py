@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Suggestions for unknown names: the known names that are most similar."""
+"""Suggestions for unknown names: the most similar known names."""
 
 import difflib
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ def nearest_names(name: str, known: Iterable[str]) -> list[str]:
 def check_names(
     names: Iterable[str], known: Iterable[str], kind: str = "hparam"
 ) -> None:
-    """Raise a UserError that lists unknown names and the nearest known ones."""
+    """Raise a UserError that lists unknown names with their nearest names."""
     known = list(known)
     problems = []
     for name in names:
