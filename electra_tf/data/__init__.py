@@ -3,8 +3,9 @@
 """Readers of text and tables, builds of records, and batches of records.
 
 Builds of pre-training records, in the order that a line of text goes through:
-build: a whole build, its jobs and workers.
-build_options, jobs, manifest, build_report, beam: parts of a build.
+build: a whole build, and the work of a job.
+jobs, beam: parts of a corpus, and the worker processes that run them.
+build_options, manifest, build_report: the settings and the outcome of a build.
 corpora, archives, tfds_data: documents of text.
 segments: the cutting of documents into examples.
 tfrecords: examples as bytes, and TFRecord files.

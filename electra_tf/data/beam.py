@@ -13,12 +13,11 @@ import queue
 import shlex
 import threading
 import uuid
-from collections.abc import Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from configure.errors import UserError, missing_extra
 from electra_tf.data.build_options import BuildOptions
-from electra_tf.data.jobs import Job, JobReport
+from electra_tf.data.jobs import Job, JobRunner, OnDone
 from electra_tf.data.tfrecords import TEMPORARY_PREFIX
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -33,16 +32,6 @@ except ImportError as error:
 # Runners whose job servers accept more flags than Beam's Python part.
 _RUNNERS_WITH_OWN_FLAGS = ("flink", "portable", "spark")
 _PACKAGES = str(pathlib.Path(__file__).parents[2])
-
-
-class JobRunner(Protocol):
-    """A runner of jobs that can be copied to other processes."""
-
-    options: BuildOptions
-
-    def prepare(self) -> None: ...
-
-    def run(self, job: Job) -> JobReport: ...
 
 
 class _RunJob(beam.DoFn):
@@ -103,7 +92,7 @@ def run_jobs(
     pipeline: beam.Pipeline,
     runner: JobRunner,
     jobs: list[Job],
-    on_done: Callable[[Job, JobReport], None],
+    on_done: OnDone,
 ) -> None:
     """Run jobs; a job that already has a report is not run again."""
     failure: BaseException | None = None

@@ -5,27 +5,29 @@
 import contextlib
 import dataclasses
 import functools
-import multiprocessing
 import os
 import random
-import sys
 import time
 import typing
 import zlib
 from collections import Counter
 from collections.abc import Callable
-from concurrent import futures
-from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from configure.bounds import check_bounds
 from configure.errors import UserError, append_to_errors
 from configure.formatting import join_names
-from electra_tf import processes
 from electra_tf.data import build_report, corpora
 from electra_tf.data.build_options import BuildOptions
 from electra_tf.data.corpora import ReadingReport
-from electra_tf.data.jobs import Job, JobReport, count_jobs, plan_jobs
+from electra_tf.data.jobs import (
+    Job,
+    JobReport,
+    RunJobs,
+    count_jobs,
+    plan_jobs,
+    run_jobs,
+)
 from electra_tf.data.manifest import (
     BUILD_FILES,
     MANIFEST_NAME,
@@ -51,9 +53,6 @@ from electra_tf.files import filesystem
 from electra_tf.files.locks import LOCK_FILE, folder_lock
 from electra_tf.text import opening, tokenization, vocabulary
 from electra_tf.text.changed_letters import ScriptCounter
-
-OnDone = Callable[[Job, JobReport], None]
-RunJobs = Callable[["JobRunner", list[Job], OnDone], None]
 
 
 def build_records(options: BuildOptions) -> dict[str, Any]:
@@ -104,7 +103,7 @@ def _build(
         save_manifest(options.output_dir, manifest)
 
     with append_to_errors(lambda: build_report.invalid_bytes(manifest)):
-        run(JobRunner(options), remaining, on_done)
+        run(RecordJobRunner(options), remaining, on_done)
         _complete(options, manifest)
     seconds = time.monotonic() - started
     print("\n".join(build_report.summary(manifest, seconds)))
@@ -215,8 +214,8 @@ def open_tokenizer(options: BuildOptions) -> tokenization.Tokenizer:
     )
 
 
-class JobRunner:
-    """A runner of jobs that can be copied to other processes."""
+class RecordJobRunner:
+    """A runner of the jobs of one build; see `jobs.JobRunner`."""
 
     def __init__(self, options: BuildOptions) -> None:
         self.options = options
@@ -228,59 +227,6 @@ class JobRunner:
     def run(self, job: Job) -> JobReport:
         """Run a job in the process that called `prepare`."""
         return run_job(self.options, job, self._tokenizer, Progress(job))
-
-
-_worker_runner: JobRunner  # of this worker process
-
-
-def _prepare_worker(runner: JobRunner) -> None:
-    global _worker_runner
-    processes.become_worker()
-    runner.prepare()
-    _worker_runner = runner
-
-
-def _run_in_worker(job: Job) -> JobReport:
-    return _worker_runner.run(job)
-
-
-def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
-    """Run jobs, on worker processes if there are several."""
-    num_workers = min(runner.options.num_processes, len(jobs))
-    if num_workers <= 1:
-        runner.prepare()
-        for job in jobs:
-            on_done(job, runner.run(job))
-        return
-    earlier_children = multiprocessing.active_children()
-    pool = futures.ProcessPoolExecutor(
-        num_workers,
-        multiprocessing.get_context(_start_method()),
-        _prepare_worker,
-        (runner,),
-    )
-    try:
-        with processes.interrupts_later():
-            running = {pool.submit(_run_in_worker, job): job for job in jobs}
-        for done in futures.as_completed(running):
-            on_done(running[done], done.result())
-    except BrokenProcessPool as error:
-        raise UserError(
-            "A worker process ended (killed, or out of memory?). Finished jobs"
-            " are kept; run the same command again to continue."
-        ) from error
-    finally:
-        for worker in multiprocessing.active_children():
-            if worker not in earlier_children:
-                worker.terminate()
-        pool.shutdown()
-
-
-def _start_method() -> str:
-    """Return "fork" if it is safe: before TensorFlow has threads."""
-    methods = multiprocessing.get_all_start_methods()
-    safe = sys.platform == "linux" and "tensorflow" not in sys.modules
-    return "fork" if safe and "fork" in methods else "spawn"
 
 
 _SECONDS_BETWEEN_REPORTS = 5.0

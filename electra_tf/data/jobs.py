@@ -1,9 +1,16 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of a build: parts of a corpus that workers process in one go."""
+"""The jobs of a build, parts of a corpus, and the processes that run them."""
 
-from typing import Any, NamedTuple
+import multiprocessing
+import sys
+from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple, Protocol
 
+from configure.errors import UserError
+from electra_tf import processes
 from electra_tf.data import corpora
 from electra_tf.data.build_options import BuildOptions
 
@@ -31,6 +38,22 @@ class Job(NamedTuple):
 # `held_out_shards`, name, records and bytes of each; `scripts`, the letters of
 # some of the lines (electra_tf/text/changed_letters.py).
 JobReport = dict[str, Any]
+
+
+class JobRunner(Protocol):
+    """A runner of jobs that can be copied to other processes."""
+
+    options: BuildOptions
+
+    def prepare(self) -> None:
+        """Open what all jobs need, once in each process."""
+
+    def run(self, job: Job) -> JobReport:
+        """Run a job in the process that called `prepare`."""
+
+
+OnDone = Callable[[Job, JobReport], None]
+RunJobs = Callable[[JobRunner, list[Job], OnDone], None]
 
 
 def count_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
@@ -73,3 +96,56 @@ def plan_jobs(
         Job(index, num_jobs, parts[index::num_jobs], every=every)
         for index in range(num_jobs)
     ]
+
+
+_worker_runner: JobRunner  # of this worker process
+
+
+def _prepare_worker(runner: JobRunner) -> None:
+    global _worker_runner
+    processes.become_worker()
+    runner.prepare()
+    _worker_runner = runner
+
+
+def _run_in_worker(job: Job) -> JobReport:
+    return _worker_runner.run(job)
+
+
+def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
+    """Run jobs, on worker processes if there are several."""
+    num_workers = min(runner.options.num_processes, len(jobs))
+    if num_workers <= 1:
+        runner.prepare()
+        for job in jobs:
+            on_done(job, runner.run(job))
+        return
+    earlier_children = multiprocessing.active_children()
+    pool = futures.ProcessPoolExecutor(
+        num_workers,
+        multiprocessing.get_context(_start_method()),
+        _prepare_worker,
+        (runner,),
+    )
+    try:
+        with processes.interrupts_later():
+            running = {pool.submit(_run_in_worker, job): job for job in jobs}
+        for done in futures.as_completed(running):
+            on_done(running[done], done.result())
+    except BrokenProcessPool as error:
+        raise UserError(
+            "A worker process ended (killed, or out of memory?). Finished jobs"
+            " are kept; run the same command again to continue."
+        ) from error
+    finally:
+        for worker in multiprocessing.active_children():
+            if worker not in earlier_children:
+                worker.terminate()
+        pool.shutdown()
+
+
+def _start_method() -> str:
+    """Return "fork" if it is safe: before TensorFlow has threads."""
+    methods = multiprocessing.get_all_start_methods()
+    safe = sys.platform == "linux" and "tensorflow" not in sys.modules
+    return "fork" if safe and "fork" in methods else "spawn"

@@ -17,7 +17,7 @@ import time
 import pytest
 
 from electra_tf.data import build as building
-from electra_tf.data import build_options, tfrecords
+from electra_tf.data import build_options, jobs, tfrecords
 from electra_tf.data.manifest import listed_shards
 from electra_tf.files import filesystem
 from electra_tf.files.locks import folder_lock
@@ -131,7 +131,7 @@ def test_an_interrupted_build_continues(build, monkeypatch, draws):
 
     def in_line(runner, jobs, on_done):
         options = dataclasses.replace(runner.options, num_processes=1)
-        run_jobs(building.JobRunner(options), jobs, on_done)
+        run_jobs(building.RecordJobRunner(options), jobs, on_done)
 
     monkeypatch.setattr(building, "run_jobs", in_line)
     monkeypatch.setattr(building.ExampleWriter, "write", failing)
@@ -232,7 +232,7 @@ def test_an_error_of_a_worker_is_reported(build, corpus_dir):
 
 
 def test_the_end_of_a_worker_is_reported(build, monkeypatch):
-    monkeypatch.setattr(building, "_start_method", lambda: "fork")
+    monkeypatch.setattr(jobs, "_start_method", lambda: "fork")
     monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
     message = "worker .*ended.*run the same command"
     refused(message, build, "killed", num_processes=2)
