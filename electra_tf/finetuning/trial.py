@@ -39,6 +39,7 @@ from electra_tf.metrics.direction import lower_is_better
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.text.vocabulary import refuse_other_vocab
 from electra_tf.training import checkpointing, summaries, workers
+from electra_tf.training.data_position import DataFingerprint
 from electra_tf.training.loop import TOKENS, StepMetrics, TrainLoop
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run import Run
@@ -174,7 +175,7 @@ class Trial(Run):
         for task in self._tasks:
             if task.labels_path():
                 facts[f"labels of {task.name}"] = task.resolved_labels
-        self.data_fingerprint = checkpointing.DataFingerprint(facts)
+        self.data_fingerprint = DataFingerprint(facts)
         for task in evaluated_tasks:
             self.evaluator.prepare(task, "dev")
         with tf.device("/cpu:0"):
@@ -224,7 +225,7 @@ class Trial(Run):
 
     def build_optimizer(self) -> AdamWeightDecay:
         return build.build_optimizer(
-            self.config, self.model, self.schedule.total_steps
+            self.config, self.model, self.intervals.total_steps
         )
 
     def start_fresh(self) -> None:
@@ -292,7 +293,7 @@ class Trial(Run):
                 f"Training had already stopped early, at step {step:,}"
             )
             return True
-        if step < self.schedule.total_steps or evaluation_due:
+        if step < self.intervals.total_steps or evaluation_due:
             return False
         self.console.line(f"Already trained to step {step:,}")
         return True
@@ -301,7 +302,7 @@ class Trial(Run):
         config, line = self.config, self.console.line
         super().announce()
         line(
-            f"{self.schedule.total_steps:,} steps of"
+            f"{self.intervals.total_steps:,} steps of"
             f" {config.train_batch_size} examples:"
             f" {config.num_train_epochs:g} epochs of {self._n_examples:,}"
             f" (padding rows included); seed {config.seed}"
@@ -391,7 +392,7 @@ class Trial(Run):
         self.eval_log.write(step, result)
         summaries.print_evaluation(self.console, step, result)
         self.keep_if_best(step, result)
-        if step < self.schedule.total_steps and self._has_lost_patience():
+        if step < self.intervals.total_steps and self._has_lost_patience():
             self.stopped_early = True
             metric = watched_metric(
                 self.eval_log.rows, self._preferred_metric()

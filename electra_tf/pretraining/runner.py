@@ -58,6 +58,7 @@ from electra_tf.text.vocabulary import (
     refuse_other_vocab,
 )
 from electra_tf.training import checkpointing
+from electra_tf.training.data_position import DataFingerprint
 from electra_tf.training.devices import create_strategy
 from electra_tf.training.loop import StepMetrics, TrainLoop
 from electra_tf.training.preemption import PreemptionHandler
@@ -207,7 +208,7 @@ class PretrainingRun(Run):
         fingerprint[f"files of {source}"] = files_fingerprint(
             getattr(config, source)
         )
-        self.data_fingerprint = checkpointing.DataFingerprint(fingerprint)
+        self.data_fingerprint = DataFingerprint(fingerprint)
         worker = current_worker(self.strategy)
         batches = build_dataset(
             config, config.train_batch_size, training=True, worker=worker

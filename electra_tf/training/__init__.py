@@ -3,12 +3,13 @@
 """One run and one loop for every objective.
 
 In:  a `compute(features, seed, training)` function that returns a dict with
-     `total_loss`, an optimizer, a plain dataset iterator, a schedule of steps.
+     `total_loss`, an optimizer, a plain dataset iterator, a run's intervals.
 Out: trained variables, checkpoints that resume to the bit, and rows of numbers
      in the console, TensorBoard, JSON lines, a picture and results files.
 
 The package does not depend on generators, discriminators or tasks. Reading
 order: `run` (from start to end), `loop` (one step and a chunk of steps),
 `micro_batches`, `devices`, `replicas` and `workers` (several devices),
-`checkpointing`, `summaries` (the outputs).
+`checkpointing`, `data_position` (what a run continues from), `summaries` (the
+outputs).
 """

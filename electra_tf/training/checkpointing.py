@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints of a run, from which it continues to the bit."""
 
-import contextlib
 import dataclasses
 import json
 import math
@@ -17,7 +16,6 @@ from configure.formatting import limit_lines
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.assignment import Coverage, assign
 from electra_tf.checkpoints.contents import Contents
-from electra_tf.checkpoints.sizes import list_changes
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
@@ -291,37 +289,6 @@ def read_config(directory: str) -> dict[str, Any] | None:
 def write_config(directory: str, text: str) -> None:
     """Write the resolved hparams (JSON text) next to the checkpoints."""
     write_atomically(os.path.join(directory, CONFIG_FILE), text)
-
-
-class DataFingerprint(tf.train.experimental.PythonState):
-    """Facts about the data that a run reads, which its checkpoints hold."""
-
-    KEY = "data"  # in checkpoints
-
-    def __init__(self, facts: Mapping[str, Any]) -> None:
-        self._facts = facts
-
-    def serialize(self) -> str:
-        return json.dumps(self._facts)
-
-    def deserialize(self, text: str) -> None:
-        """Ignore a checkpoint's facts: `changes` reads them itself."""
-
-    def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
-        """Return lines on the facts that differ from a checkpoint's.
-
-        Args:
-          path: prefix of the checkpoint.
-          otherwise: the former facts if the checkpoint has none.
-        """
-        former = otherwise
-        name = f"{self.KEY}/.ATTRIBUTES/py_state"
-        # A damaged checkpoint is reported when it is restored.
-        with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
-            reader = tf1.load_reader(path)
-            if reader.has_tensor(name):
-                former = json.loads(reader.get_tensor(name))
-        return list_changes(former, self._facts, tuple(self._facts))
 
 
 STATE_FILE = "best.json"  # metric, value and step of the best checkpoint

@@ -24,8 +24,13 @@ from electra_tf.training import checkpointing, summaries
 from electra_tf.training.checkpointing import (
     BestCheckpoint,
     Checkpoints,
-    DataFingerprint,
 )
+from electra_tf.training.data_position import (
+    ITERATOR,
+    DataFingerprint,
+    open_iterator,
+)
+from electra_tf.training.intervals import Intervals
 from electra_tf.training.loop import (
     TOKENS,
     Loop,
@@ -37,7 +42,6 @@ from electra_tf.training.loop import (
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.replicas import creation_scope
 from electra_tf.training.run_files import REWINDS_FILE, RunFiles, remove_run
-from electra_tf.training.schedule import Schedule
 from electra_tf.training.summaries import Console, Panel, Progress, ShownValue
 from electra_tf.training.workers import (
     current_worker,
@@ -140,8 +144,8 @@ class Run(abc.ABC):
         """Open the logs without rows of steps that the model has not made."""
         step, path = self.global_step, self.output
         intervals = {
-            "train": self.schedule.log_every,
-            "eval": self.schedule.eval_every,
+            "train": self.intervals.log_every,
+            "eval": self.intervals.eval_every,
         }
         self.train_log, self.eval_log = (
             summaries.Log(path, name, step, self.console.warning, interval)
@@ -168,7 +172,7 @@ class Run(abc.ABC):
 
     def is_finished(self, evaluation_due: bool) -> bool:
         """Return whether neither steps nor an evaluation remain."""
-        return self.global_step >= self.schedule.total_steps and (
+        return self.global_step >= self.intervals.total_steps and (
             not evaluation_due
         )
 
@@ -217,7 +221,7 @@ class Run(abc.ABC):
         self, dataset: tf.data.Dataset, total_steps: int
     ) -> None:
         config = self.config
-        self.schedule = Schedule(
+        self.intervals = Intervals(
             total_steps,
             log_every=config.log_every_n_steps,
             save_every=config.save_checkpoints_steps,
@@ -228,8 +232,7 @@ class Run(abc.ABC):
         with creation_scope(self.strategy):
             self.optimizer = self.build_optimizer()
             self.loss_scale = LossScale.of(config.mixed_precision)
-        with tf.device("/cpu:0"):
-            self.iterator = iter(dataset)
+        self.iterator = open_iterator(dataset)
         self.step_metrics = StepMetrics()
         # These names are keys of checkpoints.
         extras: dict[str, Any] = {}
@@ -242,7 +245,7 @@ class Run(abc.ABC):
             model=self.model,
             optimizer=self.optimizer,
             step=self.step,
-            position={"iterator": self.iterator, "interval": self.step_metrics},
+            position={ITERATOR: self.iterator, "interval": self.step_metrics},
             extras=extras,
             keep=config.keep_checkpoint_max,
             keep_every=getattr(config, "keep_every_n_steps", 0),
@@ -334,7 +337,7 @@ class Run(abc.ABC):
         """
         step = self.global_step
         rows = [row for row in self.eval_log.rows if row["step"] == step]
-        due = self.schedule.evaluates_at(step) and not rows
+        due = self.intervals.evaluates_at(step) and not rows
         due = bool(gather(self.strategy, due)[0])
         if self.best and rows and not self.best.chosen_otherwise:
             row = rows[-1]
@@ -387,9 +390,9 @@ class Run(abc.ABC):
         return last
 
     def _train(self, evaluate_first: bool) -> dict[str, Any]:
-        """Make the remaining steps of the schedule."""
+        """Make the remaining steps."""
         step = first_step = self.global_step
-        self._progress = Progress(step, self.schedule.total_steps)
+        self._progress = Progress(step, self.intervals.total_steps)
         self._row: dict[str, Any] = {}
         self._saved_step: int | None = None if step == 0 else step
         self._rewinds: collections.Counter[int] = collections.Counter()
@@ -399,18 +402,18 @@ class Run(abc.ABC):
         try:
             if evaluate_first:
                 result = self._evaluate(step)
-            while step < self.schedule.total_steps and not self.stopped_early:
+            while step < self.intervals.total_steps and not self.stopped_early:
                 # A signal may have come while all this was built.
                 if self.stop_requested():
                     raise TrainingInterruptedError
                 # The first step traces the graph; it is left out of the rates.
                 steps = 1
                 if step != first_step:
-                    steps = self.schedule.steps_to_next_stop(step)
+                    steps = self.intervals.steps_to_next_stop(step)
                 loop.train(steps)
                 continued = self._after_chunk(loop, first_step)
                 step = self.global_step
-                if continued and self.schedule.evaluates_at(step):
+                if continued and self.intervals.evaluates_at(step):
                     result = self._evaluate(step)
         except TrainingInterruptedError:
             self._after_chunk(loop, first_step)
@@ -436,9 +439,9 @@ class Run(abc.ABC):
         for values in chunk.values:
             step += 1
             self.step_metrics.add(chunk.names, values)
-            if self.schedule.logs_at(step):
+            if self.intervals.logs_at(step):
                 self._log(step)
-        if self.schedule.saves_at(step):
+        if self.intervals.saves_at(step):
             self._save()
         return True
 
@@ -453,7 +456,7 @@ class Run(abc.ABC):
         if path is None:  # A run saves before its first step.
             raise error
         self.step_metrics.take()  # sums of steps that will be made again
-        self.checkpoints.restore(path, exclude=("iterator",))
+        self.checkpoints.restore(path, exclude=(ITERATOR,))
         step = self.global_step
         self._rewinds[step] += 1
         if self._rewinds[step] > MAX_REWINDS:

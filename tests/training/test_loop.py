@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from electra_tf.modeling.precision import LossScale
 from electra_tf.training import preemption as preemption_module
+from electra_tf.training.intervals import Intervals
 from electra_tf.training.loop import (
     EvalLoop,
     NonFiniteLossError,
@@ -21,7 +22,6 @@ from electra_tf.training.micro_batches import (
     sum_over_micro_batches,
 )
 from electra_tf.training.preemption import PreemptionHandler
-from electra_tf.training.schedule import Schedule
 from tests.conftest import refused
 from tests.training.conftest import saved_steps
 
@@ -242,17 +242,17 @@ def test_a_non_finite_loss_stops_and_leaves_evidence(start_run, tmp_path):
     assert np.isfinite(run.model.weights.numpy()).all()
 
 
-def test_the_schedule_stops_wherever_the_host_has_something_to_do():
-    schedule = Schedule(100, log_every=10, save_every=25, eval_every=40)
+def test_a_chunk_ends_wherever_the_host_has_something_to_do():
+    intervals = Intervals(100, log_every=10, save_every=25, eval_every=40)
     stops, step = [], 0
     while step < 100:
-        step += schedule.steps_to_next_stop(step)
+        step += intervals.steps_to_next_stop(step)
         stops.append(step)
     assert stops == sorted({*range(10, 101, 10), 25, 50, 75, 40, 80})
     # Chunks are bounded when nothing is logged.
-    schedule = Schedule(10_000, 0, 0, 0, max_chunk_steps=7)
-    assert schedule.steps_to_next_stop(0) == 7
-    assert Schedule(10_000, 0, 0, 0).steps_to_next_stop(0) == 100
+    intervals = Intervals(10_000, 0, 0, 0, max_chunk_steps=7)
+    assert intervals.steps_to_next_stop(0) == 7
+    assert Intervals(10_000, 0, 0, 0).steps_to_next_stop(0) == 100
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

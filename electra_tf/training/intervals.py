@@ -8,7 +8,7 @@ from electra_tf.training.loop import MAX_CHUNK_STEPS
 
 
 @dataclasses.dataclass(frozen=True)
-class Schedule:
+class Intervals:
     """Intervals in updates; 0 means never."""
 
     total_steps: int  # the run ends there

@@ -1,0 +1,58 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The position of a run in its data, which its checkpoints contain.
+
+The position is the state of the iterator over the batches: the files, the
+shuffle buffers, the prefetched batches. A run that continues restores it and
+reads the batch after its last one. The state is only valid for the data that it
+was saved with, so checkpoints also contain a fingerprint of the data.
+"""
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from electra_tf.checkpoints import tf1
+from electra_tf.checkpoints.sizes import list_changes
+
+ITERATOR = "iterator"  # key in checkpoints
+
+
+def open_iterator(dataset: tf.data.Dataset) -> Iterator[Any]:
+    """Return an iterator at the first batch, placed on the CPU."""
+    with tf.device("/cpu:0"):
+        return iter(dataset)
+
+
+class DataFingerprint(tf.train.experimental.PythonState):
+    """Facts about the data that a run reads, which its checkpoints hold."""
+
+    KEY = "data"  # in checkpoints
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+
+    def serialize(self) -> str:
+        return json.dumps(self._facts)
+
+    def deserialize(self, text: str) -> None:
+        """Ignore a checkpoint's facts: `changes` reads them itself."""
+
+    def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
+        """Return lines on the facts that differ from a checkpoint's.
+
+        Args:
+          path: prefix of the checkpoint.
+          otherwise: the former facts if the checkpoint has none.
+        """
+        former = otherwise
+        name = f"{self.KEY}/.ATTRIBUTES/py_state"
+        # A damaged checkpoint is reported when it is restored.
+        with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
+            reader = tf1.load_reader(path)
+            if reader.has_tensor(name):
+                former = json.loads(reader.get_tensor(name))
+        return list_changes(former, self._facts, tuple(self._facts))
