@@ -289,6 +289,18 @@ class TrainingConfig:
         }
         return self.with_values("run", values) if values else self
 
+    @property
+    def micro_batch_size(self) -> int:
+        """The rows of a micro-batch, over all devices."""
+        return -(-self.train_batch_size // self.gradient_accumulation_steps)
+
+    @property
+    def lets_cores_share(self) -> bool:
+        """Whether the hparams allow that the cores of a CPU share a batch."""
+        if self.threads or self.jit_compile or self.use_tpu:
+            return False
+        return self.distribution_strategy in ("auto", "one_device")
+
     @classmethod
     def command_line_layers(
         cls, hparams: Mapping[str, Any]

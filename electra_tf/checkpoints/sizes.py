@@ -207,10 +207,12 @@ def resolve_sizes(hparams: Mapping[str, Any]) -> ModelSizes:
     )
 
 
-def stack_of(config: EncoderConfig) -> Stack:
-    """Return the sizes of a config's transformer."""
+def stack_of(encoder: EncoderConfig) -> Stack:
+    """Return the sizes of an encoder's transformer."""
     return Stack(
-        config.hidden_size, config.num_hidden_layers, config.intermediate_size
+        encoder.hidden_size,
+        encoder.num_hidden_layers,
+        encoder.intermediate_size,
     )
 
 

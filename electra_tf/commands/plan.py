@@ -105,7 +105,8 @@ def _measure(config: PretrainingConfig, batch_size: int, count: int) -> Numbers:
 
     seconds: list[float] = []
     first_step, mean_step = 0, 0.0
-    for steps in steps_per_stage(config).values():
+    stages = steps_per_stage(config.num_train_steps, config.two_stage_steps)
+    for steps in stages.values():
         times = time_steps(config, batch_size, count, first_step)
         example_seconds = statistics.median(times) / batch_size
         share = steps / max(config.num_train_steps, 1)

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from configure.errors import UserError
@@ -35,7 +35,7 @@ from electra_tf.plan.memory import (
     checkpoint_bytes,
     pretraining_memory,
 )
-from electra_tf.plan.network_sizes import check_equal_sizes
+from electra_tf.plan.network_sizes import check_equal_sizes, list_networks
 from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.vocabulary import check_vocab, check_vocab_size
 
@@ -85,20 +85,25 @@ def plan(config: PretrainingConfig) -> Numbers:
         "memory_bytes": _memory_parts(memory),
         "memory_bytes_recomputed": checkpointed and _memory_parts(checkpointed),
         "machine_memory_bytes": machine,
-        "checkpoints": _checkpoints(config),
+        "checkpoints": _checkpoints(config, parameters.total),
     }
-    if len(steps_per_stage(config)) > 1:
-        numbers["stages"] = _stages(config, parameters.total)
+    stages = steps_per_stage(steps, config.two_stage_steps)
+    if len(stages) > 1:
+        numbers["stages"] = _stages(config, stages, parameters.total)
     warnings += [f"training would stop: {text}" for text in obstacles]
     warnings += _memory_warnings(config, memory, checkpointed, machine)
     warnings += _disk_warnings(numbers["checkpoints"])
     return numbers | {"warnings": [*config.warnings(), *warnings]}
 
 
-def _stages(config: PretrainingConfig, parameters: int) -> Numbers:
+def _stages(
+    config: PretrainingConfig,
+    steps_by_stage: Mapping[int | None, int],
+    parameters: int,
+) -> Numbers:
     """Return the operations and steps of each stage of a schedule."""
     stages = {}
-    for stage, steps in steps_per_stage(config).items():
+    for stage, steps in steps_by_stage.items():
         flops = pretraining_step_flops(
             config, parameters=parameters, stage=stage
         )
@@ -130,7 +135,8 @@ def _check_records(
 def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
     """Yield the reasons, other than records, why training would stop."""
     try:
-        check_equal_sizes(config)
+        if config.training_schedule == "two_stage":
+            check_equal_sizes(list_networks(config))
         rows = EncoderConfig.of(config).vocab_size
         check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
     except UserError as error:
@@ -156,7 +162,7 @@ def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
             yield str(error)
 
 
-def _checkpoints(config: PretrainingConfig) -> Numbers:
+def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
     """Return the bytes and counts of checkpoints, and the free bytes."""
     steps, every = config.num_train_steps, config.save_checkpoints_steps
     saves = 1 + (math.ceil(steps / every) if every else 1)  # one before step 1
@@ -164,7 +170,9 @@ def _checkpoints(config: PretrainingConfig) -> Numbers:
     if milestones := config.keep_every_n_steps:
         # The latest checkpoints may be milestones as well.
         kept_count = min(saves, kept_count + steps // milestones)
-    size = checkpoint_bytes(config)
+    size = checkpoint_bytes(
+        parameters, config.max_seq_length, config.shuffle_buffer_size
+    )
     # A checkpoint is written before the oldest is deleted, in best/ as well.
     needed_count = min(saves, kept_count + 1)
     if config.keep_best:

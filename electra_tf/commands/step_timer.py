@@ -55,7 +55,9 @@ def time_steps(
                 activations_limit(machine_memory()),
             ),
         )
-        set_threads(config)
+        set_threads(
+            config.threads, config.micro_batch_size, config.lets_cores_share
+        )
         strategy = create_strategy(config)
         if generator_kind(config) is GeneratorKind.UNIGRAM:
             # The made-up tokens have no counts; the operations are the same.

@@ -89,7 +89,10 @@ def run(
       if one did.
     """
     config.check_mode()
-    set_threads(config)  # TensorFlow reads these settings when it starts.
+    # TensorFlow reads these settings when it starts.
+    set_threads(
+        config.threads, config.micro_batch_size, config.lets_cores_share
+    )
     strategy = create_strategy(config)
     with reports_lost_workers(strategy):
         prepared = _Run(config, strategy, console or Console(), tasks)

@@ -26,8 +26,8 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan.network_sizes import (
     Network,
-    list_generator_networks,
     list_networks,
+    select_generator,
 )
 from electra_tf.plan.parameters import pretraining_parameters
 
@@ -163,7 +163,7 @@ def pretraining_step_flops(
     if config.has_delta:
         elements = batch * length * networks[-1].width
         parts[-1].elementwise(elements, _SUM)
-    if towers := list_generator_networks(config):
+    if towers := select_generator(networks):
         _, sizes, width = towers[0]
         scored = length if len(towers) > 1 else config.max_predictions_per_seq
         head, rows = PartFlops("generator head"), batch * scored
@@ -195,18 +195,13 @@ def pretraining_step_flops(
         head.dense(rows, hidden, width, _ACTIVATION, _LAYER_NORM)
         head.dense(rows, width, sizes.vocab_size, _SOFTMAX)
         parts.append(head)
-    if len(stages := steps_per_stage(config)) > 1:
-        # The generator learns in the first stage and only runs in the second.
+    stages = steps_per_stage(config.num_train_steps, config.two_stage_steps)
+    if len(stages) > 1:
         first, second = (
             steps if stage in (None, name) else 0
             for name, steps in stages.items()
         )
-        for part in parts:
-            learning, running = second, 0
-            if part.name.startswith("generator"):
-                learning, running = first, second
-            part.average(learning, running, first + second)
-        parts = [part for part in parts if part.total]
+        parts = _average_stages(parts, first, second)
         if parameters:
             count = pretraining_parameters(config)
             parameters = first * count.generator + second * count.discriminator
@@ -216,10 +211,33 @@ def pretraining_step_flops(
     return StepFlops(tuple(parts), batch * length)
 
 
-def steps_per_stage(config: PretrainingConfig) -> dict[int | None, int]:
-    """How many steps each stage of a run has; one stage is called None."""
-    steps, first = config.num_train_steps, config.two_stage_steps
-    return {1: first, 2: steps - first} if first else {None: steps}
+def _average_stages(
+    parts: list[PartFlops], first: int, second: int
+) -> list[PartFlops]:
+    """Average the parts over the steps of two stages; drop unused parts.
+
+    The generator learns in the first stage and only runs in the second.
+    """
+    for part in parts:
+        learning, running = second, 0
+        if part.name.startswith("generator"):
+            learning, running = first, second
+        part.average(learning, running, first + second)
+    return [part for part in parts if part.total]
+
+
+def steps_per_stage(
+    num_train_steps: int, two_stage_steps: int | None
+) -> dict[int | None, int]:
+    """How many steps each stage of a run has; one stage is called None.
+
+    Args:
+      num_train_steps: of all stages.
+      two_stage_steps: of the first of two stages; None: there is one stage.
+    """
+    if not two_stage_steps:
+        return {None: num_train_steps}
+    return {1: two_stage_steps, 2: num_train_steps - two_stage_steps}
 
 
 def paper_train_flops(config: PretrainingConfig) -> float:
@@ -235,8 +253,9 @@ def paper_train_flops(config: PretrainingConfig) -> float:
         network.name: 2 * rows * network.width * (vocab_size + length + 2)
         for network in list_networks(config)
     }
+    stages = steps_per_stage(config.num_train_steps, config.two_stage_steps)
     total = 0
-    for stage, steps in steps_per_stage(config).items():
+    for stage, steps in stages.items():
         for part in pretraining_step_flops(config, stage=stage).parts:
             forward = part.matmul_forward + part.other_forward
             passes = 1 if part.matmul == part.matmul_forward else 2

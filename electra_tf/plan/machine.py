@@ -6,8 +6,6 @@ import contextlib
 import os
 import pathlib
 
-from configure.run_config import RunConfig
-
 # With more cores it was not measured what sharing a batch gains.
 _MOST_CORES = 4
 
@@ -35,26 +33,22 @@ def machine_cores() -> int:
     return os.cpu_count() or 1
 
 
-def configured_cores(config: RunConfig) -> int:
+def configured_cores(micro_batch_size: int, may_share: bool) -> int:
     """Return how many of this machine's cores share each training batch.
 
-    More than one only where no hparam and no environment variable sets the
-    threads of an operation, and where the cores divide a micro-batch. A GPU,
+    More than one only if no hparam and no environment variable sets the
+    threads of an operation, and if the cores divide a micro-batch. A GPU,
     which is not looked for here, would rule it out: `training.threads`.
+
+    Args:
+      micro_batch_size: rows of a micro-batch.
+      may_share: whether the hparams allow it.
     """
-    if (
-        {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"} & os.environ.keys()
-        or config.threads
-        or config.jit_compile
-        or config.use_tpu
-        or config.distribution_strategy not in ("auto", "one_device")
-    ):
+    variables = {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"}
+    if not may_share or variables & os.environ.keys():
         return 1
     cores = machine_cores()
-    micro_batch = -(
-        -config.train_batch_size // config.gradient_accumulation_steps
-    )
-    if cores > _MOST_CORES or micro_batch % cores:
+    if cores > _MOST_CORES or micro_batch_size % cores:
         return 1
     return cores
 

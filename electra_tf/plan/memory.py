@@ -9,16 +9,16 @@ of 1.5 of the sum, mostly within 1.12: docs/studies.md.
 """
 
 import dataclasses
+import functools
 import math
 
 from configure.finetuning import FinetuningConfig
 from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import Positions
 from configure.pretraining import PretrainingConfig
-from configure.run_config import RunConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.plan import machine
-from electra_tf.plan.network_sizes import list_generator_networks, list_networks
+from electra_tf.plan.network_sizes import list_networks, select_generator
 from electra_tf.plan.parameters import pretraining_parameters
 
 MIB = 1 << 20
@@ -74,14 +74,23 @@ def pretraining_memory(
     config: PretrainingConfig, batch_size: int | None = None
 ) -> MemoryEstimate:
     """Estimates training's peak, where a network's backward pass begins."""
-    batch = _batch_at_once(config, batch_size)
+    micro_batches = config.gradient_accumulation_steps
+    batch = -(-(batch_size or config.train_batch_size) // micro_batches)
     vocab = EncoderConfig.of(config).vocab_size
-    encoders = [network.sizes for network in list_networks(config)]
-    first = [network.sizes for network in list_generator_networks(config)]
+    networks = list_networks(config)
+    encoders = [network.sizes for network in networks]
+    first = [network.sizes for network in select_generator(networks)]
+    numbers_of = functools.partial(
+        _numbers_of,
+        batch=batch,
+        length=config.max_seq_length,
+        in_half_precision=bool(config.mixed_precision),
+        recomputes=bool(config.recompute_grad),
+    )
     kind, chosen = generator_kind(config), config.max_predictions_per_seq
     two_towers = kind is GeneratorKind.TWO_TOWER
     scored = batch * (config.max_seq_length if two_towers else chosen)
-    kept, work = _numbers_of(config, first, batch)
+    kept, work = numbers_of(first)
     needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
     if config.has_two_networks:
         scored = 0  # Tokens of which it, too, says what they were.
@@ -90,13 +99,17 @@ def pretraining_memory(
         elif config.token_positions is Positions.ALL:
             scored = batch * config.max_seq_length
         left = 0.0 if config.two_stage_steps else _GENERATOR_LEFT * kept
-        own, work = _numbers_of(config, encoders[-1:], batch)
+        own, work = numbers_of(encoders[-1:])
         work = max(work, _LOGITS_AT_WORK * scored * vocab)
         needed = max(needed, left + own + work)
     if config.training_schedule == "two_stage":
         encoders = encoders[-1:]  # Equal ones, one of them trained at a time.
     parameters = pretraining_parameters(config).total
-    return _estimate(config, encoders, parameters, needed)
+    cores = machine.configured_cores(
+        config.micro_batch_size, config.lets_cores_share
+    )
+    gradients = _gradient_copies(cores, micro_batches)
+    return _estimate(encoders, parameters, needed, gradients)
 
 
 def finetuning_memory(
@@ -106,9 +119,21 @@ def finetuning_memory(
     batch_size: int | None = None,
 ) -> MemoryEstimate:
     """Estimates the peak of fine-tuning; what heads keep is not in it."""
-    batch = _batch_at_once(config, batch_size)
-    needed = sum(_numbers_of(config, [sizes], batch))
-    return _estimate(config, [sizes], parameters, needed)
+    micro_batches = config.gradient_accumulation_steps
+    needed = sum(
+        _numbers_of(
+            [sizes],
+            -(-(batch_size or config.train_batch_size) // micro_batches),
+            config.max_seq_length,
+            in_half_precision=bool(config.mixed_precision),
+            recomputes=bool(config.recompute_grad),
+        )
+    )
+    cores = machine.configured_cores(
+        config.micro_batch_size, config.lets_cores_share
+    )
+    gradients = _gradient_copies(cores, micro_batches)
+    return _estimate([sizes], parameters, needed, gradients)
 
 
 def activations_limit(machine_bytes: int | None) -> float:
@@ -122,34 +147,38 @@ def activations_limit(machine_bytes: int | None) -> float:
     return _SHARE_TO_KEEP * machine_bytes
 
 
-def checkpoint_bytes(config: PretrainingConfig) -> int:
+def checkpoint_bytes(
+    parameters: int, max_seq_length: int, shuffle_buffer_size: int
+) -> int:
     """Size of one checkpoint on disk: weights, slots, position in the data."""
-    numbers = 3 * pretraining_parameters(config).total
     # The position holds the examples that are being shuffled.
-    example = 3 * 8 * config.max_seq_length
-    return _FLOAT * numbers + example * config.shuffle_buffer_size
+    example = 3 * 8 * max_seq_length
+    return _FLOAT * 3 * parameters + example * shuffle_buffer_size
 
 
-def _batch_at_once(config: RunConfig, batch_size: int | None) -> int:
-    parts = config.gradient_accumulation_steps
-    return -(-(batch_size or config.train_batch_size) // parts)
+def _gradient_copies(cores: int, micro_batches: int) -> int:
+    """Return how many gradients there are: one a core, and perhaps their sum.
+
+    Args:
+      cores: that share a batch.
+      micro_batches: per batch.
+    """
+    return cores + 1 if cores > 1 or micro_batches > 1 else cores
 
 
 def _estimate(
-    config: RunConfig,
     encoders: list[EncoderConfig],
     parameters: int,
     needed: float,
+    gradient_copies: int,
 ) -> MemoryEstimate:
     """Return the estimate of a model from its number of activations."""
     weights = _FLOAT * parameters
-    cores = machine.configured_cores(config)
-    sums = cores + (cores > 1 or config.gradient_accumulation_steps > 1)
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
     return MemoryEstimate(
         weights=weights,
         slots=2 * weights,
-        gradients=sums * weights,
+        gradients=gradient_copies * weights,
         # The update comes when the last activations have gone.
         activations=max(
             round(_FLOAT * needed), round(_UPDATE_COPIES * weights)
@@ -159,24 +188,26 @@ def _estimate(
 
 
 def _numbers_of(
-    config: RunConfig,
     encoders: list[EncoderConfig],
     batch: int,
+    length: int,
+    in_half_precision: bool,
+    recomputes: bool,
 ) -> tuple[float, float]:
     """What blocks keep of a batch, and what one of them has at work."""
-    rows, length = batch * config.max_seq_length, config.max_seq_length
+    rows = batch * length
 
     def numbers(sizes: EncoderConfig, tensors: _Tensors) -> float:
         hidden, inner, pairs = tensors
         pairs *= sizes.num_attention_heads * length
         width = hidden * sizes.hidden_size + inner * sizes.intermediate_size
-        factor = _HALF if config.mixed_precision else 1.0
+        factor = _HALF if in_half_precision else 1.0
         return factor * rows * (width + pairs)
 
     kept = work = 0.0
     for sizes in encoders:
         block, at_work = numbers(sizes, _KEPT), numbers(sizes, _AT_WORK)
-        if config.recompute_grad:
+        if recomputes:
             # One block at a time is computed again, from its input.
             at_work += block
             block = numbers(sizes, (1, 0, 0))

@@ -8,7 +8,7 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import Positions
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.plan.network_sizes import list_generator_networks
+from electra_tf.plan.network_sizes import list_networks, select_generator
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
     if config.token_positions is not Positions.NONE:
         disc_head += _dense(hidden, width) + 2 * width + sizes.vocab_size
-    towers = list_generator_networks(config)
+    towers = select_generator(list_networks(config))
     if not towers:
         return ParameterCount(0, tables + body + disc_head, 0)
     _, small, own_width = towers[0]

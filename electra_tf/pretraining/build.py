@@ -80,8 +80,13 @@ def build_optimizer(config: PretrainingConfig, networks: Networks) -> Optimizer:
             _clip_groups(config, names, generator_names),
         )
 
-    schedule = schedules.schedule_of(config)
-    return schedule.build_optimizer(networks, build)
+    return _schedule_of(config).build_optimizer(networks, build)
+
+
+def _schedule_of(config: PretrainingConfig) -> schedules.Schedule:
+    return schedules.schedule_of(
+        config.training_schedule, config.num_train_steps, config.two_stage_steps
+    )
 
 
 def _multipliers(
@@ -164,5 +169,4 @@ def build_train_loop(
         jit_compile=config.jit_compile,
         **settings,
     )
-    schedule = schedules.schedule_of(config)
-    return schedule.build_loop(model, optimizer, build)
+    return _schedule_of(config).build_loop(model, optimizer, build)

@@ -49,7 +49,11 @@ class PretrainingModel(KerasModel):
     def __init__(self, config: PretrainingConfig) -> None:
         super().__init__(config)
         self.objective = Objective(config)
-        self.schedule = schedules.schedule_of(config)
+        self.schedule = schedules.schedule_of(
+            config.training_schedule,
+            config.num_train_steps,
+            config.two_stage_steps,
+        )
 
     def compute(  # type: ignore[override] # the base class names no arguments
         self,

@@ -24,7 +24,7 @@ from electra_tf.modeling.heads import DiscriminatorHead, MaskedLMHead
 from electra_tf.modeling.layers import Dense
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.modeling.two_towers import TwoTowerClozeTransformer
-from electra_tf.plan.network_sizes import check_equal_sizes
+from electra_tf.plan.network_sizes import check_equal_sizes, list_networks
 from electra_tf.pretraining import masking, sampling, unigram
 from electra_tf.text.vocabulary import check_vocab, require_wordpiece
 from electra_tf.training.replicas import BatchRows
@@ -62,7 +62,8 @@ class Networks(tf_keras.Model):
         self.vocab = check_vocab(config.vocab_file, vocab_size)
         self.special = masking.SpecialTokens.of(self.vocab, vocab_size)
         self.masking_rule = masking.MaskingRule.of(config)
-        check_equal_sizes(config)
+        if config.training_schedule == "two_stage":
+            check_equal_sizes(list_networks(config))
         self._build_embeddings()
         self._build_generator()
         self._build_second_network()

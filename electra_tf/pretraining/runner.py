@@ -107,7 +107,10 @@ def run(
     if config.do_eval:
         config = find_run_settings(config)
     config = with_vocab_casing(config)
-    set_threads(config)  # before TensorFlow's runtime starts
+    # Before TensorFlow's runtime starts.
+    set_threads(
+        config.threads, config.micro_batch_size, config.lets_cores_share
+    )
     console = console or Console()
     _check_vocabulary(config)
     check_records(config, training=config.do_train)

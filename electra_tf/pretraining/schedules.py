@@ -17,7 +17,6 @@ from typing import TypedDict
 
 import tensorflow as tf
 
-from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.layers import ScopedLayer
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.plan.flops import steps_per_stage
@@ -50,8 +49,8 @@ class AdversarialOutputs(TypedDict):
 class Schedule:
     """The joint schedule: one stage, in which both networks are trained."""
 
-    def __init__(self, config: PretrainingConfig) -> None:
-        self._config = config
+    def __init__(self, num_train_steps: int) -> None:
+        self._num_train_steps = num_train_steps
 
     def stage_at(self, step: int) -> int | None:
         """Return the stage of a model after a number of updates.
@@ -85,8 +84,7 @@ class Schedule:
         self, networks: Networks, build: BuildOptimizer
     ) -> "AdamWeightDecay | TwoStageOptimizer":
         """Return the optimizer of all trained variables."""
-        steps = self._config.num_train_steps
-        return build(networks.trainable_variables, steps)
+        return build(networks.trainable_variables, self._num_train_steps)
 
     def build_loop(
         self,
@@ -111,9 +109,9 @@ class Schedule:
 class TwoStageSchedule(Schedule):
     """The schedule of two stages, in each of which one network is trained."""
 
-    def __init__(self, config: PretrainingConfig) -> None:
-        super().__init__(config)
-        self._first_steps = steps_per_stage(config)[GENERATOR]
+    def __init__(self, num_train_steps: int, two_stage_steps: int) -> None:
+        super().__init__(num_train_steps)
+        self._steps = steps_per_stage(num_train_steps, two_stage_steps)
 
     def stage_at(self, step: int) -> int | None:
         """Return the stage of a model after a number of updates.
@@ -122,7 +120,7 @@ class TwoStageSchedule(Schedule):
         weights are copied when the first update of the second stage begins,
         so that a checkpoint holds no more than its step.
         """
-        if step <= self._first_steps:
+        if step <= self._steps[GENERATOR]:
             return GENERATOR
         return DISCRIMINATOR
 
@@ -130,7 +128,7 @@ class TwoStageSchedule(Schedule):
         self, networks: Networks, build: BuildOptimizer
     ) -> "TwoStageOptimizer":
         """Return one optimizer for each stage."""
-        return TwoStageOptimizer(self._config, networks, build)
+        return TwoStageOptimizer(self._steps, networks, build)
 
     def build_loop(
         self,
@@ -160,16 +158,21 @@ class AdversarialSchedule(Schedule):
         return adversarial_losses(networks, outputs, totals, unigram_share)
 
 
-_SCHEDULES = {
-    "joint": Schedule,
-    "two_stage": TwoStageSchedule,
-    "adversarial": AdversarialSchedule,
-}
+def schedule_of(
+    training_schedule: str, num_train_steps: int, two_stage_steps: int | None
+) -> Schedule:
+    """Return a schedule by its name.
 
-
-def schedule_of(config: PretrainingConfig) -> Schedule:
-    """Return the schedule that the hparam `training_schedule` names."""
-    return _SCHEDULES[config.training_schedule](config)
+    Args:
+      training_schedule: joint, two_stage or adversarial.
+      num_train_steps: of all stages.
+      two_stage_steps: of the first stage; None for a schedule of one stage.
+    """
+    if training_schedule == "adversarial":
+        return AdversarialSchedule(num_train_steps)
+    if training_schedule == "two_stage" and two_stage_steps:
+        return TwoStageSchedule(num_train_steps, two_stage_steps)
+    return Schedule(num_train_steps)
 
 
 def stage_variables(networks: Networks, stage: int) -> list[tf.Variable]:
@@ -242,11 +245,17 @@ class TwoStageOptimizer:
 
     def __init__(
         self,
-        config: PretrainingConfig,
+        steps: Mapping[int | None, int],
         networks: Networks,
         build: BuildOptimizer,
     ) -> None:
-        steps = steps_per_stage(config)
+        """Build one optimizer for each stage.
+
+        Args:
+          steps: of each stage.
+          networks: the model's.
+          build: makes an optimizer.
+        """
         self.switch = steps[GENERATOR]
         self.stages = {
             stage: build(stage_variables(networks, stage), steps[stage])

@@ -29,17 +29,30 @@ def create_strategy(config: RunConfig) -> tf.distribute.Strategy:
             " with `nvidia-smi`, install `tensorflow[and-cuda]`, or leave out"
             " --require_gpu to train on the CPU."
         )
-    strategy = _strategy_by_name(config)
-    check_replicas(strategy, config)
+    name = config.distribution_strategy
+    if name == "tpu" or (name == "auto" and config.use_tpu):
+        strategy = _connect_tpu(
+            config.tpu_name,
+            config.tpu_zone,
+            config.gcp_project,
+            config.tpu_job_name,
+        )
+    else:
+        strategy = _strategy_by_name(name)
+    if config.jit_compile:
+        check_compilation(strategy)
+    if config.do_train:
+        check_batch_size(
+            strategy,
+            config.train_batch_size,
+            config.gradient_accumulation_steps,
+        )
     return strategy
 
 
-def _strategy_by_name(config: RunConfig) -> tf.distribute.Strategy:
-    name = config.distribution_strategy
+def _strategy_by_name(name: str) -> tf.distribute.Strategy:
     if name == "multi_worker":
         return connect_workers()
-    if name == "tpu" or (name == "auto" and config.use_tpu):
-        return _connect_tpu(config)
     gpus = tf.config.list_logical_devices("GPU")
     if name == "mirrored" or (name == "auto" and len(gpus) > 1):
         devices = gpus or tf.config.list_logical_devices("CPU")
@@ -58,42 +71,52 @@ def _mirrored_strategy(*devices: str) -> tf.distribute.Strategy:
     return tf.distribute.MirroredStrategy(devices)
 
 
-def _connect_tpu(config: RunConfig) -> tf.distribute.Strategy:
+def _connect_tpu(
+    name: str | None, zone: str | None, project: str | None, job: str | None
+) -> tf.distribute.Strategy:
     try:
         resolver = tf.distribute.cluster_resolver.TPUClusterResolver(
-            tpu=config.tpu_name or "",
-            zone=config.tpu_zone,
-            project=config.gcp_project,
-            job_name=config.tpu_job_name or "worker",
+            tpu=name or "",
+            zone=zone,
+            project=project,
+            job_name=job or "worker",
         )
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
     except Exception as error:  # The client raises many unrelated types.
         raise UserError(
-            f"cannot reach TPU {config.tpu_name or '(tpu_name is unset)'}:"
+            f"cannot reach TPU {name or '(tpu_name is unset)'}:"
             f" {error}. Check --tpu_name, --tpu_zone and --gcp_project, or"
             " leave out --use_tpu."
         ) from error
 
 
-def check_replicas(strategy: tf.distribute.Strategy, config: RunConfig) -> None:
-    """Raise a UserError for batches or settings that replicas cannot share."""
+def check_compilation(strategy: tf.distribute.Strategy) -> None:
+    """Raise a UserError if XLA cannot compile the steps of a strategy."""
     replicas = strategy.num_replicas_in_sync
     # A TPU compiles every step, also across replicas.
     on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
-    if config.jit_compile and replicas > 1 and not on_tpu:
+    if replicas > 1 and not on_tpu:
         raise UserError(
             f"jit_compile: {replicas} replicas cannot add up their gradients"
             " within one XLA program; leave out --jit_compile, or use"
             " --distribution_strategy=one_device."
         )
-    field = "train_batch_size"
-    batch_size = config.train_batch_size
-    if config.gradient_accumulation_steps > 1:
+
+
+def check_batch_size(
+    strategy: tf.distribute.Strategy,
+    train_batch_size: int,
+    gradient_accumulation_steps: int,
+) -> None:
+    """Raise a UserError for micro-batches that replicas cannot share."""
+    replicas = strategy.num_replicas_in_sync
+    field, batch_size = "train_batch_size", train_batch_size
+    if gradient_accumulation_steps > 1:
         field += " / gradient_accumulation_steps"
-        batch_size //= config.gradient_accumulation_steps
-    if config.do_train and batch_size % replicas:
+        batch_size //= gradient_accumulation_steps
+    if batch_size % replicas:
         below = batch_size - batch_size % replicas
         raise UserError(
             f"{field} is {batch_size}, which {replicas} replicas cannot share"

@@ -12,7 +12,8 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.training import loop
 from electra_tf.training.devices import (
-    check_replicas,
+    check_batch_size,
+    check_compilation,
     create_strategy,
     describe_devices,
 )
@@ -110,22 +111,30 @@ def test_a_row_draws_what_it_draws_in_the_whole_batch():
         assert found.numpy().tolist() == expected.numpy()[places].tolist()
 
 
+def strategy_of(replicas):
+    return types.SimpleNamespace(num_replicas_in_sync=replicas)
+
+
 @pytest.mark.parametrize(
-    ("replicas", "changes", "message"),
+    ("replicas", "batch_size", "micro_batches", "message"),
     [
-        (3, {"train_batch_size": 10}, "for example 9 or 12"),
-        (2, {"gradient_accumulation_steps": 4}, "accumulation_steps is 3"),
-        (2, {"jit_compile": True}, "jit_compile: 2 replicas"),
+        (3, 10, 1, "for example 9 or 12"),
+        (2, 12, 4, "accumulation_steps is 3"),
     ],
 )
-def test_what_replicas_cannot_share_is_refused(replicas, changes, message):
-    several = types.SimpleNamespace(num_replicas_in_sync=replicas)
-    given = {"do_train": True, "train_batch_size": 12, "jit_compile": False}
-    config = types.SimpleNamespace(**given, gradient_accumulation_steps=1)
-    check_replicas(several, config)
-    vars(config).update(changes)
+def test_a_batch_that_replicas_cannot_share_is_refused(
+    replicas, batch_size, micro_batches, message
+):
+    strategy = strategy_of(replicas)
+    check_batch_size(strategy, 12, 1)
     with pytest.raises(UserError, match=message):
-        check_replicas(several, config)
+        check_batch_size(strategy, batch_size, micro_batches)
+
+
+def test_compilation_is_refused_for_several_replicas():
+    check_compilation(strategy_of(1))
+    with pytest.raises(UserError, match="jit_compile: 2 replicas"):
+        check_compilation(strategy_of(2))
 
 
 # By cores and hparams: threads of an operation, parts of a batch.
@@ -148,7 +157,9 @@ for number, hparams, *expected in {CORES}:
     setting.set_intra_op_parallelism_threads(0)
     machine.machine_cores = lambda: number
     config = PretrainingConfig.create("m", "none", **hparams)
-    threads.set_threads(config)
+    threads.set_threads(
+        config.threads, config.micro_batch_size, config.lets_cores_share
+    )
     parts = threads.count_cores(config, tf.distribute.get_strategy())
     found = [setting.get_intra_op_parallelism_threads(), parts]
     assert found == expected, (number, hparams, found)
@@ -163,9 +174,9 @@ def test_few_cores_take_rows_each(run_python, monkeypatch):
 
 def test_threads_of_a_tensorflow_that_runs_already_stay():
     tf.constant(1.0) + 1.0
-    set_threads(settings())
+    set_threads(0, micro_batch_size=128, may_share=True)
     with pytest.raises(UserError, match="threads is 3, but TensorFlow is runn"):
-        set_threads(settings(threads=3))
+        set_threads(3, micro_batch_size=128, may_share=False)
 
 
 def test_evaluation_never_draws_what_training_draws():
