@@ -21,9 +21,11 @@ from electra_tf.optimization.optimizer import (
 )
 from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, pretraining_memory
-from electra_tf.pretraining import schedules, unigram
+from electra_tf.pretraining import two_stage, unigram
 from electra_tf.pretraining.logged_values import step_values
 from electra_tf.pretraining.networks import Features, Networks
+from electra_tf.pretraining.trained_variables import generator_variables
+from electra_tf.pretraining.training_schedules import Schedule, schedule_of
 from electra_tf.training.loop import TrainLoop
 from electra_tf.training.replicas import rows_per_machine
 from electra_tf.training.threads import count_cores
@@ -36,7 +38,7 @@ if TYPE_CHECKING:  # Python 3.10 has it nowhere else.
 # networks share are in the second: nearly all of their gradient comes from the
 # discriminator's loss, whose norm would otherwise scale down the generator's.
 NETWORKS = ("generator", "discriminator")
-Optimizer = AdamWeightDecay | schedules.TwoStageOptimizer
+Optimizer = AdamWeightDecay | two_stage.TwoStageOptimizer
 
 
 def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
@@ -60,7 +62,7 @@ def build_optimizer(config: PretrainingConfig, networks: Networks) -> Optimizer:
     """Return the optimizer of a model's trained variables."""
     generator_names: set[str] = set()
     if config.generator_learning_rate is not None or config.clip_networks_apart:
-        generator = schedules.generator_variables(networks)
+        generator = generator_variables(networks)
         generator_names = {variable_name(v) for v in generator}
 
     def build(variables: Sequence[tf.Variable], steps: int) -> AdamWeightDecay:
@@ -83,8 +85,8 @@ def build_optimizer(config: PretrainingConfig, networks: Networks) -> Optimizer:
     return _schedule_of(config).build_optimizer(networks, build)
 
 
-def _schedule_of(config: PretrainingConfig) -> schedules.Schedule:
-    return schedules.schedule_of(
+def _schedule_of(config: PretrainingConfig) -> Schedule:
+    return schedule_of(
         config.training_schedule, config.num_train_steps, config.two_stage_steps
     )
 
@@ -143,7 +145,7 @@ def build_train_loop(
     step: tf.Variable,
     strategy: tf.distribute.Strategy,
     **settings: "Unpack[LoopSettings]",
-) -> TrainLoop | schedules.TwoStageLoop:
+) -> TrainLoop | two_stage.TwoStageLoop:
     """Return the loop that trains a model, one batch a step.
 
     Args:

@@ -18,7 +18,7 @@ from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.sizes import check_same_model
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.pretraining import exam as exams
-from electra_tf.pretraining import metrics, schedules, unigram
+from electra_tf.pretraining import metrics, two_stage, unigram
 from electra_tf.pretraining.exam import Exam
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.checkpointing import read_config
@@ -100,7 +100,7 @@ class Evaluation:
                 jit_compile=config.jit_compile,
                 cores=count_cores(config, strategy),
             )
-            for stage in (None, schedules.GENERATOR, schedules.DISCRIMINATOR)
+            for stage in (None, two_stage.GENERATOR, two_stage.DISCRIMINATOR)
         }
 
     def run(
@@ -128,7 +128,7 @@ class Evaluation:
             batches, add_batch, config.num_eval_steps
         )
         result = {**collected.result(), **counts}
-        if self._exam and stage != schedules.GENERATOR:
+        if self._exam and stage != two_stage.GENERATOR:
             result |= exams.sit_exam(
                 self._discriminator_logits, self._exam, config.eval_batch_size
             )

@@ -22,6 +22,7 @@ from electra_tf.modeling.graph_modes import inference
 from electra_tf.modeling.precision import LossScale
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.pretraining import build
+from electra_tf.pretraining.adversarial import REWARDS
 from electra_tf.pretraining.logged_values import (
     REPLACED_TOKENS,
     UNIGRAM_SHARE,
@@ -30,7 +31,7 @@ from electra_tf.pretraining.logged_values import (
 )
 from electra_tf.pretraining.networks import INPUTS, Features, Networks
 from electra_tf.pretraining.saving import write_pretrained
-from electra_tf.pretraining.schedules import REWARDS, TwoStageLoop
+from electra_tf.pretraining.two_stage import TwoStageLoop
 from electra_tf.training.loop import TOKENS, TrainLoop, draws_seed
 from electra_tf.training.replicas import (
     creation_scope,

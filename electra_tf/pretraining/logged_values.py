@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 import tensorflow as tf
 
-from electra_tf.pretraining.schedules import REWARDS
+from electra_tf.pretraining.adversarial import REWARDS
 from electra_tf.training.loop import TOKENS, StepMetrics
 from electra_tf.training.summaries import ShownValue
 

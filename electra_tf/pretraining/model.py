@@ -10,12 +10,14 @@ import tensorflow as tf
 from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.seeds import SeedStream
-from electra_tf.pretraining import losses, masking, sampling, schedules
+from electra_tf.pretraining import losses, masking, sampling
 from electra_tf.pretraining.build import prepare_model
 from electra_tf.pretraining.keras_model import KerasModel, check_features
 from electra_tf.pretraining.logged_values import UNIGRAM_SHARE
 from electra_tf.pretraining.networks import INPUTS, Features
 from electra_tf.pretraining.objectives import Objective
+from electra_tf.pretraining.training_schedules import schedule_of
+from electra_tf.pretraining.two_stage import DISCRIMINATOR, GENERATOR
 from electra_tf.training.replicas import BatchRows
 
 Outputs = dict[str, tf.Tensor]
@@ -49,7 +51,7 @@ class PretrainingModel(KerasModel):
     def __init__(self, config: PretrainingConfig) -> None:
         super().__init__(config)
         self.objective = Objective(config)
-        self.schedule = schedules.schedule_of(
+        self.schedule = schedule_of(
             config.training_schedule,
             config.num_train_steps,
             config.two_stage_steps,
@@ -95,7 +97,7 @@ class PretrainingModel(KerasModel):
           `masked_lm_ids` and `masked_lm_weights` [B, N], the scalar
           `total_loss`, and those of `GeneratorOutputs`, of
           `objectives.SecondNetworkOutputs` and of
-          `schedules.AdversarialOutputs` that the config computes.
+          `adversarial.AdversarialOutputs` that the config computes.
         """
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
@@ -112,7 +114,7 @@ class PretrainingModel(KerasModel):
         }
         totals = weight_totals or {}
         outputs |= self._generate(features, masked, dropout, totals)
-        if self.config.has_two_networks and stage != schedules.GENERATOR:
+        if self.config.has_two_networks and stage != GENERATOR:
             if sampled_token_ids is None:
                 rows = batch_rows or BatchRows(seed, None, None)
                 sampled_token_ids = self._sample(outputs, rows, unigram_share)
@@ -271,10 +273,10 @@ class PretrainingModel(KerasModel):
     def _total_loss(self, outputs: Outputs, stage: int | None) -> tf.Tensor:
         """Return the weighted sum of the losses that a stage trains with."""
         total: tf.Tensor | float = 0.0
-        if stage != schedules.DISCRIMINATOR:
+        if stage != DISCRIMINATOR:
             generator_loss = self.schedule.generator_loss(outputs)
             total = self.config.gen_weight * generator_loss
-        if self.config.has_two_networks and stage != schedules.GENERATOR:
+        if self.config.has_two_networks and stage != GENERATOR:
             for loss in self.objective.weighted_losses(outputs):
                 total += loss
         return total

@@ -34,7 +34,7 @@ from electra_tf.data.manifest import load_manifest
 from electra_tf.data.record_checks import check_records, locate_damage
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
-from electra_tf.pretraining import collapse, metrics, schedules, unigram
+from electra_tf.pretraining import collapse, metrics, two_stage, unigram
 from electra_tf.pretraining.build import (
     Optimizer,
     build_optimizer,
@@ -50,7 +50,7 @@ from electra_tf.pretraining.initial_checkpoint import load_initial_checkpoint
 from electra_tf.pretraining.logged_values import SHOWN_VALUES, log_row
 from electra_tf.pretraining.model import PretrainingModel, build_model
 from electra_tf.pretraining.saving import EXPORT, export_parts
-from electra_tf.pretraining.schedules import TwoStageLoop
+from electra_tf.pretraining.two_stage import TwoStageLoop
 from electra_tf.text.casing import with_vocab_casing
 from electra_tf.text.vocabulary import (
     check_vocab,
@@ -287,7 +287,7 @@ class PretrainingRun(Run):
 
     def announce(self) -> None:
         super().announce()
-        if self._stage == schedules.GENERATOR:
+        if self._stage == two_stage.GENERATOR:
             self.console.line(
                 "The generator is trained alone up to step"
                 f" {self.config.two_stage_steps:,}; then the discriminator"
@@ -353,7 +353,7 @@ class PretrainingRun(Run):
         )
         if watch.message:
             self.console.warning(watch.message)
-        if stage == schedules.GENERATOR:  # The discriminator is untrained.
+        if stage == two_stage.GENERATOR:  # The discriminator is untrained.
             self.draw_curves()
         else:
             self.keep_if_best(step, result)

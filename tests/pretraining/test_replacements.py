@@ -16,7 +16,7 @@ from electra_tf.pretraining.build import build_optimizer
 from electra_tf.pretraining.logged_values import step_values
 from electra_tf.pretraining.metrics import PretrainingMetrics, metric_inputs
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.pretraining.schedules import generator_variables
+from electra_tf.pretraining.trained_variables import generator_variables
 from tests.pretraining.conftest import (
     TWO_STAGE,
     batches,

@@ -1,0 +1,92 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Adversarial training: a generator that raises the discriminator's loss.
+
+Source: ELECTRA paper, appendix F.
+"""
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+import tensorflow as tf
+
+from electra_tf.pretraining import losses
+from electra_tf.pretraining.networks import Networks
+
+Tensors = Mapping[str, tf.Tensor]
+# Values besides losses that adversarial training logs.
+REWARDS = ("reward", "baseline")
+
+
+class AdversarialOutputs(TypedDict):
+    """The outputs that adversarial training adds, in nats."""
+
+    policy_loss: tf.Tensor  # float32 scalar
+    baseline_loss: tf.Tensor  # float32 scalar
+    reward: tf.Tensor  # float32 scalar, the mean over the chosen positions
+    baseline: tf.Tensor  # float32 scalar, the mean over the chosen positions
+    rewards: tf.Tensor  # float32 [B, N]
+
+
+def adversarial_losses(
+    networks: Networks,
+    outputs: Tensors,
+    totals: Tensors,
+    unigram_share: tf.Tensor | None = None,
+) -> AdversarialOutputs:
+    """Return the losses of a generator that raises the discriminator's loss.
+
+    The gradient is that of REINFORCE, with positions taken as independent: the
+    reward R of a sampled token is the discriminator's loss on it alone. The
+    generator's loss is -(R - b) log p(sampled), p the distribution that was
+    sampled from. The baseline b = -log sigmoid(w h + c), h the generator's
+    vector, is trained by the cross-entropy of exp(-b) with exp(-R), the
+    probability that the discriminator gave to the right label; its gradient
+    ends before h.
+
+    A position that was drawn twice shows the mean of its two samples' ids
+    (see `masking.scatter_update`). A sample that is not shown has no loss.
+
+    Args:
+      networks: the model's.
+      outputs: of generator and discriminator.
+      totals: `mlm`, the number of chosen positions in the whole batch; empty:
+        the batch is whole.
+      unigram_share: float32 scalar; with it p is the mixture with the token
+        counts (see `sampling.mixture_logits`).
+
+    Source: ELECTRA paper, appendix F. Differs: c, which the paper leaves out.
+    """
+    logits, labels, shown, vectors = (
+        tf.gather(tensor, outputs["masked_lm_positions"], batch_dims=1)
+        for tensor in (
+            outputs["disc_logits"],
+            outputs["fake_is_fake_tokens"],
+            outputs["fake_input_ids"],
+            outputs["generator_layers"][-1],
+        )
+    )
+    cross_entropy = tf.nn.sigmoid_cross_entropy_with_logits
+    rewards = cross_entropy(tf.cast(labels, tf.float32), logits)
+    rewards = tf.stop_gradient(rewards)
+    expected = networks.reward_baseline(tf.stop_gradient(vectors))[..., 0]
+    baselines = tf.stop_gradient(tf.nn.softplus(-expected))
+    sampled, chosen = outputs["sampled_tokids"], outputs["masked_lm_weights"]
+    sampling_logits = networks.sampling_logits(
+        outputs["mlm_logits"], outputs["masked_lm_ids"], unigram_share
+    )
+    log_p = -losses.softmax_cross_entropy(sampling_logits, sampled)
+    total = totals.get("mlm")
+    if total is None:  # Replicas cannot sum within micro-batches.
+        total = losses.global_sum(chosen)
+    trained = chosen * tf.cast(shown == sampled, tf.float32)
+    mean = losses.weighted_mean
+    return {
+        "policy_loss": mean((baselines - rewards) * log_p, trained, total),
+        "baseline_loss": mean(
+            cross_entropy(tf.exp(-rewards), expected), trained, total
+        ),
+        "reward": mean(rewards, chosen, total),
+        "baseline": mean(baselines, chosen, total),
+        "rewards": rewards,
+    }
