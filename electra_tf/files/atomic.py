@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that appear under their names once they are complete."""
+"""Files and folders that appear under their names only once complete."""
 
 import contextlib
 import fcntl
@@ -15,14 +15,14 @@ from electra_tf.files import filesystem
 
 
 def _open_exclusively(path: str) -> IO[bytes]:
-    """Open an empty file for bytes, once no other process writes it."""
+    """Open an empty binary file, after other processes stop writing it."""
     if filesystem.is_remote(path):
         return filesystem.open_file(path, "wb")
     while True:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
-        with contextlib.suppress(OSError):  # The file system has no locks.
+        with contextlib.suppress(OSError):  # Some file systems have no locks.
             fcntl.flock(file, fcntl.LOCK_EX)
-        # The previous writer may have renamed or removed the file.
+        # The previous writer may have renamed or removed the locked file.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 file.truncate(0)
@@ -33,8 +33,8 @@ def _open_exclusively(path: str) -> IO[bytes]:
 def part_path(path: str) -> str:
     """Return the path of this process's unfinished version of a file.
 
-    Unfinished versions of processes that ended are removed. Raises a UserError
-    that names the process if another one is writing the file.
+    Removes the unfinished versions of processes that ended. Raises a UserError
+    if another process, which the error names, is writing the file.
     """
     if filesystem.is_remote(path):
         return f"{path}.part"
@@ -49,7 +49,7 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
     """Remove the unfinished version `part` of `path` if its process ended."""
     try:
         file = os.open(part, os.O_RDONLY)
-    except FileNotFoundError:  # That process has finished meanwhile.
+    except FileNotFoundError:  # The other process has finished meanwhile.
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,12 +60,12 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
                 os.remove(part)
     except BlockingIOError:
         raise UserError(
-            f"{path}: process {process} is writing it ({part})."
-            " Wait for it, stop it, or choose another name."
+            f"{path}: process {process} is writing this file ({part}). Wait for"
+            " the process, stop it, or choose another name."
         ) from None
     except OSError:
-        # The file stays: without locks it is unknown whether its process still
-        # runs.
+        # The unfinished version stays, because without locks its process may
+        # still run.
         pass
     finally:
         os.close(file)
@@ -73,16 +73,17 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
 
 @contextlib.contextmanager
 def part_folder(path: str, parent: str) -> Iterator[str]:
-    """Make a folder in `parent` for the unfinished version of a local folder.
+    """Make a folder in `parent` for the unfinished version of a folder.
 
-    It is removed at the end; the folders of ended processes at the start.
+    Removes the folders of ended processes first, and this folder at the end.
+    Both folders are local.
     """
     name = os.path.basename(os.path.abspath(path))
     part = part_path(os.path.join(parent, name))
     os.mkdir(part)
     folder = os.open(part, os.O_RDONLY)
     try:
-        with contextlib.suppress(OSError):  # The file system has no locks.
+        with contextlib.suppress(OSError):  # Some file systems have no locks.
             fcntl.flock(folder, fcntl.LOCK_EX)
         yield part
     finally:
@@ -94,22 +95,24 @@ def part_folder(path: str, parent: str) -> Iterator[str]:
 def atomic_file(
     path: str, temporary: str | None = None, hint: str = "", keep: bool = False
 ) -> Iterator[IO[bytes]]:
-    """Open a file for bytes that gets its name once it is complete.
+    """Open a binary file that gets its name once it is complete.
 
-    Makes the directory. An error leaves the earlier file in place. A second
-    process that opens the same temporary file waits for the first.
+    Creates the parent directories. After an error the earlier file stays in
+    place. A process that opens the same temporary file waits for this process.
 
     Args:
-      path: the file's path once it is complete.
-      temporary: its path until then. None: `path`.tmp.
-      hint: a remedy for the error message of a file that cannot be written.
+      path: path of the complete file.
+      temporary: path of the unfinished file. None: `path`.tmp.
+      hint: remedy that the error message names if writing fails.
       keep: whether `temporary` stays after an error.
     """
     temporary = temporary or f"{path}.tmp"
     io_errors = filesystem.io_errors()
     try:
         if filesystem.is_directory(path):
-            raise IsADirectoryError("is a directory; expected a file's name")
+            raise IsADirectoryError(
+                "is a directory; expected the name of a file"
+            )
         filesystem.make_directory(os.path.dirname(path) or ".")
         file = _open_exclusively(temporary)
     except io_errors as error:
@@ -118,8 +121,8 @@ def atomic_file(
         with file:
             yield file
             if not filesystem.is_remote(path):
-                # Renamed while it is locked, so that no other process opens
-                # the finished file by its temporary name.
+                # The file is renamed while it is locked, so that no other
+                # process opens the complete file by its temporary name.
                 file.flush()
                 filesystem.rename(temporary, path)
         if filesystem.is_remote(path):

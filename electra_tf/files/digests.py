@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of the files of a model's folder that have none of their own."""
+"""Checksums of files in a model's folder whose formats contain none."""
 
 import hashlib
 import json
@@ -15,9 +15,9 @@ from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_blocks
 
 DIGESTS_FILE = "digests.json"
-# Vocabularies, labels, safetensors and the graph of a SavedModel have no
-# checksum. TensorFlow verifies those of its checkpoints at every read, and
-# settings may be edited.
+# Vocabularies, labels, safetensors and the graph of a SavedModel contain no
+# checksum. Checkpoints are not listed, because TensorFlow verifies their
+# checksums, and settings are not, because users may edit them.
 _DIGESTED = re.compile(
     r"vocab\.txt|tokenizer\.json|tokenizer_config\.json|token_counts\.json"
     r"|.*_labels\.json|.*_label_mapping\.json"
@@ -40,12 +40,11 @@ def file_digest(path: str) -> dict[str, Any]:
 
 
 def write_digests(folder: str) -> None:
-    """Write the digests of a model's folder, as the last step of writing it."""
+    """Write the digests of a complete model folder."""
     names = filesystem.list_directory(folder)
     names = [name for name in names if _DIGESTED.fullmatch(name)]
     if "vocab.txt" in names and "tokenizer.json" in names:
-        # The tokenizer files then describe the vocabulary to transformers
-        # only, and may be edited.
+        # Only transformers reads these tokenizer files, which users may edit.
         names = [name for name in names if not name.startswith("tokenizer")]
     digests = {name: file_digest(os.path.join(folder, name)) for name in names}
     path = os.path.join(folder, DIGESTS_FILE)
@@ -53,7 +52,7 @@ def write_digests(folder: str) -> None:
 
 
 def add_digest(path: str) -> None:
-    """Write one more file's digest; files that are gone lose theirs."""
+    """Write the digest of another file, and drop those of missing files."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     digests = read_json(listing) if filesystem.exists(listing) else {}
@@ -67,7 +66,7 @@ def add_digest(path: str) -> None:
 
 
 def check_digest(path: str) -> None:
-    """Raise a UserError if a file differs from its folder's digests, if any."""
+    """Raise a UserError if a file differs from its digest in the folder."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     if not filesystem.exists(listing):
@@ -84,6 +83,6 @@ def check_digest(path: str) -> None:
         else:
             continue
         raise UserError(
-            f"{listed_path}: {problem}. Copy the folder again; if the change"
-            f" is intended, remove {listing}."
+            f"{listed_path}: {problem}. Copy the folder again, or remove"
+            f" {listing} if you changed the file on purpose."
         )

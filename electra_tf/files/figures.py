@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Plots as PNG files."""
+"""Plots as PNG images."""
 
 import io
 from typing import Any
 
 
 def encode_png(figure: Any) -> bytes:
-    """Return the PNG file of a matplotlib figure."""
+    """Return a matplotlib figure as the bytes of a PNG file."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=110)
     return content.getvalue()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations on files and folders by path.
 
-Local paths are accessed directly, `scheme://` paths through tf.io.gfile.
+Python accesses local paths, and tf.io.gfile accesses `scheme://` paths.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import sys
 import zlib
 from typing import IO, Any
 
-# Errors of reading a compressed file that is corrupt or truncated.
+# Errors raised while reading a compressed file that is corrupt or truncated.
 DECOMPRESSION_ERRORS = (
     EOFError,
     zlib.error,
@@ -24,7 +24,7 @@ DECOMPRESSION_ERRORS = (
     gzip.BadGzipFile,
 )
 COMPRESSED_ENDINGS = (".gz", ".xz")
-# Descriptors for libraries, logs and streams.
+# Descriptors reserved for libraries, logs and streams.
 _SPARE_FILES = 128
 
 
@@ -35,15 +35,15 @@ def _gfile():
 
 
 def is_remote(path: str) -> bool:
-    """Return whether only tf.io.gfile can reach a path (gs://, hdfs://)."""
+    """Return whether only tf.io.gfile can open a path (gs://, hdfs://)."""
     return "://" in path
 
 
 def io_errors() -> tuple[type[Exception], ...]:
-    """Return the classes of errors that a file system raises.
+    """Return the classes of errors that file systems raise.
 
-    Those of remote ones are included once TensorFlow is imported, without
-    which none is raised.
+    TensorFlow's errors are included only after its import, before which no
+    remote path is accessed.
     """
     tf = sys.modules.get("tensorflow")
     return (OSError, tf.errors.OpError) if tf else (OSError,)
@@ -58,9 +58,9 @@ def open_file(path: str, mode: str) -> IO[bytes]:
 
 
 class _RawGFile(io.RawIOBase):
-    """A GFile with the interface that Python's buffered readers need.
+    """A GFile with the methods that Python's buffered readers need.
 
-    GFile.readline has no limit of bytes; that of BufferedReader has one.
+    Unlike GFile.readline, BufferedReader.readline can limit the bytes it reads.
     """
 
     def __init__(self, file: Any) -> None:
@@ -84,7 +84,7 @@ class _RawGFile(io.RawIOBase):
 
 
 def open_decompressed(path: str) -> IO[bytes]:
-    """Open a file for reading; .gz and .xz are decompressed."""
+    """Open a file for reading, and decompress .gz and .xz files."""
     raw = open_file(path, "rb")
     if path.endswith(".gz"):
         return gzip.GzipFile(fileobj=raw)
@@ -92,25 +92,25 @@ def open_decompressed(path: str) -> IO[bytes]:
 
 
 def list_directory(path: str) -> list[str]:
-    """Return the names in a directory, sorted, without trailing slashes."""
+    """Return the sorted names in a directory, without trailing slashes."""
     if is_remote(path):
         return sorted(name.rstrip("/") for name in _gfile().listdir(path))
     return sorted(os.listdir(path))
 
 
 def match_pattern(pattern: str) -> list[str]:
-    """Return the paths that one glob pattern matches, sorted."""
+    """Return the paths that match a glob pattern."""
     match = _gfile().glob if is_remote(pattern) else glob.glob
     return sorted(match(pattern))
 
 
 def is_directory(path: str) -> bool:
-    """Return whether the path is a directory."""
+    """Return whether a path is a directory."""
     return _gfile().isdir(path) if is_remote(path) else os.path.isdir(path)
 
 
 def exists(path: str) -> bool:
-    """Return whether the path is an existing file or directory."""
+    """Return whether a path is an existing file or directory."""
     return _gfile().exists(path) if is_remote(path) else os.path.exists(path)
 
 
@@ -130,7 +130,7 @@ def make_directory(path: str) -> None:
 
 
 def rename(source: str, target: str) -> None:
-    """Rename a file, replacing the target."""
+    """Rename a file, and replace an existing target."""
     if is_remote(source):
         _gfile().rename(source, target, overwrite=True)
     else:
@@ -146,13 +146,13 @@ def remove(path: str) -> None:
 
 
 def allow_open_files(count: int) -> None:
-    """Raise the process's limit of open files to `count` and some spare."""
+    """Raise the process's limit of open files to `count` plus a reserve."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = count + _SPARE_FILES
     if soft == resource.RLIM_INFINITY or soft >= limit:
         return
     if hard != resource.RLIM_INFINITY:
         limit = min(limit, hard)
-    # If the system refuses, opening the files reports it.
+    # If the system refuses a higher limit, opening the files reports the error.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

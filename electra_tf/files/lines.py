@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of users' files, one at a time."""
+"""Lines of users' files, read one at a time."""
 
 import sys
 from collections.abc import Iterator
@@ -16,40 +16,41 @@ from electra_tf.files.reading import (
     refuse_utf_16,
 )
 
-# A longer line is not read into memory, since it cannot be a line of text.
+# A longer line cannot be a line of text, and would fill the memory.
 MAX_LINE_BYTES = 2**25
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """A line of a text file, or the reason why it cannot be read."""
+    """A line of a text file, or the reason why the line is unreadable."""
 
-    number: int  # from 1
-    text: str | None  # without its end; None: unreadable
-    content: str = ""  # of an unreadable line, for messages; otherwise ""
-    expected: str = ""  # of an unreadable line, for messages; otherwise ""
+    number: int  # 1-based
+    text: str | None  # text without its line end; None: unreadable
+    content: str = ""  # excerpt of an unreadable line, for messages
+    expected: str = ""  # requirement that an unreadable line violates
 
 
 class LineReader:
-    r"""The lines of a file (decompressed) or of standard input ("-").
+    r"""Reader of the lines of a file or of standard input ("-").
 
-    Only "\n" ends a line. One line at a time is in memory. Unreadable lines
-    are yielded too, so that the caller can count and skip them.
+    Compressed files are decompressed. Only "\n" ends a line. The reader holds
+    one line at a time in memory. It also yields unreadable lines, so that the
+    caller can count and skip them.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.done = 0  # bytes read
+        self.done = 0  # bytes read so far
 
     def size(self) -> int | None:
-        """Return the count of bytes, or None if it cannot be determined."""
+        """Return the file's size in bytes, or None if unknown."""
         is_compressed = self.path.endswith(filesystem.COMPRESSED_ENDINGS)
         if self.path == STDIN or is_compressed:
             return None
         return filesystem.file_size(self.path) or None
 
     def __iter__(self) -> Iterator[Line]:
-        """Yield the lines in order."""
+        """Yield the lines in order, unreadable lines included."""
         check_readable(self.path)
         if self.path == STDIN:
             yield from self._lines(sys.stdin.buffer)
@@ -59,11 +60,12 @@ class LineReader:
                 yield from self._lines(file)
             except filesystem.DECOMPRESSION_ERRORS as error:
                 raise UserError(
-                    f"{self.path}: cannot be decompressed: {error}"
+                    f"{self.path}: cannot be decompressed: {error}. Compress"
+                    " the file again"
                 ) from error
 
     def texts(self) -> Iterator[str]:
-        """Yield the lines' texts; raise a UserError at an unreadable one."""
+        """Yield the text of each line; raise a UserError if unreadable."""
         for line in self:
             if line.text is None:
                 raise UserError(
@@ -89,11 +91,11 @@ class LineReader:
             try:
                 yield Line(number, raw.decode())
             except UnicodeDecodeError:
-                expected = f"text in UTF-8 ({ICONV} converts Latin-1)"
+                expected = f"text in UTF-8 (convert Latin-1 with {ICONV})"
                 yield Line(number, None, repr(raw), expected)
 
     def _skip_rest(self, file: IO[bytes]) -> None:
-        """Read past the end of a line that is too long."""
+        """Read the rest of a line that is too long."""
         while part := file.readline(MAX_LINE_BYTES):
             self.done += len(part)
             if part.endswith(b"\n"):

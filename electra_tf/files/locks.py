@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A lock that admits one process to a folder."""
+"""Lock that admits one process to a folder."""
 
 import contextlib
 import datetime
@@ -17,12 +17,12 @@ LOCK_FILE = "run.lock"
 
 @contextlib.contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
-    """Lock a folder; raise a UserError that names the process holding it.
+    """Lock a folder, or raise a UserError that names its current process.
 
-    The operating system holds the lock and releases it when the process ends,
-    for whatever reason. Between hosts it is as reliable as the locks of the
-    file system that they share. A file system without locks gets a warning;
-    remote folders are not locked.
+    The operating system releases the lock when the process ends for any reason.
+    Between hosts, the lock is as reliable as the locks of the shared file
+    system. A warning is printed for a file system without locks. Remote folders
+    are not locked.
     """
     if filesystem.is_remote(folder):
         yield
@@ -34,7 +34,8 @@ def folder_lock(folder: str) -> Iterator[None]:
         holder = (
             f"process {os.getpid()} on {socket.gethostname()} (since {now})"
         )
-        # The program's own writes report a full disk.
+        # A full disk must not prevent the lock; later writes report a full
+        # disk.
         with contextlib.suppress(OSError):
             os.truncate(file, 0)
             os.pwrite(file, holder.encode(), 0)
@@ -46,7 +47,7 @@ def folder_lock(folder: str) -> Iterator[None]:
 
 
 def _open_locked(folder: str, path: str) -> int:
-    """Return the descriptor of a lock file that this process holds."""
+    """Return the descriptor of a lock file that this process has locked."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -56,15 +57,17 @@ def _open_locked(folder: str, path: str) -> int:
             os.close(file)
             raise UserError(
                 f"{folder}: in use by {holder or 'another process'} (lock file"
-                f" {path}). Wait, stop it, or choose another folder."
+                f" {path}). Wait for this process, stop it, or choose another"
+                " folder."
             ) from None
         except OSError as error:
             print(
-                f"WARNING: {folder}: its file system has no locks"
-                f" ({error.strerror}): a second run in it is not refused.",
+                f"WARNING: {folder}: the file system does not support locks"
+                f" ({error.strerror}), so that a second run in this folder is"
+                " not prevented. Start only one run.",
                 flush=True,
             )
-        # A holder removes the file when it leaves.
+        # The previous process removes the lock file when it ends.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 return file

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files that comma-separated glob patterns match."""
+"""Files that match comma-separated glob patterns."""
 
 import glob
 import os
@@ -10,10 +10,10 @@ from electra_tf.files import filesystem
 
 
 def normalize_patterns(patterns: str) -> list[str]:
-    """Return comma-separated patterns with resolved, escaped folders.
+    """Return comma-separated patterns with resolved and escaped folders.
 
-    Different spellings of one folder become equal. The name of an existing
-    folder or file matches itself, even if it contains *, ? or [.
+    Different spellings of a folder become equal. An existing folder or file
+    whose name contains *, ? or [ still matches itself.
     """
     normalized = []
     for pattern in map(str.strip, patterns.split(",")):
@@ -33,17 +33,17 @@ def normalize_patterns(patterns: str) -> list[str]:
 def find_files(
     patterns: str, skip_folders: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Return the files with content and the empty files that patterns match.
+    """Return the nonempty files and the empty files that match patterns.
 
     Args:
-      patterns: glob patterns between commas.
-      skip_folders: whether matching folders are left out. By default they are
-        refused.
+      patterns: comma-separated glob patterns.
+      skip_folders: whether matching folders are skipped. By default, a matching
+        folder raises a UserError.
     """
     paths: list[str] = []
     for pattern in normalize_patterns(patterns):
         paths += filesystem.match_pattern(pattern)
-    paths = list(dict.fromkeys(paths))  # Two patterns may match one file.
+    paths = list(dict.fromkeys(paths))  # Two patterns may match the same file.
     for path in paths:
         if not filesystem.exists(path):
             raise UserError(f"{path}: broken symbolic link; remove it.")

@@ -1,21 +1,21 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files and texts, with errors that name the file."""
+"""Whole files and texts, read with errors that name the file."""
 
 from collections.abc import Iterator
 
 from configure.errors import UserError
 from electra_tf.files import filesystem
 
-STDIN = "-"  # in place of a path: standard input
-# Texts are read into memory; a larger one is certainly not a text.
+STDIN = "-"  # path that stands for standard input
+# Larger files are not texts, and would fill the memory.
 MAX_TEXT_BYTES = 2**30
-# Converts a file in the most frequent other encoding to UTF-8.
+# Command that converts the second most frequent encoding to UTF-8.
 ICONV = "iconv -f ISO-8859-1 -t UTF-8"
 
 
 def check_readable(path: str) -> None:
-    """Raise a UserError unless the path is an existing file or "-"."""
+    """Raise a UserError unless a path is an existing file or "-"."""
     if path == STDIN:
         return
     if not filesystem.exists(path):
@@ -25,7 +25,7 @@ def check_readable(path: str) -> None:
 
 
 def read_blocks(path: str, size: int) -> Iterator[bytes]:
-    """Yield a file's bytes in blocks of `size`; -1: in one."""
+    """Yield a file's bytes in blocks of `size` bytes; -1: one block."""
     check_readable(path)
     try:
         with filesystem.open_file(path, "rb") as file:
@@ -37,18 +37,18 @@ def read_blocks(path: str, size: int) -> Iterator[bytes]:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the content of a file."""
+    """Return the content of a file as bytes."""
     return b"".join(read_blocks(path, -1))
 
 
 def read_text(path: str) -> str:
-    """Return the content of a file in UTF-8."""
+    """Return the text of a UTF-8 file."""
     check_readable(path)
     size = filesystem.file_size(path)
     if size > MAX_TEXT_BYTES:
         raise UserError(
             f"{path}: {size:,} bytes; expected a text of at most"
-            f" {MAX_TEXT_BYTES:,}."
+            f" {MAX_TEXT_BYTES:,} bytes. Split the file."
         )
     content = read_bytes(path)
     refuse_utf_16(path, content[:1024])
@@ -64,12 +64,12 @@ def read_text(path: str) -> str:
 def refuse_utf_16(path: str, start: bytes) -> None:
     """Raise a UserError if a text's first bytes are UTF-16.
 
-    Spreadsheet programs write it. Without a byte order mark, many zero bytes
-    show it.
+    Spreadsheet programs write UTF-16. Many zero bytes indicate UTF-16 without a
+    byte order mark.
     """
     is_marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if is_marked or (len(start) > 3 and 3 * start.count(0) > len(start)):
         raise UserError(
-            f"{path}:1: found UTF-16, {start[:8]!r}; expected text in UTF-8."
-            " Convert the file (iconv -f UTF-16 -t UTF-8 FILE)."
+            f"{path}:1: UTF-16 text ({start[:8]!r}); expected UTF-8. Convert"
+            " the file (iconv -f UTF-16 -t UTF-8 FILE)."
         )

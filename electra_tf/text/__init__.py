@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text becomes wordpieces and ids, equal to the original's on every string.
+"""Tokenization into the ids that the original's tokenizer returns.
 
-TensorFlow is imported only by the `graph_*.py`, and for a remote vocabulary,
-so that a worker process which only tokenizes starts at once.
+Only the `graph_*.py` modules and remote vocabularies import TensorFlow, so that
+a process that only tokenizes starts quickly.
 """

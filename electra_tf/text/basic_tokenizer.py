@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text to words: cleaning, lower-casing, accents and punctuation.
+"""Splitting of text into words: cleaning, casing, accents, punctuation.
 
 Source: google-research/electra, model/tokenization.py, `BasicTokenizer`.
 """
@@ -17,25 +17,25 @@ from electra_tf.text.characters import (
 from electra_tf.text.wordpiece import as_text, chain
 
 _SPLITTING_CONTROLS = re.compile(f"[{SPLITTING_CONTROLS}]")
-# The most frequent marks, each with its form between spaces. Lower-casing
-# ignores "." and ":" when it decides whether a sigma ends its word, so these
-# two are separated only in ASCII text, which has no sigma.
+# The most frequent marks, each with its replacement between spaces. Around a
+# sigma, lower-casing skips "." and ":" to decide whether the sigma ends its
+# word. These two marks are therefore separated only in ASCII text, which
+# contains no sigma.
 _MARKS = tuple((mark, f" {mark} ") for mark in ',"-;?!()')
 _MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
-# In cleaned ASCII without spaces, all that is not alphanumeric is punctuation.
+# In cleaned ASCII without spaces, every other character is punctuation.
 _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
 
 def split_raw_words(text: str) -> list[str]:
     """Split a text at white space and around the most frequent marks.
 
-    Every later step processes one word at a time, so splitting first changes
-    nothing if it happens only where the original splits: at the characters
-    that `str.split` knows, except the few controls that the original deletes
-    before it splits, and on both sides of punctuation, which is always a
-    separate token.
+    Splitting first does not change the tokens, because later steps process
+    single words and the original splits at all of these positions. The controls
+    that the original deletes before it splits at white space are deleted here,
+    too.
     """
-    # Printable lines, which most are, contain none of those controls.
+    # Most lines are printable, and thus contain none of these controls.
     if not text.isprintable():
         text = _SPLITTING_CONTROLS.sub("", text)
     for mark, set_apart in _MARKS_IN_ASCII if text.isascii() else _MARKS:
@@ -44,7 +44,7 @@ def split_raw_words(text: str) -> list[str]:
 
 
 class BasicTokenizer:
-    """Splits text into words and punctuation marks."""
+    """Splitter of text into words and punctuation marks."""
 
     def __init__(self, do_lower_case: bool = True, strip_accents: bool = True):
         self.do_lower_case = do_lower_case
@@ -54,13 +54,13 @@ class BasicTokenizer:
         self._splitting = splitting_table(self._decompose)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Split a text into words."""
+        """Split a text into words and punctuation marks."""
         return chain(map(self.split_word, split_raw_words(as_text(text))))
 
     def raw_words(self, text: str) -> list[str]:
         """Split a text into words that can be processed independently."""
-        # Lower-casing early makes "End" and "end" one word. Other texts can be
-        # lower-cased only after cleaning.
+        # Lower-casing first makes "End" and "end" one word. Only ASCII text can
+        # be lower-cased before it is cleaned.
         if self.do_lower_case and text.isascii():
             text = text.lower()
         return split_raw_words(text)
@@ -77,8 +77,8 @@ class BasicTokenizer:
 
     def _split_any(self, word: str) -> list[str]:
         tokens = []
-        # Each cleaned word is lower-cased as a whole, because the neighbours of
-        # a sigma decide whether it becomes a final one.
+        # A cleaned word is lower-cased as a whole, because the neighbors of a
+        # sigma decide whether it becomes a final sigma.
         for part in word.translate(self._cleaning).split():
             if self.do_lower_case:
                 part = part.lower()

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Byte-level BPE tokenizer.
+"""Tokenizer of byte-level BPE.
 
 Source: Radford et al., "Language Models are Unsupervised Multitask Learners"
   (2019), section 2.2; for ELECTRA: Mercier, "Efficient transfer learning for
@@ -18,20 +18,20 @@ from electra_tf.text.wordpiece import as_text
 
 
 class BpeTokenizer(Tokenizer):
-    """Tokenizer that splits text as the library `tokenizers` does.
+    """Tokenizer that splits text with the library `tokenizers`.
 
-    Special tokens that are spelt out in a text are not special.
+    Special tokens that occur in a text are split like other text.
     """
 
     def __init__(
         self, path: str, do_lower_case: bool = True, strip_accents: bool = True
     ):
-        """Load a file; the settings of WordPiece must be their defaults."""
+        """Load a tokenizer.json; casing arguments must have their defaults."""
         if not (do_lower_case and strip_accents):
             raise UserError(
-                f"{path} defines how text is normalized; expected do_lower_case"
-                " and strip_accents at their defaults. Remove these settings"
-                " (--no-lower-case, --no-strip-accents)."
+                f"{path} defines the normalization of text; expected"
+                " do_lower_case and strip_accents at their defaults. Remove"
+                " --no-lower-case and --no-strip-accents."
             )
         self.vocab = read_bpe_vocab(path)
         self.inv_vocab = {number: token for token, number in self.vocab.items()}
@@ -39,14 +39,14 @@ class BpeTokenizer(Tokenizer):
         try:
             import tokenizers
         except ImportError as error:
-            need = f"{path}: needs the package tokenizers, which"
+            need = f"{path}: requires the package tokenizers, which"
             raise missing_extra(need, "bpe", error) from None
         try:
             self._model = tokenizers.Tokenizer.from_str(read_text(path))
         except Exception as error:  # The library raises no narrower class.
             raise UserError(
-                f"{path}: the library tokenizers cannot read it: {error}."
-                " Save the tokenizer again."
+                f"{path}: the library tokenizers cannot read this file:"
+                f" {error}. Save the tokenizer again."
             ) from error
         self._model.no_truncation()
         self._model.no_padding()
@@ -55,9 +55,9 @@ class BpeTokenizer(Tokenizer):
         missing = sorted(set(every_byte) - set(self.vocab))
         if missing and self._model.model.unk_token is None:
             raise UserError(
-                f"{path} lacks {len(missing)} of the 256 bytes"
-                f" ({join_names(missing)}), which text would lose. Train it"
-                " with initial_alphabet=ByteLevel.alphabet()."
+                f"{path}: {len(missing)} of the 256 bytes have no token"
+                f" ({join_names(missing)}), and would be lost. Train the"
+                " tokenizer with initial_alphabet=ByteLevel.alphabet()."
             )
 
     def encode(self, text: str | bytes) -> list[int]:

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The casing of a vocabulary: `tokenizer_config.json` next to `vocab.txt`.
+"""Casing of a vocabulary: `tokenizer_config.json` next to `vocab.txt`.
 
-A vocabulary fits only text that is lower-cased and stripped of accents like
-the text it was learned from. The file has Hugging Face's name and fields, so
-that transformers folders state their casing in the same way.
+A vocabulary fits only text with the casing and accents of the text from which
+the vocabulary was learned. The file has Hugging Face's name and fields, so that
+transformers folders are read in the same way.
 """
 
 import json
@@ -27,7 +27,7 @@ HPARAM_LABELS = {name: f"hparam {name}" for name in TOKENIZER_HPARAMS}
 
 
 def casing_path(vocab_file: str) -> str:
-    """Return the path of the file that states a vocabulary's casing."""
+    """Return the path of the file that contains a vocabulary's casing."""
     return os.path.join(os.path.dirname(vocab_file), CASING_FILE)
 
 
@@ -35,15 +35,15 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
     """Read `do_lower_case` and `strip_accents` next to a vocabulary.
 
     As in transformers, a `strip_accents` of null means the value of
-    `do_lower_case`. A tokenizer.json states both in its normalizer. A
-    vocabulary of byte-level BPE defines its normalization itself.
+    `do_lower_case`. In a tokenizer.json, the normalizer contains both values.
+    The file of a byte-level BPE vocabulary defines the normalization itself.
 
     Returns:
-      Both values; {} if no file states them.
+      Both values; {} if no file contains them.
 
     Raises:
       UserError: a field is not a boolean, or accents are stripped without
-        lower-casing, which the original's tokenizer does not do.
+        lower-casing, which the original's tokenizer does not support.
     """
     if not vocab_file or is_bpe(vocab_file):
         return {}
@@ -57,7 +57,8 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
                 " Correct the file."
             )
     if _library_file(vocab_file):
-        settings = read_settings(vocab_file)  # raises if the files disagree
+        # raises a UserError if the files disagree
+        settings = read_settings(vocab_file)
         stated = {name: getattr(settings, name) for name in TOKENIZER_HPARAMS}
     if set(stated.values()) == {None}:
         return {}
@@ -86,12 +87,12 @@ def _casing(lower: bool, strip: bool) -> dict[str, bool]:
 def write_casing(
     vocab_file: str, do_lower_case: bool, strip_accents: bool
 ) -> str:
-    """Write a vocabulary's casing next to it and return the file's path.
+    """Write a vocabulary's casing next to it, and return the file's path.
 
     An existing file keeps its other fields.
     """
     path = casing_path(vocab_file)
-    # Without the mark, the other settings would be transformers' defaults.
+    # Without the mark, other settings would default to those of transformers.
     config: dict[str, Any] = {MARK: {"version": 1, "characters": ORIGINAL}}
     if filesystem.exists(path):
         config = read_json(path)
@@ -109,9 +110,9 @@ def resolve_casing(
 
     Args:
       vocab_file: path of the vocabulary.
-      requested: values that flags, hparams or a model state; None or absent:
-        not stated.
-      labels: for each value, the flag, hparam or file that states it.
+      requested: values from flags, hparams or a model; None or absent: not
+        specified.
+      labels: for each value, the flag, hparam or file that contains it.
 
     Raises:
       UserError: a requested value contradicts the file next to the vocabulary.
@@ -123,12 +124,12 @@ def resolve_casing(
         if requested_value is None or requested_value == value:
             continue
         if name == "strip_accents" and not stated["do_lower_case"]:
-            continue  # Cased text keeps its accents in any case.
+            continue  # Cased text always keeps its accents.
         raise UserError(
-            f"{labels[name]} is {_json(requested_value)}, but {path} states"
-            f" {name} {_json(value)}. {vocab_file} was built from such text,"
-            " and other text becomes [UNK] or different tokens. Remove"
-            f" {labels[name]}, or use a vocabulary that was built with it."
+            f"{labels[name]} is {_json(requested_value)}, but {name} is"
+            f" {_json(value)} in {path}. {vocab_file} was learned with the"
+            " latter, and other text becomes [UNK] or different tokens. Remove"
+            f" {labels[name]}, or use a different vocabulary."
         )
     defaults = stated or dict.fromkeys(TOKENIZER_HPARAMS, True)
     casing = {}
@@ -148,7 +149,7 @@ def with_vocab_casing(config: Config) -> Config:
     """Return a config whose casing is that of its vocabulary.
 
     Raises:
-      UserError: a stated hparam contradicts the file next to `vocab_file`.
+      UserError: an explicit hparam contradicts the file next to `vocab_file`.
     """
     requested = {
         name: getattr(config, name)

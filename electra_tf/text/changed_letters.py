@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of the letters that lower-casing and accent stripping change.
+"""Counts of letters that lower-casing and accent stripping change.
 
-To strip accents, text is decomposed (NFD) and its nonspacing marks are
-deleted. English loses nothing. Other languages lose letters: the vowel signs
-of Hindi and Thai, the voicing marks of Japanese, the tones of Vietnamese; and
-Hangul syllables become several characters. The result is computed for each
-character, so that the counts are right for every script of Unicode.
+To strip accents, text is decomposed (NFD) and its nonspacing marks are deleted.
+English loses nothing. Hindi and Thai lose vowel signs, Japanese loses voicing
+marks, Vietnamese loses tones, and Hangul syllables become several characters.
+The changes are computed for each character, so that the counts are exact for
+every script of Unicode.
 """
 
 import collections
@@ -18,13 +18,13 @@ from typing import Any
 
 from electra_tf.text.characters import is_accent
 
-# A script is warned of if it has at least this share of the letters, and at
-# least this share of its letters changes.
+# Minimum share of a script among all letters, and minimum share of changed
+# letters in the script, above which a warning is printed.
 SHARE = 0.01
 LATIN = "Latin"
 TURKISH = "the Turkish i"
 # Marks that distinguish words and not only their pronunciation: hook above,
-# horn and dot below. Two marks on one letter distinguish words, too.
+# horn and dot below. Two marks on a letter distinguish words, too.
 _TONE_MARKS = frozenset("\u0309\u031b\u0323")
 _TURKISH_LETTERS = frozenset("İı")
 _SCRIPTS = {
@@ -33,10 +33,10 @@ _SCRIPTS = {
     "CJK": "Chinese characters",
 }
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
-_EXAMPLES = 3  # characters that a warning shows
+_EXAMPLES = 3  # characters that a warning prints
 
-# For each script: `letters`, `changed`, and `characters`, the most frequent
-# changed characters with their counts. Manifests contain it as JSON.
+# For each script: `letters`, `changed`, and `characters`, which counts the most
+# frequent changed characters. Manifests contain these counts as JSON.
 Scripts = dict[str, dict[str, Any]]
 
 
@@ -91,7 +91,7 @@ class ScriptCounter:
 
     def add(self, text: str, count: int = 1) -> None:
         """Count a text that occurs `count` times."""
-        # In NFC a letter and the marks after it are one character.
+        # In NFC a letter and its marks are a single character.
         if not text.isascii():
             text = unicodedata.normalize("NFC", text)
         if count == 1:
@@ -101,7 +101,7 @@ class ScriptCounter:
             self._characters[char] += count
 
     def scripts(self) -> Scripts:
-        """Return the counts of every script, sorted by name."""
+        """Return the counts of all scripts, sorted by name."""
         scripts: Scripts = {}
         for char, count in self._characters.items():
             for script, changes in _changes(char, *self._casing):
@@ -118,7 +118,7 @@ def _no_counts() -> dict[str, Any]:
 
 
 def _sorted_with_examples(scripts: Scripts) -> Scripts:
-    """Sort scripts by name; keep the most frequent characters of each."""
+    """Sort scripts by name, and keep the most frequent characters of each."""
     for entry in scripts.values():
         entry["characters"] = _most_frequent(entry["characters"])
     return dict(sorted(scripts.items()))
@@ -130,7 +130,7 @@ def _most_frequent(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def sum_of_scripts(parts: Iterable[Scripts]) -> Scripts:
-    """Add up the counts of several texts."""
+    """Return the sums of the counts of several texts."""
     total: Scripts = {}
     for part in parts:
         for script, counts in part.items():
@@ -149,9 +149,9 @@ def stripping_warnings(
     """Return a warning for each script of which too many letters change.
 
     Args:
-      scripts: the counts, made with this casing.
-      casing: do_lower_case, strip_accents.
-      remedies: for each hparam, a sentence that names the switch to set.
+      scripts: counts that were computed with `casing`.
+      casing: values of do_lower_case and strip_accents.
+      remedies: for each hparam, a sentence that names the flag to set.
     """
     total = sum(c["letters"] for s, c in scripts.items() if s != TURKISH)
     warnings = []

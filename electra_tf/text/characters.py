@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of characters that the original's tokenizer distinguishes.
+"""Character classes of the original's tokenizer.
 
 Source: google-research/electra, model/tokenization.py.
 """
@@ -8,9 +8,8 @@ Source: google-research/electra, model/tokenization.py.
 import unicodedata
 from collections.abc import Callable
 
-# Inclusive ranges of the code points that become separate words. These are the
-# blocks of CJK ideographs of 2018, without hiragana, katakana, hangul and the
-# extensions added since.
+# Inclusive ranges of code points that become separate words: the CJK ideographs
+# of 2018, without hiragana, katakana, hangul and later extensions.
 CJK_RANGES = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -22,8 +21,8 @@ CJK_RANGES = (
     (0x2F800, 0x2FA1F),
 )
 
-# Control characters at which `str.split()` splits. Cleaning deletes them, which
-# joins their neighbours, so they must be deleted before any split.
+# Controls at which `str.split()` splits. Cleaning deletes these controls, which
+# joins their neighbors, so that they must be deleted before any split.
 SPLITTING_CONTROLS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
 _SPACING_CONTROLS = frozenset("\t\n\r")
@@ -37,7 +36,7 @@ def is_whitespace(char: str) -> bool:
 def is_removed(char: str) -> bool:
     """Return whether cleaning deletes a character.
 
-    It deletes the categories C* and U+FFFD, except tabs and line ends.
+    Cleaning deletes the categories C* and U+FFFD, except tabs and line ends.
 
     Source: `_is_control`, `BasicTokenizer._clean_text`.
     """
@@ -47,7 +46,7 @@ def is_removed(char: str) -> bool:
 
 
 def is_punctuation(char: str) -> bool:
-    """Return whether a character is always a token by itself.
+    """Return whether a character is always a separate token.
 
     Source: `_is_punctuation`.
     """
@@ -74,17 +73,18 @@ def is_accent(char: str) -> bool:
 
 
 class CharacterTable(dict):
-    """A `str.translate` table whose rows are computed at their first use."""
+    """A `str.translate` table that computes entries at their first use."""
 
     def __init__(self, row: Callable[[str], str | None]):
-        """Take the function that maps a character; None deletes it."""
+        """Set the function that maps a character; None deletes it."""
         super().__init__()
         self._row = row
 
     def __missing__(self, code_point: int) -> str | int | None:
         char = chr(code_point)
         row = self._row(char)
-        # A character that stays goes in as a number: `translate` is quicker.
+        # An unchanged character is stored as a number, with which `translate`
+        # is faster.
         self[code_point] = code_point if row == char else row
         return self[code_point]
 
@@ -93,7 +93,7 @@ class CharacterTable(dict):
 
 
 def clean(char: str) -> str | None:
-    """Return a character after cleaning; None: cleaning deletes it.
+    """Return the cleaned form of a character; None: the character is deleted.
 
     White space becomes a plain space, and ideographs get spaces around them.
     """
@@ -113,5 +113,5 @@ def _set_apart_and_strip(char: str) -> str | None:
 
 
 def splitting_table(drop_accents: bool) -> CharacterTable:
-    """Return a table that sets punctuation apart and may drop accents."""
+    """Return a table that separates punctuation and may delete accents."""
     return CharacterTable(_set_apart_and_strip if drop_accents else _set_apart)

@@ -1,10 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Search for added tokens in a graph, as `library_tokenizer` does in Python.
+"""Search for added tokens as graph operations.
 
-Tokens are searched for among the code points of a batch and marked in their
-rows, so that their characters stay one word. All positions walk a trie at
-once; most leave it at the first character.
+The results equal those of `library_tokenizer`. Tokens found among the code
+points of a batch are marked in their rows, so that the characters of a token
+stay one word. A trie is searched from all positions in parallel; most positions
+fail at the first character.
 """
 
 import dataclasses
@@ -21,24 +22,24 @@ from electra_tf.text.library_tokenizer import (
 )
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-# A code point that matches nothing, so that no token spans it.
+# Matches no character, so that no token spans this position.
 BARRIER = -1
 _CODE_BITS = 21
 
 
 class Matches(NamedTuple):
-    """Positions of tokens from left to right, without overlaps."""
+    """Nonoverlapping matches of tokens, from left to right."""
 
     starts: tf.Tensor  # int32 [M], position of the first character
-    lengths: tf.Tensor  # int32 [M], characters
-    ids: tf.Tensor  # int32 [M], the tokens' ids
+    lengths: tf.Tensor  # int32 [M], number of characters
+    ids: tf.Tensor  # int32 [M], ids of the tokens
 
 
 class TokenMatcher(tf.Module):
     """Search for texts among code points: leftmost, then longest match."""
 
     def __init__(self, tokens: Mapping[str, int]):
-        """Take nonempty texts and their ids."""
+        """Build a trie of nonempty texts and their ids."""
         super().__init__()
         edges: dict[tuple[int, int], int] = {}
         values = [-1]
@@ -64,12 +65,12 @@ class TokenMatcher(tf.Module):
         may_start: tf.Tensor | None = None,
         may_end: tf.Tensor | None = None,
     ) -> Matches:
-        """Find tokens among characters.
+        """Find tokens in a sequence of characters.
 
         Args:
-          codes: int32 [N]; `BARRIER` at positions where nothing may match.
-          may_start, may_end: bool [N], where the first and the last character
-            of a match may be; None: anywhere.
+          codes: int32 [N], code points; `BARRIER` where nothing may match.
+          may_start, may_end: bool [N], whether a match may begin or end at a
+            position; None: at any position.
         """
         positions = tf.range(tf.size(codes))
         if may_start is not None:
@@ -124,7 +125,7 @@ class TokenMatcher(tf.Module):
     def _follow(
         self, nodes: tf.Tensor, codes: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return the next nodes [M], and whether each exists, bool [M]."""
+        """Return the child nodes [M], and whether each exists, bool [M]."""
         codes, nodes = tf.cast(codes, tf.int64), tf.cast(nodes, tf.int64)
         keys = tf.bitwise.left_shift(nodes, np.int64(_CODE_BITS)) + codes
         edges = tf.searchsorted(self._keys, keys)
@@ -135,7 +136,7 @@ class TokenMatcher(tf.Module):
 
 
 def _leftmost_longest(matches: Matches) -> Matches:
-    """Sort matches and drop those that overlap an earlier one."""
+    """Sort matches, and drop those that overlap an earlier match."""
     longest = 1 << 20
     keys = tf.cast(matches.starts, tf.int64) * longest
     keys -= tf.cast(matches.lengths, tf.int64)
@@ -161,15 +162,15 @@ def _take(matches: Matches, indices: tf.Tensor) -> Matches:
 
 
 class Marks(NamedTuple):
-    """Characters that belong to tokens."""
+    """Characters that belong to added tokens."""
 
     positions: tf.Tensor  # int32 [C]
-    ids: tf.Tensor  # int32 [C], the id of the token
+    ids: tf.Tensor  # int32 [C], id of the token
     is_first: tf.Tensor  # bool [C], whether the token begins here
 
 
 def marks_of(matches: Matches) -> Marks:
-    """Return the characters of matches."""
+    """Return the characters of matches, one row for each character."""
     splits = tf.concat([[0], tf.cumsum(matches.lengths)], 0)
     indices = tf.repeat(tf.range(tf.size(matches.lengths)), matches.lengths)
     steps = tf.range(tf.size(indices)) - tf.gather(splits, indices)
@@ -181,7 +182,7 @@ def marks_of(matches: Matches) -> Marks:
 
 
 class AddedTokens:
-    """The texts to search for, grouped by the step that searches for them."""
+    """Added tokens, grouped by the step that searches for them."""
 
     def __init__(
         self,
@@ -196,8 +197,9 @@ class AddedTokens:
             if not token.normalized
         }
         basic = LibraryBasicTokenizer(settings, do_lower_case, strip)
-        normalized_tokens(settings, basic)  # raises for unusable tokens
-        # A flag separates ideographs here, without spaces around them.
+        # raises a UserError for unusable tokens
+        normalized_tokens(settings, basic)
+        # In the graph, a flag separates ideographs, without spaces around them.
         unspaced = dataclasses.replace(settings, tokenize_chinese_chars=False)
         basic = LibraryBasicTokenizer(unspaced, do_lower_case, strip)
         self.normalized = {
@@ -205,7 +207,8 @@ class AddedTokens:
             for token in settings.added_tokens
             if token.normalized
         }
-        # Words between white space, searched for in raw and in folded text.
+        # Words between white space, which are searched in raw and in folded
+        # text.
         self.whole_words = {
             word: vocab[word]
             for word in settings.never_split
@@ -219,7 +222,7 @@ class AddedTokens:
         }
 
     def first_characters(self) -> tuple[set[int], set[int]]:
-        """Return the first code points of tokens, in raw and folded text."""
+        """Return the first code points of tokens, in raw and in folded text."""
         raw_texts = [*self.raw, *self.whole_words]
         folded_texts = [*self.normalized, *self.whole_words]
         return (

@@ -1,10 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Strings to words in a graph, as `BasicTokenizer` does in Python.
+"""Splitting of strings into words as graph operations.
 
-All strings of a batch are one long row of characters, with a space after each
-string, so that no word spans two strings. Every step is a few operations over
-all characters; steps that most texts do not need are conditional.
+The results equal those of `BasicTokenizer`. The strings of a batch are
+concatenated into one row of characters, with a space after each string, so that
+no word spans two strings. Each step consists of a few operations on all
+characters; steps that most texts do not need are conditional.
 """
 
 import dataclasses
@@ -29,23 +30,23 @@ from electra_tf.text.graph_added_tokens import (
 )
 from electra_tf.text.tokenizer_settings import LIBRARY, TokenizerSettings
 
-# The effect of tokenization on a code point is a row: flags, and in the low
-# bits the code point that it becomes.
+# A row describes the tokenization of a code point: flags, and in the low bits
+# the resulting code point.
 CHARACTER = (1 << 21) - 1
 REMOVED = 1 << 21  # deleted by cleaning
-ACCENT = 1 << 22  # deleted by stripping
+ACCENT = 1 << 22  # deleted by accent stripping
 SPACE = 1 << 23  # separates words
-ALONE = 1 << 24  # always a word: punctuation and ideographs
-CASED = 1 << 25  # a letter that has a case
+ALONE = 1 << 24  # always a separate word: punctuation, ideograph
+CASED = 1 << 25  # letter that has a case
 CASE_IGNORABLE = 1 << 26  # ignored in the search for a cased letter
-MOVABLE = 1 << 27  # a mark that remains; canonical ordering may move it
-SIGMA = 1 << 28  # capital sigma; its lower-case form depends on its neighbors
-SEVERAL = 1 << 29  # becomes several characters, a row of `Table.several`
-# Part of an added token: the low bits are twice its id, plus one for all but
-# its first character.
+MOVABLE = 1 << 27  # remaining mark that canonical ordering may move
+SIGMA = 1 << 28  # capital sigma; its lower-case form depends on neighbors
+SEVERAL = 1 << 29  # becomes several characters, listed in `Table.several`
+# Character of an added token. The low bits contain twice the token's id, plus
+# one except at the first character.
 ADDED = 1 << 30
 
-# The distance from a small sigma to the final sigma, which ends words.
+# Distance from a small sigma to the final sigma at the end of words.
 TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
 PAGE_BITS = 8
 
@@ -57,16 +58,16 @@ _PAGE = 1 << PAGE_BITS
 class Table:
     """Rows of all code points."""
 
-    # int32 [0x110000 >> PAGE_BITS], the index in `rows` at which each block of
-    # code points begins. Equal blocks are stored once.
+    # int32 [0x110000 >> PAGE_BITS], index in `rows` of each block of code
+    # points. Equal blocks are stored once.
     pages: np.ndarray
-    rows: np.ndarray  # int32 [any], rows of the blocks
-    # int32 [any], rows of the characters that one code point becomes.
+    rows: np.ndarray  # int32 [any], rows of the distinct blocks
+    # int32 [any], rows of the characters that a single code point becomes.
     several: np.ndarray
-    several_splits: np.ndarray  # int32 [count + 1], where each of these begins
-    # int32 [M], sorted: code points of non-zero combining class.
+    several_splits: np.ndarray  # int32 [count + 1], start of each such group
+    # int32 [M], sorted: code points with a nonzero combining class.
     movable: np.ndarray
-    movable_classes: np.ndarray  # int32 [M], their combining classes
+    movable_classes: np.ndarray  # int32 [M], combining classes of `movable`
 
 
 _ORIGINAL = TokenizerSettings()
@@ -109,13 +110,14 @@ def build_table(
 
 
 class _Builder:
-    """Builder of the rows of code points, one at a time."""
+    """Builder of the rows of code points."""
 
     def __init__(self, lower: bool, strip: bool, ideographs_apart: bool):
         self._lower = lower
         self._strip = strip
         self._ideographs_apart = ideographs_apart
-        # Not empty, because a graph looks up row 0 for all other characters.
+        # The list is not empty, because a graph gathers index 0 for all other
+        # characters.
         self.several = [REMOVED]
         self.several_splits = [0, 1]
 
@@ -123,7 +125,7 @@ class _Builder:
         """Return the row of a character."""
         if characters.is_removed(char):
             return REMOVED
-        # Two separators are white space to `str.split`, but not to cleaning.
+        # `str.split`, unlike cleaning, splits at two further separators.
         if characters.is_whitespace(char) or char.isspace():
             return SPACE
         text = char.lower() if self._lower else char
@@ -134,7 +136,7 @@ class _Builder:
         return self._joined(parts, flags)
 
     def _joined(self, parts: list[int], flags: int) -> int:
-        """Return the row of a character that becomes these parts."""
+        """Return the row of a character that becomes several parts."""
         if len(parts) == 1:
             return parts[0] | flags
         flags |= SEVERAL | (len(self.several_splits) - 1)
@@ -160,14 +162,14 @@ class _Builder:
         return unicodedata.combining(char)
 
     def _visible(self, parts: list[int]) -> list[int]:
-        """Drop accents, unless a mark may have to move past them."""
+        """Drop accents, except those that marks may have to move past."""
         if any(part & MOVABLE for part in parts):
             return parts
         visible = [part for part in parts if not part & ACCENT]
         if visible:
             return visible
-        # All parts are accents. No mark moves past one of class 0, so prefer
-        # such an accent.
+        # All parts are accents. No mark moves past an accent of class 0, which
+        # is therefore preferred.
         return [
             min(parts, key=lambda p: self.combining_class(chr(p & CHARACTER)))
         ]
@@ -232,46 +234,46 @@ def _ends_in_final_sigma(text: str) -> bool:
     return text.lower()[-1] == "ς"
 
 
-# Flags that only some texts have; other texts skip the steps that need them.
+# Only some texts have these flags; other texts skip the steps for them.
 RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
 
 
 class Characters(NamedTuple):
     """Consecutive characters of a batch."""
 
-    rows: tf.Tensor  # int32 [N], the row of each character
-    sources: tf.Tensor  # int32 [N], the index of its decoded character
+    rows: tf.Tensor  # int32 [N], rows of the characters
+    sources: tf.Tensor  # int32 [N], indices of the decoded characters
 
 
 class Decoded(NamedTuple):
-    """The characters of a batch of strings before normalization."""
+    """Characters of a batch of strings before normalization."""
 
     codes: tf.Tensor  # int32 [D], code points
-    rows: tf.Tensor  # int32 [D], the row of each character
-    starts: tf.Tensor  # int32 [D], the byte of the string at which it begins
-    # int32 [D], the byte after the character and its stripped accents.
+    rows: tf.Tensor  # int32 [D], rows of the characters
+    starts: tf.Tensor  # int32 [D], first byte of each character in its string
+    # int32 [D], byte after each character and its stripped accents.
     ends: tf.Tensor
-    splits: tf.Tensor  # int32 [B + 1], where each string's characters begin
+    splits: tf.Tensor  # int32 [B + 1], index of each string's first character
 
 
 class Words(NamedTuple):
-    """The words of a batch."""
+    """Words of a batch."""
 
     values: tf.Tensor  # string [W], in UTF-8
-    splits: tf.Tensor  # int32 [W + 1], where each word's characters begin
-    string_splits: tf.Tensor  # int32 [B + 1], where each string's words begin
+    splits: tf.Tensor  # int32 [W + 1], index of each word's first character
+    string_splits: tf.Tensor  # int32 [B + 1], index of each string's first word
     characters: tf.Tensor  # int32 [N], code points of all words
-    sources: tf.Tensor  # int32 [N], the index of each one's decoded character
-    added: tf.Tensor  # int32 [W], the id of an added token; -1: another word
+    sources: tf.Tensor  # int32 [N], indices of the decoded characters
+    added: tf.Tensor  # int32 [W], id of an added token; -1: other words
 
 
 class WordSpans(NamedTuple):
-    """The words of a batch of texts before normalization."""
+    """Words of a batch of texts before normalization."""
 
-    words: tf.RaggedTensor  # string [B, (N)], without bytes that are not UTF-8
-    # int32 [B, (N)], the byte of the text at which each word begins.
+    words: tf.RaggedTensor  # string [B, (N)], without invalid UTF-8
+    # int32 [B, (N)], first byte of each word in its text.
     starts: tf.RaggedTensor
-    ends: tf.RaggedTensor  # int32 [B, (N)], the byte after the word
+    ends: tf.RaggedTensor  # int32 [B, (N)], byte after each word
 
 
 class GraphNormalizer(tf.Module):
@@ -285,7 +287,7 @@ class GraphNormalizer(tf.Module):
         settings: TokenizerSettings = _ORIGINAL,
         tokens: AddedTokens | None = None,
     ):
-        """Take casing, settings, and the added tokens of the settings."""
+        """Build the tables for a casing, settings and their added tokens."""
         super().__init__()
         casing = (bool(do_lower_case), bool(strip_accents))
         without_tokens = dataclasses.replace(
@@ -303,12 +305,12 @@ class GraphNormalizer(tf.Module):
         self._movable_classes = tf.constant(table.movable_classes)
 
     def decode(self, strings: tf.Tensor) -> Decoded:
-        """Decode strings [B]; bytes that are not UTF-8 are left out."""
+        """Decode strings [B], and skip bytes that are not UTF-8."""
         splits, codes, starts = tf.raw_ops.UnicodeDecodeWithOffsets(
             input=tf.strings.join([strings, " "]),
             input_encoding="UTF-8",
             errors="ignore",
-            Tsplits=tf.int64,  # int32 makes this kernel abort
+            Tsplits=tf.int64,  # With int32, this kernel aborts.
         )
         page = tf.bitwise.right_shift(codes, PAGE_BITS)
         offset = tf.bitwise.bitwise_and(codes, (1 << PAGE_BITS) - 1)
@@ -324,7 +326,7 @@ class GraphNormalizer(tf.Module):
         return Decoded(codes, rows, starts, ends, splits)
 
     def split(self, decoded: Decoded) -> Words:
-        """Split characters into words."""
+        """Split decoded characters into words."""
         plain = Characters(decoded.rows, tf.range(tf.size(decoded.rows)))
         rows, sources = _if_any(decoded.rows, RARE, self._normalize, plain)
         if self._marker:
@@ -335,8 +337,8 @@ class GraphNormalizer(tf.Module):
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
         if not self._marker:
             return _words(codes, sources, starts, decoded)
-        # The low bits of added tokens are ids, so their characters come from
-        # the text.
+        # The low bits of added tokens contain ids, so that their characters are
+        # read from the text.
         added = _has(rows, ADDED)
         codes = tf.where(added, tf.gather(decoded.codes, sources), codes)
         batch = _words(codes, sources, starts, decoded)
@@ -355,14 +357,14 @@ class GraphNormalizer(tf.Module):
         return _take(chars, where(~_has(chars.rows, ACCENT)))
 
     def _expand(self, chars: Characters) -> Characters:
-        """Replace characters by their expansions of several characters."""
+        """Replace characters that become several characters."""
         several = _has(chars.rows, SEVERAL)
         several_rows = tf.bitwise.bitwise_and(chars.rows, CHARACTER)
         several_rows = tf.where(several, several_rows, 0)
         firsts = tf.gather(self._several_splits, several_rows)
         counts = tf.gather(self._several_splits, several_rows + 1) - firsts
         indices = tf.repeat(tf.range(tf.size(several_rows)), counts)
-        # The distance of each new character from the first of its group.
+        # Distance of each new character from the first of its group.
         group_starts = tf.gather(tf.cumsum(counts, exclusive=True), indices)
         steps = tf.range(tf.size(indices)) - group_starts
         expanded = tf.gather(self._several, tf.gather(firsts, indices) + steps)
@@ -371,7 +373,7 @@ class GraphNormalizer(tf.Module):
         return chars._replace(rows=rows)
 
     def _reorder(self, chars: Characters) -> Characters:
-        """Bring marks into canonical order if some may not be."""
+        """Sort marks into canonical order if some may be out of order."""
         movable = _has(chars.rows, MOVABLE)
         movable = tf.boolean_mask(movable, ~_has(chars.rows, ACCENT))
         return tf.cond(
@@ -382,7 +384,7 @@ class GraphNormalizer(tf.Module):
 
     def _sort(self, chars: Characters) -> Characters:
         classes = self._combining_classes(chars.rows)
-        # Marks stay after the character of class 0 that they follow.
+        # Marks stay behind the character of class 0 that they follow.
         groups = tf.cumsum(tf.cast(classes == 0, tf.int64))
         keys = groups * 256 + tf.cast(classes, tf.int64)
         return _take(chars, tf.argsort(keys, stable=True))
@@ -474,10 +476,10 @@ def _mark(
     """Replace the rows of matching characters by rows of added tokens.
 
     Args:
-      rows: int32 [N], the rows of characters.
-      matches: tokens among the characters.
-      positions: int32 [M], the positions in `rows` of the characters that were
-        searched; None: all.
+      rows: int32 [N], rows of characters.
+      matches: matches of tokens in the searched characters.
+      positions: int32 [M], indices of the searched characters in `rows`; None:
+        all characters were searched.
     """
     marks = marks_of(matches)
     indices = marks.positions
@@ -496,11 +498,11 @@ class GraphWordSplitter(tf.Module):
         self._normalizer = GraphNormalizer(do_lower_case=False)
 
     def split(self, texts: tf.Tensor) -> WordSpans:
-        """Split strings [B] into words, without bytes that are not UTF-8."""
+        """Split strings [B] into words, and skip bytes that are not UTF-8."""
         decoded = self._normalizer.decode(texts)
         in_words = where(~_has(decoded.rows, SPACE))
         begins = tf.gather(_begins_word(decoded.rows), in_words)
-        # Words of only characters that tokenization removes are left out.
+        # Words that consist only of removed characters are left out.
         word_of = tf.cumsum(tf.cast(begins, tf.int32)) - 1
         stays = ~_has(tf.gather(decoded.rows, in_words), REMOVED)
         stays = tf.math.segment_max(tf.cast(stays, tf.int32), word_of) > 0
@@ -520,7 +522,7 @@ class GraphWordSplitter(tf.Module):
 
 
 def _begins_word(rows: tf.Tensor) -> tf.Tensor:
-    """Return whether a word begins at each character that is in a word."""
+    """Return whether each character inside a word begins a word."""
     apart = _has(rows, ALONE | SPACE)
     begins = apart | tf.concat([[True], apart], axis=0)[:-1]
     return begins & ~(_has(rows, ADDED) & _has(rows, 1))
@@ -540,7 +542,7 @@ def _words(
 
 
 def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
-    """Return the number of bytes of code points (int32 [N]): 1 to 4."""
+    """Return the number of UTF-8 bytes (1 to 4) of code points int32 [N]."""
     further = [
         tf.cast(codes > limit, tf.int32) for limit in (0x7F, 0x7FF, 0xFFFF)
     ]
@@ -550,8 +552,8 @@ def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
 def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     """Make capital sigmas final where `str.lower` does.
 
-    A sigma is final if the character before it has a case and the character
-    after it has not; some characters are ignored in both directions.
+    A sigma is final if it follows a cased character and precedes a character
+    without case. Both searches skip the characters with `CASE_IGNORABLE`.
     """
     counting = where(~_has(rows, REMOVED | CASE_IGNORABLE))
     counted = tf.gather(rows, counting)
@@ -577,17 +579,17 @@ def _has(rows: tf.Tensor, flags: int) -> tf.Tensor:
 
 
 def _if_any(rows: tf.Tensor, flags: int, change: Callable, value: Any) -> Any:
-    """Return the changed value if any row has a flag, else the value."""
+    """Return the changed value if any row has a flag, otherwise `value`."""
     has_any = tf.reduce_any(_has(rows, flags))
     return tf.cond(has_any, lambda: change(value), lambda: value)
 
 
 def where(mask: tf.Tensor) -> tf.Tensor:
-    """Return the indices at which a mask [N] is true, int32."""
+    """Return the indices of the true values of a mask [N], int32."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)
 
 
 def ragged(values: tf.Tensor, splits: tf.Tensor) -> tf.RaggedTensor:
-    """Return rows of values; `splits` has their starts and the last end."""
+    """Return a ragged tensor; `splits` contains row starts and the last end."""
     splits = tf.cast(splits, tf.int64)
     return tf.RaggedTensor.from_row_splits(values, splits, validate=False)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The tokenizer as graph operations, which a SavedModel can contain."""
+"""Tokenizer of graph operations, which a SavedModel can contain."""
 
 import dataclasses
 import functools
@@ -32,28 +32,28 @@ from electra_tf.text.vocabulary import UNK
 from electra_tf.text.wordpiece import JOINER
 
 _ORIGINAL = TokenizerSettings()
-# A private character, which cleaning removes and plain text does not contain.
+# Cleaning removes this private character, which plain text does not contain.
 _UNKNOWN = "\ue000"
-_MAX_PIECE_BYTES = 256  # tensorflow-text's limit of a piece, without the joiner
+_MAX_PIECE_BYTES = 256  # tensorflow-text's limit of a piece, without joiner
 
 
 class Pieces(NamedTuple):
-    """Wordpieces, grouped by strings."""
+    """Wordpieces of a batch of strings."""
 
-    splits: tf.Tensor  # int32 [B + 1], where the pieces of each string begin
-    ids: tf.Tensor  # int32 [T], the pieces' ids
-    # int32 [T], the byte of the string at which each piece begins.
+    splits: tf.Tensor  # int32 [B + 1], index of each string's first piece
+    ids: tf.Tensor  # int32 [T], ids of the pieces
+    # int32 [T], first byte of each piece in its string.
     starts: tf.Tensor
-    ends: tf.Tensor  # int32 [T], the byte after the piece
+    ends: tf.Tensor  # int32 [T], byte after each piece
 
 
 class GraphWordpiece(tf.Module):
     """Splitter of words into the longest pieces of a vocabulary.
 
-    It runs tensorflow-text's linear algorithm, but passes only tokens that can
-    match, and only words that the algorithm cannot misread. Its differences
-    from the original (limits in bytes, blank and repeated lines, words that
-    begin with the joiner) then have no effect.
+    Runs tensorflow-text's linear algorithm on tokens that can match and on
+    words for which the algorithm equals the original's. Differences of the
+    algorithm (limits in bytes, blank and repeated lines, words that begin with
+    the joiner) therefore have no effect.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class GraphWordpiece(tf.Module):
     ):
         super().__init__()
         self._longest = settings.max_word_length
-        # Without cleaning, a word may contain a private character.
+        # Without cleaning, words may contain the private character.
         self.unknown = _UNKNOWN if settings.clean_text else " "
         tokens = _matchable(vocab, settings)
         ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
@@ -72,15 +72,15 @@ class GraphWordpiece(tf.Module):
         self._of_text = self._make_tokenizer(tokens, no_pretokenization=False)
 
     def split_words(self, words: tf.Tensor, lengths: tf.Tensor) -> Pieces:
-        """Split words into pieces; an unknown word is one piece.
+        """Split words into pieces; an unknown word is a single piece.
 
         Args:
-          words: string [W], nonempty UTF-8 without white space; a word with
-            punctuation consists of that one character.
-          lengths: int [W], the number of characters of each word.
+          words: string [W], nonempty UTF-8 without white space; each
+            punctuation mark is a separate word.
+          lengths: int [W], number of characters of each word.
 
         Returns:
-          Pieces; `ends` is not defined for unknown words.
+          Pieces; `ends` is undefined for unknown words.
         """
         too_long = lengths > self._longest
         words = tf.cond(
@@ -91,7 +91,7 @@ class GraphWordpiece(tf.Module):
         return self._split(self._of_words, words)
 
     def split_plain_text(self, texts: tf.Tensor) -> Pieces:
-        """Split normalized UTF-8 [B] that has no words above the limit."""
+        """Split normalized UTF-8 [B] without words above the length limit."""
         return self._split(self._of_text, texts)
 
     def _split(
@@ -109,12 +109,12 @@ class GraphWordpiece(tf.Module):
         self, tokens: list[str], no_pretokenization: bool
     ) -> tf_text.FastWordpieceTokenizer:
         unknown = self.unknown if no_pretokenization else _UNKNOWN
-        # The algorithm requires a token in addition to the unknown one: the
-        # last one here cannot match either.
+        # The algorithm requires a known token; the last token here matches no
+        # text.
         return tf_text.FastWordpieceTokenizer(
             [unknown, *tokens, 2 * unknown],
             suffix_indicator=JOINER,
-            # The limit counts bytes; no word has more.
+            # The limit counts bytes, of which a character has at most four.
             max_bytes_per_word=4 * self._longest,
             token_out_type=tf.int32,
             unknown_token=unknown,
@@ -127,8 +127,8 @@ def _matchable(
 ) -> list[str]:
     """Return the tokens that greedy longest match can find.
 
-    Of the other tokens tensorflow-text would refuse some, and match some where
-    a plain search does not.
+    Other tokens are left out, because tensorflow-text rejects some of them and
+    matches some where a plain search does not.
     """
     letters = set().union(*vocab)
     classes = library if settings.characters == LIBRARY else characters
@@ -139,7 +139,7 @@ def _matchable(
         or (settings.clean_text and classes.is_removed(c))
         or (settings.characters != LIBRARY and c.isspace())
     }
-    # A punctuation mark is always a separate word.
+    # A punctuation mark is always a separate word, and never joined.
     unjoined = foreign.union(filter(classes.is_punctuation, letters))
     tokens = []
     for token in vocab:
@@ -151,24 +151,24 @@ def _matchable(
             size = len(piece.encode())
             if size > _MAX_PIECE_BYTES:
                 raise UserError(
-                    f"The vocabulary's token {token!r} takes {size} bytes;"
+                    f"The vocabulary's token {token!r} has {size} bytes;"
                     f" expected at most {_MAX_PIECE_BYTES}, the limit of the"
                     " tokenizer in a graph. Remove the token from the"
-                    " vocabulary, or replace it by a short placeholder."
+                    " vocabulary, or replace the token by a short placeholder."
                 )
     return tokens
 
 
-# Only code points below this are tested for tensorflow-text's treatment. Above
-# are rare ideographs and characters that it treats differently.
+# Only code points below this limit are tested. Above are rare ideographs, and
+# characters that tensorflow-text treats differently.
 _MAX_TESTED = 0x20000
-# A character that may be inside a long word. Some scripts have no white space,
-# so their most frequent punctuation and ideographs end a word here, too.
+# Characters that may be inside a long word. Some scripts have no white space,
+# so that their most frequent punctuation and ideographs end a word here, too.
 _NO_BREAK = r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
 
 
 class PlainTextTokenizer(tf.Module):
-    """Fast tokenizer of plain strings, which tensorflow-text splits rightly."""
+    """Fast tokenizer of plain strings, on which tensorflow-text is exact."""
 
     def __init__(
         self,
@@ -188,7 +188,7 @@ class PlainTextTokenizer(tf.Module):
         plain = plain_characters(*casing, settings)
         if (
             tokens
-        ):  # Characters at which an added token may begin are not plain.
+        ):  # A character at which an added token may begin is not plain.
             raw, folded = map(sorted, tokens.first_characters())
             table = build_table(*casing, True, settings)
             folded_plain = _characters_of(plain, table)
@@ -199,7 +199,7 @@ class PlainTextTokenizer(tf.Module):
         self._long = f"(?s:.*{_NO_BREAK}{{{self._longest + 1}}}.*)"
 
     def accepts(self, strings: tf.Tensor) -> tf.Tensor:
-        """Return whether `split` accepts each string of any bytes: bool [B]."""
+        """Return whether `split` accepts each string (any bytes): bool [B]."""
         plain = tf.strings.regex_full_match(strings, self._plain)
         return tf.cond(
             tf.reduce_any(tf.strings.length(strings) > self._longest),
@@ -208,12 +208,12 @@ class PlainTextTokenizer(tf.Module):
         )
 
     def split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        """Split strings, all of which `accepts` approves, into wordpieces."""
+        """Split strings, all of which `accepts` accepts, into wordpieces."""
         texts, offsets = self._normalizer.normalize(strings, with_offsets)
         pieces = self._wordpiece.split_plain_text(texts)
         if not with_offsets:
             return pieces._replace(starts=pieces.ids[:0], ends=pieces.ids[:0])
-        # Each string has one offset for each byte and one for its end.
+        # Each string has an offset for each byte and for its end.
         counts = pieces.splits[1:] - pieces.splits[:-1]
         firsts = tf.repeat(tf.cast(offsets.row_splits[:-1], tf.int32), counts)
         source_bytes = tf.cast(offsets.values, tf.int32)
@@ -235,7 +235,7 @@ class _Normalizer(tf.Module):
     def normalize(
         self, strings: tf.Tensor, with_offsets: bool
     ) -> tuple[tf.Tensor, tf.RaggedTensor | None]:
-        """Return texts [B] and, with offsets, int64 [B, (bytes + 1)]."""
+        """Return texts [B] and optionally offsets, int64 [B, (bytes + 1)]."""
         if self._lower_first:
             strings = tf.strings.lower(strings, encoding="utf-8")
         if with_offsets:
@@ -261,8 +261,8 @@ def plain_characters(
 ) -> np.ndarray:
     """Return the code points that tensorflow-text treats as Python does.
 
-    Each of them becomes a single character, so that tensorflow-text's offsets
-    of bytes are right. Returns int64 [N], sorted.
+    Each code point becomes a single character, so that tensorflow-text's byte
+    offsets are exact. The result is int64 [N], sorted.
     """
     table = build_table(do_lower_case, strip_accents, True, settings)
     codes = np.setdiff1d(np.arange(1, _MAX_TESTED), [ord(_UNKNOWN)])
@@ -283,7 +283,7 @@ def plain_characters(
     same &= pieces.row_lengths().numpy() == num_words
     if do_lower_case and not strip_accents:
         # Without stripping, tensorflow-text lower-cases without offsets, so
-        # lengths in bytes must not change.
+        # that lengths in bytes must not change.
         same &= [
             len(text) == len(lowered)
             for text, lowered in zip(tested, expected, strict=True)
@@ -298,7 +298,7 @@ def _between_letters(codes: np.ndarray) -> np.ndarray:
 
 
 def _ranges(codes: np.ndarray) -> str:
-    """Return code points as a regular expression's class, without brackets."""
+    """Format code points as a regular expression's class, without brackets."""
     breaks = np.flatnonzero(np.diff(codes) != 1) + 1
     return "".join(
         f"\\x{{{part[0]:x}}}-\\x{{{part[-1]:x}}}"
@@ -313,9 +313,9 @@ _IDS = [tf.TensorSpec(None, tf.int32)]
 class GraphTokenizer(tf.Module):
     """Tokenizer of graph operations with the ids of `FullTokenizer`.
 
-    It can be called eagerly, inside a `tf.function`, and from a SavedModel,
-    which contains the vocabulary and all tables. A program that loads it needs
-    only `tensorflow` and `tensorflow_text`.
+    The tokenizer can be called eagerly, in a `tf.function`, and from a
+    SavedModel, which contains the vocabulary and all tables. To load such a
+    SavedModel, a program needs only `tensorflow` and `tensorflow_text`.
 
     Source: model/tokenization.py `FullTokenizer`.
     """
@@ -327,13 +327,13 @@ class GraphTokenizer(tf.Module):
         strip_accents: bool = True,
         settings: TokenizerSettings | None = None,
     ):
-        """Load a vocabulary.
+        """Load a vocabulary and build the tables of its tokenizer.
 
         Args:
-          vocab: a file, or the wordpieces and their ids.
-          do_lower_case, strip_accents: the casing.
-          settings: the tokenizer's other settings; None: those of the files
-            next to the vocabulary, or the original's without such files.
+          vocab: path of a vocabulary, or wordpieces and their ids.
+          do_lower_case, strip_accents: casing of the vocabulary.
+          settings: other settings of the tokenizer; None: the settings in the
+            files next to the vocabulary, or without files the original's.
         """
         super().__init__(name="graph_tokenizer")
         if isinstance(vocab, str):
@@ -373,7 +373,7 @@ class GraphTokenizer(tf.Module):
           strings: string [B], any bytes.
 
         Returns:
-          int32 [B, (T)], the ids of `FullTokenizer`.
+          int32 [B, (T)], equal to the ids of `FullTokenizer`.
         """
         pieces = self._split(strings, with_offsets=False)
         return ragged(pieces.ids, pieces.splits)
@@ -384,19 +384,18 @@ class GraphTokenizer(tf.Module):
     ) -> tuple[tf.RaggedTensor, tf.RaggedTensor, tf.RaggedTensor]:
         """Return the ids of strings, and the bytes that each token spans.
 
-        Stripped accents belong to the character before them. Removed
-        characters belong to a token only if others of it are on both sides.
-        One character that becomes several may belong to several tokens. An
-        unknown word is a single token.
+        Stripped accents belong to the preceding character. A removed character
+        belongs to a token only if other characters of the token are on both
+        sides. A character that becomes several characters may belong to several
+        tokens. An unknown word is a single token.
 
         Args:
           strings: string [B], any bytes.
 
         Returns:
-          ids: int32 [B, (T)], the ids of `encode`.
-          starts: int32 [B, (T)], the byte of the string at which the token's
-            first character begins.
-          ends: int32 [B, (T)], the byte after the token's last character.
+          ids: int32 [B, (T)], as `encode` returns.
+          starts: int32 [B, (T)], first byte of each token in its string.
+          ends: int32 [B, (T)], byte after the last character of each token.
         """
         pieces = self._split(strings, with_offsets=True)
         return tuple(ragged(part, pieces.splits) for part in pieces[1:])
@@ -408,7 +407,7 @@ class GraphTokenizer(tf.Module):
         return tf.gather(self._tokens, tf.where(is_known, ids, self.unk_id))
 
     def _split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        """Split each string by the fastest tokenizer that is right for it."""
+        """Split each string with the fastest tokenizer that is exact for it."""
         is_plain = self._plain.accepts(strings)
         plain_rows, other_rows = where(is_plain), where(~is_plain)
         plain_strings = tf.gather(strings, plain_rows)
@@ -431,7 +430,8 @@ class GraphTokenizer(tf.Module):
         is_added = batch.added >= 0
         values = tf.where(is_added, self._wordpiece.unknown, batch.values)
         pieces = self._wordpiece.split_words(values, lengths)
-        # An unknown word is one piece, whose id an added token's replaces.
+        # An unknown word is one piece, so that an added token's id can replace
+        # its id.
         indices = tf.gather(pieces.splits[:-1], where(is_added))
         added = tf.boolean_mask(batch.added, is_added)
         ids = tf.tensor_scatter_nd_update(
@@ -449,8 +449,8 @@ def _interleave(first: Pieces, second: Pieces, rows: tf.Tensor) -> Pieces:
     """Join the pieces of two groups of strings in the order of the batch.
 
     Args:
-      first, second: pieces of the two groups.
-      rows: int32 [B], the rows of the first group, then those of the second.
+      first, second: pieces of the first and the second group.
+      rows: int32 [B], batch rows of the first group, then of the second group.
     """
     order = tf.math.invert_permutation(rows)
     begins = tf.concat(
@@ -458,13 +458,13 @@ def _interleave(first: Pieces, second: Pieces, rows: tf.Tensor) -> Pieces:
     )
     lengths = tf.gather(begins[1:] - begins[:-1], order)
     splits = tf.concat([[0], tf.cumsum(lengths)], axis=0)
-    # The index of each piece of the result among the pieces of both groups.
+    # Index of each piece of the result among the pieces of both groups.
     shifts = tf.repeat(tf.gather(begins, order) - splits[:-1], lengths)
     sources = tf.range(splits[-1]) + shifts
     parts = []
     for pair in zip(first[1:], second[1:], strict=True):
         values = tf.concat(pair, axis=0)
-        # Without offsets, their tensors are empty.
+        # Without offsets, the tensors of starts and ends are empty.
         parts.append(tf.gather(values, sources[: tf.size(values)]))
     return Pieces(splits, *parts)
 
@@ -472,16 +472,18 @@ def _interleave(first: Pieces, second: Pieces, rows: tf.Tensor) -> Pieces:
 def _spans(
     decoded: Decoded, batch: Words, pieces: Pieces
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the first byte of each piece, and the byte after its last."""
+    """Return the first byte of each piece, and the byte after its last byte."""
     # Positions of characters in the concatenated bytes of all words.
     positions = tf.cumsum(utf8_lengths(batch.characters), exclusive=True)
     word_positions = tf.gather(positions, batch.splits[:-1])
     counts = pieces.splits[1:] - pieces.splits[:-1]
     piece_positions = tf.repeat(word_positions, counts) + pieces.starts
-    # Pieces cover all characters, so each ends where the next begins.
+    # Pieces cover all characters, so that each piece ends where the next
+    # begins.
     indices = tf.searchsorted(piece_positions, positions, side="right") - 1
     starts = tf.gather(decoded.starts, batch.sources)
     ends = tf.gather(decoded.ends, batch.sources)
-    # Canonical ordering moves marks, so the first is not always the leftmost.
+    # Canonical ordering moves marks, so that the first character of a piece is
+    # not always the leftmost.
     starts = tf.math.segment_min(starts, indices)
     return starts, tf.math.segment_max(ends, indices)

@@ -1,16 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the tokenizer files of Hugging Face folders.
+"""Reading of the tokenizer files in Hugging Face folders.
 
-`tokenizer.json` is the library's description of the whole tokenizer. Without
-it, `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`
-contain the differences from BERT's tokenizer. Settings that this project does
-not support are refused by the field's name, and so are files that contradict
-each other.
+`tokenizer.json` describes the whole tokenizer for the library. Without this
+file, `tokenizer_config.json`, `special_tokens_map.json` and `added_tokens.json`
+contain the differences from BERT's tokenizer. Unsupported settings and files
+that contradict each other raise errors that name the field.
 
 Source: transformers 5 `TokenizersBackend` and `BertTokenizer`, and
   `BertTokenizerLegacy` for `never_split`; tokenizers 0.23 `AddedVocabulary`.
-Differs: every field of tokenizer.json applies, as in the library;
+Differs: all fields of tokenizer.json apply, as in the library, whereas
   `BertTokenizer` ignores some.
 """
 
@@ -56,7 +55,7 @@ _CLASSES = (
     "PreTrainedTokenizer",
     "TokenizersBackend",
 )
-# Limits of max_input_chars_per_word: the default, and the largest value.
+# Limits of max_input_chars_per_word: the default and the largest value.
 _DEFAULT_WORD_LENGTH = 100
 _LARGEST_WORD_LENGTH = 1000
 
@@ -103,7 +102,7 @@ _IN_NORMALIZER = {
 
 
 def is_tokenizer(folder: str) -> bool:
-    """Return whether a vocabulary's folder contains transformers files."""
+    """Return whether a folder contains tokenizer files of transformers."""
     if any(
         filesystem.exists(os.path.join(folder, name))
         for name in (TOKENIZER_CONFIG, SPECIAL_TOKENS_MAP, ADDED_TOKENS)
@@ -123,12 +122,13 @@ def is_tokenizer(folder: str) -> bool:
 def read_tokenizer(
     folder: str, vocab_file: str | None = None
 ) -> TokenizerSettings:
-    """Read the settings of a folder's tokenizer.
+    """Read the tokenizer settings of a folder.
 
     Args:
-      folder: a transformers folder, or a model folder of this project.
-      vocab_file: the vocabulary; default: the folder's vocab.txt, else that
-        in tokenizer.json. Without a vocabulary, no added tokens are read.
+      folder: a folder of transformers or of this project.
+      vocab_file: path of the vocabulary. None: the folder's vocab.txt, or the
+        vocabulary in tokenizer.json. Without a vocabulary, no added tokens are
+        read.
 
     Raises:
       UserError: a field has a value that this project does not support, or
@@ -144,7 +144,8 @@ def read_tokenizer(
     lower_case = stated.get("do_lower_case")
     strip_accents = stated.get("strip_accents")
     if _describes_words(tokenizer_files, stated):
-        # These are settings of a tagger's words; text has the original's.
+        # The files describe only how a tagger splits words; text is split as in
+        # the original.
         return TokenizerSettings(
             do_lower_case=lower_case, strip_accents=strip_accents
         )
@@ -169,7 +170,7 @@ def read_tokenizer(
 def vocabulary_text(path: str) -> str:
     """Return the vocabulary of a tokenizer.json, one token per line.
 
-    Added tokens are included only if the model's vocabulary contains them.
+    Added tokens are included only if the field `model.vocab` contains them.
     """
     content = read_json(path)
     _check_values(path, content, _TOKENIZER_VALUES)
@@ -177,7 +178,7 @@ def vocabulary_text(path: str) -> str:
     return "".join(f"{token}\n" for token in vocab)
 
 
-# Fields.
+# Fields of the tokenizer files.
 
 
 def _check_values(
@@ -185,7 +186,7 @@ def _check_values(
     content: Mapping[str, Any],
     table: Mapping[str, tuple[Any, ...]],
 ) -> None:
-    """Refuse fields with values that a table does not contain."""
+    """Raise a UserError for fields with values that a table does not list."""
     for field, values in table.items():
         name, _, inner = field.partition(".")
         value = content.get(name)
@@ -227,7 +228,7 @@ def _check_config(tokenizer_files: TokenizerFiles) -> None:
 
 
 def _check_whole(tokenizer_files: TokenizerFiles) -> None:
-    """Check the tokenizer.json, except its vocabulary and added tokens."""
+    """Check a tokenizer.json, except its vocabulary and added tokens."""
     path = os.path.join(tokenizer_files.folder, TOKENIZER)
     content = tokenizer_files.whole
     _check_values(path, content, _TOKENIZER_VALUES)
@@ -239,7 +240,7 @@ def _check_whole(tokenizer_files: TokenizerFiles) -> None:
         refuse_field(path, "post_processor", shown[:80], expected)
 
 
-# The parts of a post-processor's result: token or sequence, and its segment.
+# Parts of a post-processor's result: token or sequence, and segment.
 TEMPLATES = {
     "single": [("[CLS]", 0), ("A", 0), ("[SEP]", 0)],
     "pair": [("[CLS]", 0), ("A", 0), ("[SEP]", 0), ("B", 1), ("[SEP]", 1)],
@@ -247,7 +248,7 @@ TEMPLATES = {
 
 
 def _adds_electra_tokens(processor: Mapping[str, Any]) -> bool:
-    """Return whether a post-processor makes ELECTRA's inputs."""
+    """Return whether a post-processor produces ELECTRA's inputs."""
     kind = processor.get("type")
     if kind == "BertProcessing":
         tokens = []
@@ -284,8 +285,8 @@ def _merge_normalizers(
     if not tokenizer_files.whole:
         if config.get("clean_text") is False:
             expected = (
-                "true, because transformers ignores it here; set it in"
-                f" normalizer of {TOKENIZER}"
+                "true, because transformers ignores this field here. Set the"
+                f" field in normalizer of {TOKENIZER}"
             )
             tokenizer_files.refuse(
                 TOKENIZER_CONFIG, "clean_text", False, expected
@@ -301,7 +302,7 @@ def _merge_normalizers(
         effective, config_value = value, config.get(name)
         effective_config_value = config_value
         if name == "strip_accents":
-            # Null means the value of do_lower_case.
+            # In transformers, null means the value of do_lower_case.
             if value is None:
                 effective = stated["do_lower_case"]
             if config_value is None and name in config:
@@ -310,8 +311,8 @@ def _merge_normalizers(
             raise UserError(
                 f"{tokenizer_files.folder}: {name} is {show(config_value)} in"
                 f" {TOKENIZER_CONFIG}, but normalizer.{_IN_NORMALIZER[name]} is"
-                f" {show(value)} in {TOKENIZER}; expected the same. Correct one"
-                " of them, or save the tokenizer again."
+                f" {show(value)} in {TOKENIZER}; expected equal values. Correct"
+                " one of the files, or save the tokenizer again."
             )
     return stated
 
@@ -319,7 +320,7 @@ def _merge_normalizers(
 def _describes_words(
     tokenizer_files: TokenizerFiles, stated: Mapping[str, Any]
 ) -> bool:
-    """Return whether the files describe how a tagger here splits words."""
+    """Return whether the files describe how a tagger splits words."""
     architectures = tokenizer_files.model.get("architectures") or [None]
     return (
         MARK in tokenizer_files.model
@@ -328,7 +329,7 @@ def _describes_words(
     )
 
 
-# Vocabulary and tokens.
+# Vocabulary and added tokens.
 
 
 def _read_lines(path: str) -> list[str]:
@@ -338,13 +339,13 @@ def _read_lines(path: str) -> list[str]:
 
 
 def _model_vocab(path: str, content: Mapping[str, Any]) -> dict[str, int]:
-    """Return the tokens and ids of tokenizer.json's model, in order."""
+    """Return the tokens and ids of a tokenizer.json's model, in order."""
     vocab = json_part(content, "model").get("vocab")
     ids = sorted(vocab.values()) if isinstance(vocab, dict) and vocab else None
     if ids != list(range(len(ids or ()))):
         raise UserError(
-            f"{path}: the ids of model.vocab have gaps; expected every number"
-            " from 0 once. Save the tokenizer again."
+            f"{path}: the ids in model.vocab are not consecutive; expected each"
+            " number from 0 once. Save the tokenizer again."
         )
     return dict(sorted(vocab.items(), key=lambda item: item[1]))
 
@@ -352,7 +353,7 @@ def _model_vocab(path: str, content: Mapping[str, Any]) -> dict[str, int]:
 def _read_vocabulary(
     tokenizer_files: TokenizerFiles, vocab_file: str | None
 ) -> dict[str, int] | None:
-    """Return the vocabulary, on which vocab.txt and tokenizer.json agree."""
+    """Return the vocabulary; vocab.txt and tokenizer.json must agree on it."""
     path = vocab_file or os.path.join(tokenizer_files.folder, VOCAB)
     tokenizer_path = os.path.join(tokenizer_files.folder, TOKENIZER)
     content = tokenizer_files.whole
@@ -369,16 +370,17 @@ def _read_vocabulary(
         line = tokens[number] if number < len(tokens) else None
         if line != token.strip():
             raise UserError(
-                f"{path}:{number + 1}: {line!r}; expected {token!r}, which"
-                f" model.vocab of {tokenizer_path} contains for id {number}."
-                " Keep the file that the model was trained with, and delete"
-                " the other."
+                f"{path}:{number + 1}: {line!r}; expected {token!r}, the token"
+                f" of id {number} in model.vocab of {tokenizer_path}. Keep the"
+                " file that the model was trained with, and delete the other"
+                " file."
             )
     if len(tokens) > len(model):
         raise UserError(
             f"{path}:{len(model) + 1}: {tokens[len(model)]!r}; expected the end"
-            f" of the file, as in model.vocab of {tokenizer_path}. Keep the"
-            " file that the model was trained with, and delete the other."
+            f" of the file, because model.vocab of {tokenizer_path} contains no"
+            " further token. Keep the file that the model was trained with, and"
+            " delete the other file."
         )
     return vocab
 
@@ -432,12 +434,13 @@ def _read_native(
 
 
 def _word_length(folder: str, name: str, content: Mapping[str, Any]) -> int:
-    """Return the length of the longest word, in characters.
+    """Return the maximum length of a word, in characters.
 
     Args:
-      folder: the folder of the file.
-      name: the file, tokenizer.json or tokenizer_config.json.
-      content: the object with the field: the file, or tokenizer.json's model.
+      folder: folder of the file.
+      name: name of the file, tokenizer.json or tokenizer_config.json.
+      content: object with the field: that of the file, or `model` of
+        tokenizer.json.
     """
     field = "max_input_chars_per_word"
     length = content.get(field, _DEFAULT_WORD_LENGTH)

@@ -19,7 +19,7 @@ SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 ADDED_TOKENS = "added_tokens.json"
 CONFIG = "config.json"
 VOCAB = "vocab.txt"
-# The tokens of ELECTRA's inputs by their names in transformers.
+# Special tokens of ELECTRA's inputs by their names in transformers.
 SPECIAL_NAMES = {
     "unk_token": "[UNK]",
     "sep_token": "[SEP]",
@@ -31,7 +31,7 @@ _EXTRA_TOKENS = ("additional_special_tokens", "extra_special_tokens")
 
 
 class TokenizerFiles:
-    """The tokenizer files of one folder; a missing file is an empty object."""
+    """Tokenizer files of a folder; a missing file is an empty object."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -46,12 +46,12 @@ class TokenizerFiles:
         return read_json(path) if filesystem.exists(path) else {}
 
     def refuse(self, name: str, field: str, value: Any, expected: str) -> None:
-        """Raise a UserError about a field of a file of the folder."""
+        """Raise a UserError about a field in a file of the folder."""
         refuse_field(os.path.join(self.folder, name), field, value, expected)
 
     @property
     def normalizer(self) -> Mapping[str, Any]:
-        """The normalizer of tokenizer.json."""
+        """Normalizer of tokenizer.json."""
         return json_part(self.whole, "normalizer")
 
 
@@ -59,21 +59,21 @@ def refuse_field(path: str, field: str, value: Any, expected: str) -> NoReturn:
     """Raise a UserError about a field that this project does not support."""
     raise UserError(
         f"{path}: {field} is {show(value)}; expected {expected}. Correct the"
-        " tokenizer's files, or remove them to read the weights alone."
+        " tokenizer's files, or remove these files to read only the weights."
     )
 
 
 def show(value: Any) -> str:
-    """Return a value as JSON writes it, but strings in single quotes."""
+    """Format a value as JSON, but with strings in single quotes."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value)
 
 
 def json_part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object inside another.
+    """Return an object inside another object.
 
-    A Sequence with a single part is replaced by that part.
+    For a Sequence with a single part, return that part.
     """
     part = content.get(name)
     for inner in ("normalizers", "pretokenizers", "processors"):
@@ -87,27 +87,27 @@ def json_part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 class _Token(NamedTuple):
     """A token that a file declares."""
 
-    where: str  # file and field
+    where: str  # file and field, for messages
     content: str
-    flags: Mapping[str, Any]  # only those that the file states
-    id: int | None = None  # None: the next free id
+    flags: Mapping[str, Any]  # flags that the file contains
+    id: int | None = None  # None: next free id
 
 
 def read_token(name: str, field: str, value: Any) -> _Token:
-    """Read a token that is a string, or an object with flags."""
+    """Read a token from a string, or from an object with flags."""
     where = f"{name}: {field}"
     if isinstance(value, str):
         return _Token(where, value, {})
     if not isinstance(value, dict) or not isinstance(value.get("content"), str):
         raise UserError(
-            f"{where} is {value!r}; expected a string, or an object with a"
-            " string in its field content. Correct the file."
+            f"{where} is {value!r}; expected a string, or an object whose field"
+            " content is a string. Correct the file."
         )
     return _Token(where, value["content"], value)
 
 
 def _special_tokens(name: str, content: Mapping[str, Any]) -> list[_Token]:
-    """Return the special tokens of a file in transformers' order."""
+    """Return the special tokens of a file, in transformers' order."""
     tokens = [
         read_token(name, field, value)
         for field, value in content.items()
@@ -139,7 +139,7 @@ def _numbered(where: str, number: Any, token: _Token) -> _Token:
 def declared_with_ids(
     tokenizer_files: TokenizerFiles,
 ) -> dict[str, list[_Token]]:
-    """Return, for each file that states ids, its tokens."""
+    """Return the tokens of each file that contains ids."""
     lists: dict[str, list[_Token]] = {}
     if tokenizer_files.whole:
         lists[TOKENIZER] = tokens = []
@@ -163,7 +163,7 @@ def declared_with_ids(
 def added_tokens(
     tokenizer_files: TokenizerFiles, vocab: Mapping[str, int]
 ) -> tuple[AddedToken, ...]:
-    """Return the tokens that are searched for in texts, ordered by id."""
+    """Return the tokens that are searched in texts, ordered by id."""
     special = [
         *_special_tokens(TOKENIZER_CONFIG, tokenizer_files.config),
         *_special_tokens(SPECIAL_TOKENS_MAP, tokenizer_files.special),
@@ -188,7 +188,7 @@ def added_tokens(
         if first == TOKENIZER and token.content not in declared:
             raise UserError(
                 f"{tokenizer_files.folder}: {token.where} contains"
-                f" {token.content!r}; expected it in added_tokens of"
+                f" {token.content!r}; expected this token in added_tokens of"
                 f" {TOKENIZER}, too. Save the tokenizer again, or delete"
                 f" {TOKENIZER}."
             )
@@ -216,7 +216,7 @@ def _extra_tokens(name: str, content: Mapping[str, Any]) -> set[str]:
 
 
 def _refuse_different_extras(tokenizer_files: TokenizerFiles) -> None:
-    """Refuse two files that list different additional special tokens."""
+    """Raise a UserError if two files list different additional tokens."""
     in_config = _extra_tokens(TOKENIZER_CONFIG, tokenizer_files.config)
     in_map = _extra_tokens(SPECIAL_TOKENS_MAP, tokenizer_files.special)
     if in_config and in_map and in_config != in_map:
@@ -224,7 +224,8 @@ def _refuse_different_extras(tokenizer_files: TokenizerFiles) -> None:
             f"{tokenizer_files.folder}: additional_special_tokens are"
             f" {', '.join(sorted(in_config))} in {TOKENIZER_CONFIG}, but"
             f" {', '.join(sorted(in_map))} in {SPECIAL_TOKENS_MAP}; expected"
-            " the same. Correct one of them, or save the tokenizer again."
+            " equal lists. Correct one of the files, or save the tokenizer"
+            " again."
         )
 
 
@@ -235,28 +236,31 @@ def _refuse_contradictions(
     name: str,
     tokens: Iterable[_Token],
 ) -> None:
-    """Refuse tokens of a second file that differ from those of the first."""
+    """Raise a UserError if the tokens of two files contradict each other."""
     for token in tokens:
         known = declared.get(token.content)
         if known is None:
             difference = f"which {first} lacks"
         elif known.id != token.id:
-            difference = f"with id {token.id}; in {first} its id is {known.id}"
+            difference = (
+                f"with id {token.id}, but {first} contains id {known.id}"
+            )
         elif name != ADDED_TOKENS and (flag := _differing_flag(known, token)):
             difference = (
-                f"whose {flag} is {show(token.flags.get(flag))}; in {first} it"
-                f" is {show(known.flags.get(flag))}"
+                f"with {flag} {show(token.flags.get(flag))}, but {first}"
+                f" contains {show(known.flags.get(flag))}"
             )
         else:
             continue
         raise UserError(
             f"{folder}: {name} contains the added token {token.content!r},"
-            f" {difference}. Correct one of them, or save the tokenizer again."
+            f" {difference}. Correct one of the files, or save the tokenizer"
+            " again."
         )
 
 
 def _differing_flag(first: _Token, second: _Token) -> str:
-    """Return a flag that affects matching and differs; "" if none does."""
+    """Return a differing flag that affects matching, or ""."""
     for flag in ("normalized", "single_word"):
         if bool(first.flags.get(flag)) != bool(second.flags.get(flag)):
             return flag
@@ -266,7 +270,7 @@ def _differing_flag(first: _Token, second: _Token) -> str:
 def numbered_tokens(
     folder: str, declared: Iterable[_Token], vocab: Mapping[str, int]
 ) -> tuple[AddedToken, ...]:
-    """Assign ids to tokens: those of the vocabulary, else the next free ids."""
+    """Assign each token its vocabulary id, or the next free id."""
     tokens, next_id = [], len(vocab)
     for token in declared:
         path = os.path.join(folder, token.where)
@@ -279,12 +283,12 @@ def numbered_tokens(
         if flags.get("single_word"):
             raise UserError(
                 f"{path}: single_word of {content!r} is true; expected false."
-                " Save the tokenizer without it."
+                " Save the tokenizer without single_word."
             )
         is_in_vocab = content in vocab
         token_id = vocab.get(content, next_id)
         if token.id not in (None, token_id):
-            reason = "because ids have no gaps"
+            reason = "because ids must be consecutive"
             if is_in_vocab:
                 reason = f"as in {VOCAB}"
             raise UserError(

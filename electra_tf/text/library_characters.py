@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Classes of characters that the library `tokenizers` distinguishes.
+"""Character classes of the library `tokenizers`.
 
-The library contains tables: punctuation, accents and control characters of
-Unicode 7, combining classes of Unicode 9. `unicodedata` follows the Python
-version, so the classes are written out here.
+The library's tables have the punctuation, accents and control characters of
+Unicode 7 and the combining classes of Unicode 9. `unicodedata` depends on the
+Python version, so that this module lists the classes.
 
 Source: measured with tokenizers 0.23, `BertNormalizer` and `BertPreTokenizer`,
   on every code point.
@@ -41,7 +41,7 @@ _REMOVED = _ranges(
     """
 )
 
-# The punctuation of ASCII, and category P* of Unicode 7.
+# Punctuation of ASCII, and category P* of Unicode 7.
 _PUNCTUATION = _ranges(
     """
     21-2f 3a-40 5b-60 7b-7e a1 a7 ab b6-b7 bb bf 37e 387 55a-55f 589-58a 5be
@@ -101,7 +101,7 @@ _ACCENTS = _ranges(
     """
 )
 
-# Characters of non-zero combining class in Unicode 9.
+# Characters with a nonzero combining class in Unicode 9.
 _COMBINING = _ranges(
     """
     300-33f 342 345-34e 350-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a
@@ -124,24 +124,24 @@ _COMBINING = _ranges(
     1e944-1e94a
     """
 )
-# White space that separates words. Cleaning has removed U+000B, U+000C and
-# U+0085 by then.
+# White space that separates words. Cleaning has already removed U+000B, U+000C
+# and U+0085.
 _SPACES = _codes(
     _ranges("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
 )
-# Ideographs. The library's table, too, lacks U+2B820 to U+2B91F.
+# Ideographs. Like the library's table, these ranges exclude U+2B820 to U+2B91F.
 IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
-# Characters with a decomposition since Unicode 10, which the library lacks.
+# Characters with a decomposition since Unicode 10, which the library ignores.
 _LATER_DECOMPOSED = _codes(
     _ranges(
         "105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938"
         " 16121-16128 16d68-16d6a"
     )
 )
-# Capital letters that the library lower-cases and Python 3.11 does not.
+# Capital letters that the library lower-cases, unlike Python 3.11.
 _LATER_LOWER = {
     code: chr(code + shift)
     for ranges, shift in (
@@ -160,7 +160,7 @@ _COMBINING_CODES = _codes(_COMBINING)
 def is_removed(char: str) -> bool:
     """Return whether cleaning deletes a character.
 
-    Lone surrogates are among them: JSON may contain them, but text may not.
+    Cleaning also deletes lone surrogates, which JSON may contain, but not text.
     """
     code = ord(char)
     return code in _REMOVED_CODES or 0xD800 <= code <= 0xDFFF
@@ -193,7 +193,7 @@ def combining_class(char: str) -> int:
 
 
 def lower(text: str) -> str:
-    """Lower-case each character separately: a sigma never becomes final."""
+    """Lower-case each character separately, so that no sigma becomes final."""
     return "".join(map(_lower, text))
 
 
@@ -203,7 +203,7 @@ def _lower(char: str) -> str:
 
 
 def decompose(text: str) -> str:
-    """Return text in NFD of the library's version of Unicode."""
+    """Return a text in NFD of the library's Unicode version."""
     if unicodedata.is_normalized("NFD", text):
         return text
     parts = _later_characters().split(text)
@@ -216,7 +216,8 @@ def decompose(text: str) -> str:
 def _later_characters() -> re.Pattern:
     """Return a pattern of the characters that the library leaves unchanged.
 
-    Unicode gave them a combining class or a decomposition later.
+    Later versions of Unicode added combining classes or decompositions of these
+    characters.
     """
     later = [
         chr(code)

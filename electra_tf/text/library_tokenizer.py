@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text to words and added tokens, as the library `tokenizers` does.
+"""Splitting of text into words and added tokens as in `tokenizers`.
 
 Source: tokenizers 0.23 `BertNormalizer`, `BertPreTokenizer` and
   `AddedVocabulary`; transformers 5 `BertTokenizerLegacy` for `never_split`.
@@ -28,7 +28,7 @@ class LibraryBasicTokenizer:
     def __init__(
         self, settings: TokenizerSettings, do_lower_case: bool, strip: bool
     ):
-        """Take settings; `strip` strips accents with any casing."""
+        """Set the casing; `strip` also strips accents from cased text."""
         self.do_lower_case = do_lower_case
         self.strip_accents = strip
         self._clean_text = settings.clean_text
@@ -36,7 +36,7 @@ class LibraryBasicTokenizer:
         self._cleaned: dict[str, str] = {}
 
     def tokenize(self, text: str) -> list[str]:
-        """Split a text into words."""
+        """Split a text into words and punctuation marks."""
         parts = map(self.split_word, self.raw_words(text))
         return list(itertools.chain.from_iterable(parts))
 
@@ -51,7 +51,7 @@ class LibraryBasicTokenizer:
         return self.split_normalized(self.normalize(word))
 
     def normalize(self, text: str) -> str:
-        """Return the text in which words and normalized tokens are searched."""
+        """Return the normalized form of a text, for words and added tokens."""
         return self.fold(self.clean(text))
 
     def clean(self, text: str) -> str:
@@ -66,7 +66,7 @@ class LibraryBasicTokenizer:
         return characters.lower(text) if self.do_lower_case else text
 
     def split_normalized(self, text: str) -> list[str]:
-        """Split normalized text into words."""
+        """Split a normalized text into words."""
         result, current = [], ""
         for char in text:
             is_space = characters.is_whitespace(char)
@@ -128,7 +128,7 @@ class AddedTokenSplitter:
         self.alone = re.compile("(?s).+" if has_spaces else f"[^{spaces}]+")
 
     def split(self, text: str) -> Iterator[str | int]:
-        """Yield the ids of tokens and the texts between them, in order."""
+        """Yield ids of added tokens and the texts between them, in order."""
         parts = _cut(text, self.raw_pattern, self.raw)
         if not self.normalized and not self.whole_words:
             yield from parts
@@ -148,7 +148,7 @@ class AddedTokenSplitter:
                 yield from _cut(text, self.normalized_pattern, self.normalized)
 
     def _cut_words(self, text: str) -> Iterator[str | int]:
-        """Yield the ids of words that are never split, and texts between."""
+        """Yield ids of words that are never split, and the texts between."""
         if not self.whole_words:
             yield text
             return
@@ -160,7 +160,7 @@ class AddedTokenSplitter:
         yield text[start:]
 
     def find_words(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """Yield start, end and id of each unsplit word of cleaned text."""
+        """Yield start, end and id of each unsplit word in a cleaned text."""
         if not self.whole_words:
             return
         for match in _WORDS.finditer(text):
@@ -175,7 +175,7 @@ class AddedTokenSplitter:
 def normalized_tokens(
     settings: TokenizerSettings, basic_tokenizer: LibraryBasicTokenizer
 ) -> dict[str, int]:
-    """Return normalized texts and ids of the tokens that match such text."""
+    """Map normalized texts to the ids of tokens that match such texts."""
     tokens: dict[str, int] = {}
     for token in settings.added_tokens:
         if not token.normalized:
@@ -188,8 +188,8 @@ def normalized_tokens(
             raise UserError(
                 f"The added token {token.content!r} (id {token.id}) is"
                 f" {problem} after normalization; expected a distinct text."
-                " Delete it from the tokenizer's files, or set its normalized"
-                " to false."
+                " Delete the token from the tokenizer's files, or set the"
+                ' token\'s field "normalized" to false.'
             )
         tokens[content] = token.id
     return tokens

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Words of texts in any script, for metrics and for search.
 
-A word consists of letters and digits of any script and the marks on them. In
-scripts that are written without spaces, each letter with its marks is a word.
+A word consists of letters, digits and their marks. In scripts without spaces,
+each letter with its marks is a word.
 """
 
 import functools
@@ -12,16 +12,16 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 
-# Increase this number with any change of the splitting below, so that an index
-# made with another version is not used.
+# Version of the splitting. Increase the number with each change of the
+# splitting, so that an outdated index is rejected.
 VERSION = f"1, Unicode {unicodedata.unidata_version}"
 
-# Scripts whose lines may break between letters without a space: the classes
-# CJ, ID, SA, AK and AS of Unicode's line breaking (UAX #14). Hangul is not
-# among them: its class permits breaks, but spaces separate its words.
+# Scripts whose lines may break between letters without a space: the classes CJ,
+# ID, SA, AK and AS of Unicode's line breaking (UAX #14). Hangul is excluded,
+# because spaces separate its words.
 SPACELESS_LETTERS = (
     "\u0e00-\u0eff"  # Thai, Lao
-    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Shan, Karen, Mon
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao
     "\u1780-\u17ff"  # Khmer
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf\U00011700-\U0001174f"  # Tai, Ahom
     "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
@@ -36,14 +36,14 @@ SPACELESS_LETTERS = (
 )
 _HANGUL = "\uac00-\ud7a3"
 # Invisible characters: joiners, soft hyphens, directions, selectors. The
-# zero-width space is not among them, because it separates words.
+# zero-width space is excluded, because it separates words.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u180b-\u180f\u200c-\u200f\u202a-\u202e\u2060-\u206f"
     "\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 _SYLLABLES = re.compile(f"[{_HANGUL}]+")
 
-# Words that are frequent in English and do not exist in other languages.
+# Words that are frequent in English and unknown in other languages.
 _ENGLISH = frozenset(
     "the and with without from that this these those which whose his him their"
     " they them she you your would could should were said says about when where"
@@ -72,7 +72,7 @@ def _pattern() -> re.Pattern[str]:
 def fold(text: str) -> str:
     """Return a text in lower case and NFC, without invisible characters.
 
-    Differs from `str.lower` in the Turkish capital dotted I, which becomes i.
+    Unlike with `str.lower`, the Turkish capital dotted I becomes i.
     """
     if text.isascii():
         return text.lower()
@@ -86,9 +86,9 @@ def split_into_words(text: str) -> list[str]:
     A word is a run of letters and digits with their marks (accents, vowel
     signs, viramas). In scripts without spaces (Chinese, kana, Thai, Lao,
     Khmer, Burmese ...) a word is one letter with its marks, the smallest
-    visible unit, because longer words need a dictionary; digits stay together.
-    White space, punctuation and symbols separate words. Words are folded, see
-    `fold`.
+    visible unit, because longer words require a dictionary; digits stay
+    together. White space, punctuation and symbols separate words. Words are
+    folded (see `fold`).
     """
     if text.isascii():
         return re.findall(r"[a-z0-9]+", text.lower())
@@ -107,12 +107,12 @@ def split_into_characters(text: str) -> list[str]:
 def split_into_terms(text: str) -> list[tuple[str, bool]]:
     """Split a text into the terms that a search compares.
 
-    Every word is a term. In scripts without spaces, and in Hangul, whose words
-    carry endings, each pair of adjacent letters is a term, too, because single
-    letters occur in every text.
+    Each word is a term. Each pair of adjacent letters is a term, too, in
+    scripts without spaces, because single letters occur in all texts, and in
+    Hangul, because its words have endings.
 
     Returns:
-      Each term, and whether it is a whole word, which may be stemmed.
+      Each term, and whether the term is a whole word, which may be stemmed.
     """
     if text.isascii():
         return [(word, True) for word in split_into_words(text)]
@@ -134,11 +134,11 @@ def _terms(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def is_english(text: str) -> bool:
-    """Return whether a text is English, judged by its most frequent words.
+    """Return whether a text is English, judged by frequent words.
 
-    At least two words, and one in thirty, must be among some fifty that are
-    frequent in English and do not exist in other languages. There must also be
-    more of these than words in letters that are not Latin.
+    At least two words, and one in thirty, must be among some fifty words that
+    are frequent in English and unknown in other languages. These words must
+    also outnumber the words in letters that are not Latin.
     """
     text_words = split_into_words(text)
     english = sum(word in _ENGLISH for word in text_words)

@@ -22,33 +22,34 @@ from electra_tf.text.memo import Memo
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.wordpiece import JOINER
 
-# No wordpiece spans white space.
+# No wordpiece spans white space, so that words can be split separately.
 _WORD = re.compile(r"[^ \t\r\n]+")
 
 
 class Piece(NamedTuple):
-    """A wordpiece and its position in the text."""
+    """A wordpiece with its position in the text."""
 
     token: str
-    start: int  # position of its first character
-    end: int  # position of the character after it
+    start: int  # position of the first character
+    end: int  # position after the last character
 
 
 class _Character(NamedTuple):
     """A character after normalization."""
 
     value: str
-    source: int  # position in the text of the character that it comes from
+    source: int  # position of the character's origin in the text
 
 
 class OffsetTokenizer:
-    """`FullTokenizer` that also returns each wordpiece's position.
+    """A `FullTokenizer` that also returns the positions of wordpieces.
 
     The positions equal those of `GraphTokenizer.encode_with_offsets`, but count
-    characters. A stripped accent belongs to the character before it. A removed
-    character belongs to a wordpiece only if others of it are on both sides. An
-    unknown word is one wordpiece. One character that becomes several (Hangul)
-    may belong to several wordpieces.
+    characters instead of bytes. A stripped accent belongs to the preceding
+    character. A removed character belongs to a wordpiece only if other
+    characters of the wordpiece are on both sides. An unknown word is a single
+    wordpiece. A character that becomes several characters (Hangul) may belong
+    to several wordpieces.
     """
 
     def __init__(self, tokenizer: FullTokenizer):
@@ -87,7 +88,7 @@ class OffsetTokenizer:
     def _split_part(self, part: str) -> tuple[Piece, ...]:
         """Return wordpieces with the positions of their outer characters.
 
-        Here `end` is the position of the last character.
+        Unlike elsewhere, `end` is the position of the last character.
         """
         positions = list(range(len(part)))
         pieces: list[Piece] = []
@@ -109,7 +110,7 @@ class OffsetTokenizer:
     def _split_between(
         self, text: str, positions: range, ends: list[int]
     ) -> list[Piece]:
-        """Split the text between two tokens of the raw text."""
+        """Split the text between two added tokens of the raw text."""
         basic, splitter = self._basic, self._tokenizer.splitter
         cleaned = [
             _Character(value, position)
@@ -160,18 +161,18 @@ class OffsetTokenizer:
             if token == self._wordpiece.unk_token:
                 sources = [c.source for c in word]
             first += size
-            # Canonical ordering moves marks, so the first character is not
+            # Canonical ordering moves marks, so that the first character is not
             # always the leftmost.
             end = max(ends[source] for source in sources)
             pieces.append(Piece(token, min(sources), end))
         return pieces
 
     def _ends(self, text: str) -> list[int]:
-        """Return the end of each character and its stripped accents."""
+        """Return the end of each character, including its stripped accents."""
         ends = list(range(1, len(text) + 1))
         if not self._drops_accents or not any(map(_is_dropped, text)):
             return ends
-        base = None  # the last character that is neither removed nor dropped
+        base = None  # last character that is neither removed nor dropped
         for position, char in enumerate(text):
             if _role_of(char) == _REMOVED:
                 continue
@@ -186,8 +187,8 @@ class OffsetTokenizer:
         chars = list(map(_Character, part, range(len(part))))
         if not self._basic.do_lower_case:
             return chars
-        # The lower-case form of a sigma depends on its neighbors, so the part
-        # is lower-cased as a whole; other characters do not depend on theirs.
+        # The lower-case form of a sigma depends on its neighbors, so that the
+        # whole part is lower-cased at once.
         lowered = "".join(char.value for char in chars).lower()
         sources = [c.source for c in chars for _ in c.value.lower()]
         chars = list(map(_Character, lowered, sources))
@@ -206,7 +207,7 @@ def _decompose(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
-# The role of a character in cleaning.
+# Roles of a character in cleaning.
 _REMOVED, _SPACE, _APART, _INSIDE = range(4)
 
 
@@ -214,7 +215,7 @@ _REMOVED, _SPACE, _APART, _INSIDE = range(4)
 def _role_of(char: str) -> int:
     if is_removed(char):
         return _REMOVED
-    # Two separators are white space to `str.split`, but not to cleaning.
+    # `str.split`, unlike cleaning, splits at two further separators.
     if is_whitespace(char) or char.isspace():
         return _SPACE
     return _APART if is_cjk(char) else _INSIDE
@@ -273,15 +274,16 @@ def _in_canonical_order(
     return [chars[position] for position in order]
 
 
-# Text as the library splits it.
+# Splitting of text as in the library.
 
 
 def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
-    """Return the end of each character and its stripped accents."""
+    """Return the end of each character, including its stripped accents."""
     basic, ends = tokenizer.basic_tokenizer, list(range(1, len(text) + 1))
     if not basic.strip_accents or text.isascii():
         return ends
-    in_tokens = set()  # positions in tokens of the raw text, not normalized
+    # positions inside tokens of the raw text, which is not normalized
+    in_tokens = set()
     for first, last, _ in _matches(tokenizer.splitter.raw_pattern, text):
         in_tokens.update(range(first, last))
     base = None
@@ -319,7 +321,7 @@ def _whitespace_words(chars: list[_Character]) -> Iterator[list[_Character]]:
 def _fold(
     chars: list[_Character], basic: LibraryBasicTokenizer
 ) -> list[_Character]:
-    """Strip accents and lower-case, if the tokenizer does."""
+    """Strip accents and lower-case, if the settings require it."""
     if basic.strip_accents:
         chars = [
             _Character(value, char.source)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Opening the tokenizer of a vocabulary of either kind."""
+"""Opening of the tokenizer for a vocabulary of either kind."""
 
 from electra_tf.text.bpe import BpeTokenizer
 from electra_tf.text.tokenization import (
@@ -19,10 +19,10 @@ def open_tokenizer(
     """Return the tokenizer of a vocab.txt or of a byte-level BPE file.
 
     Args:
-      vocab_file: path of a vocab.txt, or of a tokenizer.json of BPE.
-      do_lower_case: whether text is lower-cased; None: as the file next to the
-        vocabulary states, else true.
-      strip_accents: whether accents are deleted; None: as for do_lower_case.
+      vocab_file: path of a vocab.txt, or of a BPE tokenizer.json.
+      do_lower_case: whether text is lower-cased; None: the value in the file
+        next to the vocabulary, otherwise true.
+      strip_accents: whether accents are deleted; None as in do_lower_case.
     """
     do_lower_case, strip_accents = complete_casing(
         vocab_file, do_lower_case, strip_accents

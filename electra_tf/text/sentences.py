@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences of running text.
 
-The patterns mean the same in Python and in the RE2 of a graph: no look-around,
-and only ASCII white space and letters. A replacement takes as many bytes as
-what it replaces, so that offsets stay valid.
+The patterns have the same meaning in Python and in the RE2 of a graph: they
+contain no look-around, and only ASCII white space and letters. A replacement
+has as many bytes as the replaced text, so that offsets stay valid.
 """
 
 import re
 
 _SPACES = " \t\r\f\v"
 _CLOSING = "\"')\\]\u2019\u201d\xbb"
-# Small letters of Latin, Greek, Cyrillic and Armenian, beyond a-z.
+# Small letters of Latin, Greek, Cyrillic and Armenian, without a-z.
 _SMALL = "".join(c for c in map(chr, range(0x80, 0x590)) if c.islower())
 # Marks that end sentences in other scripts (Unicode's STerm), even without a
-# space behind them, and their closing brackets.
+# following space, and their closing brackets.
 _TERMINALS = (
     "\u3002\uff01\uff1f\uff61"  # Chinese, Japanese
     "\u0964\u0965\uabeb"  # Indian dandas
@@ -24,11 +24,11 @@ _TERMINALS = (
     "\u1803\u1809\u1c7e\u1c7f\u203c\u203d\u2047-\u2049"  # Mongolian and others
 )
 _CLOSING_BRACKETS = "\uff09\uff3d\uff5d\uff63\u3009\u300b\u300d\u300f\u3011"
-# Marks the end of a line at which the text has no line feed.
+# Marks the end of a line at which the text contains no line feed.
 BREAK = "\x02"
-# A point after an initial or a title becomes "\x01"; the last space after the
-# end of a sentence becomes a line feed. After the marks of `_TERMINALS`,
-# `BREAK` and a line feed are inserted.
+# A point after an initial or a title becomes "\x01", and the last space after a
+# sentence becomes a line feed. `BREAK` and a line feed are inserted after the
+# marks of `_TERMINALS`.
 SENTENCE_BREAKS = (
     (BREAK, "\x01"),
     (
@@ -52,10 +52,10 @@ SENTENCE_BREAKS = (
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Find the sentences of running text by punctuation and lines.
 
-    A sentence ends at a line's end; at a point, question or exclamation mark
-    before white space and anything but a small letter; and, whatever follows,
-    at the marks that end sentences in other scripts (Chinese, Devanagari, Urdu
-    ...) with the closing quotes after them. In Thai, which has no such mark, a
+    A sentence ends at the end of a line; at a point, question or exclamation
+    mark that white space and any character except a small letter follow; and
+    after the marks that end sentences in other scripts (Chinese, Devanagari,
+    Urdu ...) and their closing quotes. Thai has no such mark, so that a
     sentence is a line.
 
     Returns:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reading and copying the tokenizer settings next to a vocabulary."""
+"""Reading and copying of the tokenizer settings next to a vocabulary."""
 
 import os
 
@@ -15,7 +15,7 @@ from electra_tf.text.tokenizer_settings import (
 
 
 def read_settings(vocab_file: str | os.PathLike) -> TokenizerSettings:
-    """Read the tokenizer settings of the files next to a vocabulary."""
+    """Read the tokenizer settings in the files next to a vocabulary."""
     path = os.fspath(vocab_file)
     if path.endswith(".json"):  # A byte-level BPE file contains its settings.
         return TokenizerSettings()

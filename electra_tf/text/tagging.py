@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Sequence
 
 BIOES = "BIOES"  # begin, inside, outside, end, single
-# The letters of the BILOU scheme for end (last) and single (unit).
+# Letters of the BILOU scheme for end (last) and single (unit).
 _BILOU_LETTERS = {"L": "E", "U": "S"}
 
 Span = tuple[int, int, str]  # first word, last word, type
@@ -17,14 +17,14 @@ def split_tag(tag: str) -> tuple[str, str]:
     """Split a tag such as B-LOC into the BIOES letter and the type.
 
     Raises:
-      ValueError: the text is not a tag of a span.
+      ValueError: the text is not the tag of a span.
     """
     letter, _, span_type = tag.partition("-")
     letter = _BILOU_LETTERS.get(letter, letter)
     if letter not in BIOES or len(letter) != 1 or (letter == "O" and span_type):
         raise ValueError(
-            f"{tag!r} is not a tag of a span; expected O, or one of B, I, E, S,"
-            " L, U with a type (B-LOC)"
+            f"{tag!r} is not the tag of a span; expected O, or one of B, I, E,"
+            " S, L, U with a type (B-LOC)"
         )
     return letter, span_type
 
@@ -32,18 +32,19 @@ def split_tag(tag: str) -> tuple[str, str]:
 def read_spans(
     tags: Sequence[str], type_change_starts_span: bool = False
 ) -> list[Span]:
-    """Return the spans that tags mark.
+    """Return the spans that a sequence of tags marks.
 
-    A span begins at B or S, or at any tag after O, and continues until O or
-    the next beginning; its type is that of its last tag.
+    A span begins at B or S, or at any tag after O, and continues until O or the
+    next beginning. The type of a span is that of its last tag.
 
     Args:
-      tags: one tag for each word.
-      type_change_starts_span: begin a span at a tag of another type, too.
+      tags: the tag of each word.
+      type_change_starts_span: begin a span at a tag of a different type, too.
 
     Source: google-research/electra, finetune/tagging/tagging_utils.py,
       get_span_labels.
-    Differs: accepts no tags, tags without a type, and types with dashes.
+    Differs: accepts an empty sequence, tags without a type, and types with
+      dashes.
     """
     spans = []
     start, last_type = -1, None
@@ -62,7 +63,7 @@ def read_spans(
 
 
 def write_tags(spans: Iterable[Span], length: int) -> list[str]:
-    """Return the tags of the BIOES scheme that mark spans of `length` words.
+    """Return the BIOES tags that mark spans in a sentence of `length` words.
 
     Source: google-research/electra, finetune/tagging/tagging_utils.py,
       get_tags.

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text to wordpieces and ids.
+"""Tokenization of text into wordpieces and ids.
 
-What a word becomes depends on that word alone, so the answer is remembered:
-in running text nearly every word has occurred before. Text is split at white
-space and around the most frequent marks, and each raw word is looked up; only
-a new word is cleaned, lower-cased and split.
+The pieces of a word depend only on the word, so that they are cached: in
+running text nearly every word has occurred before. Text is split at white space
+and around the most frequent marks, and each raw word is looked up; only a new
+word is cleaned, lower-cased and split.
 
 Source: google-research/electra, model/tokenization.py, under the same names
 unless a docstring names another.
@@ -31,7 +31,7 @@ from electra_tf.text.wordpiece import WordpieceTokenizer, as_text, chain
 class Tokenizer(abc.ABC):
     """Base class of tokenizers: WordPiece (`FullTokenizer`), byte-level BPE."""
 
-    vocab: dict[str, int]  # special tokens under WordPiece's names
+    vocab: dict[str, int]  # special tokens have WordPiece's names
     inv_vocab: dict[int, str]
 
     @abc.abstractmethod
@@ -39,7 +39,7 @@ class Tokenizer(abc.ABC):
         """Split a text into tokens and return their ids."""
 
     def convert_tokens_to_ids(self, tokens: Iterable[str]) -> list[int]:
-        """Return the ids of wordpieces.
+        """Return the ids of tokens.
 
         Differs: an unknown token raises a UserError, not a `KeyError`.
         """
@@ -48,27 +48,27 @@ class Tokenizer(abc.ABC):
         except KeyError as error:
             raise UserError(
                 f"Token {error.args[0]!r} is not in the vocabulary of"
-                f" {len(self.vocab)} tokens. Use the vocabulary file that the"
-                " tokens were made with, or add the token to the file."
+                f" {len(self.vocab)} tokens. Use the vocabulary that produced"
+                " the tokens, or add the token to the file."
             ) from None
 
     def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:
-        """Return the wordpieces of ids."""
+        """Return the tokens of ids."""
         try:
             return [self.inv_vocab[number] for number in ids]
         except KeyError as error:
             raise UserError(
                 f"Id {error.args[0]} is not in the vocabulary; expected an id"
                 f" from {min(self.inv_vocab, default=0)} to"
-                f" {max(self.inv_vocab, default=0)}. Use the vocabulary file"
-                " that the ids were made with."
+                f" {max(self.inv_vocab, default=0)}. Use the vocabulary that"
+                " produced the ids."
             ) from None
 
 
 def complete_casing(
     vocab_file: str, do_lower_case: bool | None, strip_accents: bool | None
 ) -> tuple[bool, bool]:
-    """Replace None by the values of the file next to a vocabulary."""
+    """Replace None by the values in the file next to a vocabulary."""
     if do_lower_case is not None and strip_accents is not None:
         return do_lower_case, strip_accents
     stated = read_casing(vocab_file)
@@ -82,9 +82,9 @@ def complete_casing(
 class FullTokenizer(Tokenizer):
     """WordPiece tokenizer of a vocab.txt.
 
-    A casing of None is read from the file next to the vocabulary, whose other
-    settings apply too (see `tokenizer_settings`). Changing the attributes of a
-    tokenizer has no effect on words that it has already split.
+    A casing of None is read from the file next to the vocabulary. Other
+    settings in this file apply, too (see `tokenizer_settings`). A change of the
+    tokenizer's attributes does not affect words that were already split.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class FullTokenizer(Tokenizer):
         self.wordpiece_tokenizer = WordpieceTokenizer(
             wordpieces, max_input_chars_per_word=settings.max_word_length
         )
-        # Cuts texts at added tokens; None: no added tokens.
+        # splits texts at added tokens; None: no added tokens.
         self.splitter: AddedTokenSplitter | None = None
         if settings.characters == LIBRARY:
             strip = settings.strips(*casing)
@@ -113,8 +113,8 @@ class FullTokenizer(Tokenizer):
             )
         else:
             self.basic_tokenizer = BasicTokenizer(*casing)
-        # Two levels: "end/" and "end…" are different raw words that share the
-        # work of splitting "end" into pieces.
+        # Two levels of caches: "end/" and "end…" are different raw words that
+        # share the pieces of "end".
         self._pieces_of_token = Memo(self.wordpiece_tokenizer.split_word)
         whole = {word: (self.vocab[word],) for word in self._whole_words()}
         self._ids_of_word = Memo(self._encode_word, whole)
@@ -158,7 +158,9 @@ class FullTokenizer(Tokenizer):
 
     def _split_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        if len(tokens) == 1:  # Usual; the memo of words stores the result.
+        # The usual case needs no memo, because the memo of raw words stores the
+        # result.
+        if len(tokens) == 1:
             return tuple(self.wordpiece_tokenizer.split_word(tokens[0]))
         return tuple(chain(map(self._pieces_of_token.__getitem__, tokens)))
 

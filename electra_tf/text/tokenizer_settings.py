@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a WordPiece tokenizer that its vocabulary does not contain.
 
-Transformers keeps them in the files next to a vocabulary, and a model folder
-of this project in a `tokenizer_config.json` with the same keys. The file also
-contains the casing, which the hparams `do_lower_case` and `strip_accents`
-override.
+In transformers, the files next to a vocabulary contain these settings. A model
+folder of this project has a `tokenizer_config.json` with the same keys. This
+file also contains the casing, which the hparams `do_lower_case` and
+`strip_accents` override.
 """
 
 import dataclasses
@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from typing import Any
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
-# The key of this project's values in files that other programs read.
+# Key of this project's values in files that other programs read.
 MARK = "electra_tf"
-# Classes of characters: google-research/electra's, or Hugging Face's library's.
+# Character classes of google-research/electra, and of Hugging Face's library.
 ORIGINAL = "original"
 LIBRARY = "tokenizers"
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -25,39 +25,41 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
-    """A token that is searched for before the text is split into words."""
+    """A token that is searched before the text is split into words."""
 
     content: str
     id: int
     special: bool = False
-    normalized: bool = False  # searched for in normalized text
-    # Whether white space before or after it belongs to it; no id depends on it.
+    normalized: bool = False  # searched in normalized text
+    # Whether the token includes white space before or after it, which affects
+    # no id.
     lstrip: bool = False
     rstrip: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """Return the token as tokenizer.json contains it."""
+        """Return the token in the format of tokenizer.json."""
         fields = dataclasses.asdict(self)
         return fields | {"single_word": False}
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings:
-    """Settings of a tokenizer; the defaults are those of the original's."""
+    """Settings of a tokenizer; the defaults are the original's."""
 
     characters: str = ORIGINAL  # or LIBRARY
-    do_lower_case: bool | None = None  # None: not stated
+    do_lower_case: bool | None = None  # None: not specified
     strip_accents: bool | None = None  # None: same as do_lower_case
     clean_text: bool = True  # delete control characters
     tokenize_chinese_chars: bool = True  # every ideograph is a word
-    max_word_length: int = 200  # characters; longer words are unknown
+    max_word_length: int = 200  # characters; longer words become [UNK]
     added_tokens: tuple[AddedToken, ...] = ()
-    # Words between white space that are not split; all are in the vocabulary.
+    # Words between white space that are not split; the vocabulary contains all
+    # of them.
     never_split: tuple[str, ...] = ()
 
     @property
     def hparams(self) -> dict[str, bool]:
-        """The hparams that equal the casing; {} if it is not stated."""
+        """Casing as hparams; {} if it is not specified."""
         if self.do_lower_case is None:
             return {}
         hparams = {"do_lower_case": self.do_lower_case}
@@ -76,7 +78,7 @@ class TokenizerSettings:
 
     @property
     def beyond_casing(self) -> dict[str, Any]:
-        """The settings that differ from the original's, without the casing."""
+        """Settings that differ from the original's, except the casing."""
         settings = dataclasses.asdict(self)
         plain = dataclasses.asdict(TokenizerSettings())
         for name in ("do_lower_case", "strip_accents"):
@@ -91,11 +93,11 @@ class TokenizerSettings:
 
     @property
     def distinctive(self) -> dict[str, Any]:
-        """The settings that not every transformers folder has.
+        """Settings that plain transformers folders do not have.
 
-        Models may be used with a plain copy of their vocabulary. Then special
-        tokens in texts are not special, and characters have the original's
-        classes.
+        A plain copy of a vocabulary may replace the vocabulary of a model. With
+        a plain copy, special tokens in texts are split like other text, and
+        characters have the original's classes.
         """
         usual = ("characters", "max_word_length", "added_tokens")
         settings = {
@@ -119,7 +121,7 @@ class TokenizerSettings:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "TokenizerSettings":
-        """Return the settings of the JSON values that `as_json` returns."""
+        """Create settings from the JSON values of `as_json`."""
         values = dict(fields)
         values["added_tokens"] = tuple(
             AddedToken(**token) for token in fields["added_tokens"]
@@ -132,7 +134,7 @@ class TokenizerSettings:
         return strip_accents if do_lower_case else self.strips_cased
 
     def with_tokens(self, vocab: dict[str, int]) -> dict[str, int]:
-        """Return a vocabulary completed by the added tokens."""
+        """Return a vocabulary with the added tokens at their ids."""
         return vocab | {token.content: token.id for token in self.added_tokens}
 
 
@@ -147,7 +149,7 @@ def digest_of(settings: Mapping[str, Any]) -> str:
 def settings_text(settings: TokenizerSettings) -> str | None:
     """Return the contents of `tokenizer_config.json` in a model folder.
 
-    None: the settings are the original's, which need no such file.
+    The result is None for the original's settings, which need no such file.
     """
     if not settings.beyond_casing:
         return None

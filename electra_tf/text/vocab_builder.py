@@ -1,11 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Learning a WordPiece vocabulary from text.
+"""Learning of a WordPiece vocabulary from text.
 
-Words are counted as the tokenizer will split them. The vocabulary consists of
-the five special tokens, a reserve of `[unused*]` tokens, every frequent
-character, and the pieces that merging frequent neighbors gives. Counts and
-text decide every order, so equal counts give an equal vocabulary.
+Words are counted after the tokenizer's splitting. The vocabulary consists of
+the five special tokens, a reserve of `[unused*]` tokens, all frequent
+characters, and the pieces that result from merging frequent neighbors. Counts,
+and then texts, determine the order of tokens, so that equal counts result in
+equal vocabularies.
 """
 
 import collections
@@ -40,26 +41,26 @@ def learn_pieces(
     max_pieces: int,
     min_count: int = 2,
 ) -> list[str]:
-    """Learn the pieces of more than one character, from frequent to rare.
+    """Learn pieces of two or more characters, from frequent to rare.
 
-    The pieces' text decides between equal counts, so the result depends on the
-    counts alone.
+    Pieces with equal counts are ordered by text, so that the result depends
+    only on the counts.
 
     Source: Sennrich et al. 2016, "Neural Machine Translation of Rare Words with
       Subword Units", section 3.2, with pieces marked as in WordPiece.
     """
     merger = _Merger(word_counts, frozenset(alphabet))
-    pieces: dict[str, None] = {}  # an ordered set
+    pieces: dict[str, None] = {}  # used as an ordered set
     while len(pieces) < max_pieces:
         if (pair := merger.most_frequent(min_count)) is None:
             break
-        # Two pairs can spell the same piece, which counts once.
+        # Two pairs can form the same piece, which counts once.
         pieces[merger.merge(pair)] = None
     return list(pieces)
 
 
 class _Merger:
-    """The current pieces of all words, and the counts of adjacent pairs."""
+    """Current pieces of all words, with the counts of adjacent pairs."""
 
     def __init__(self, word_counts: Mapping[str, int], alphabet: frozenset):
         usable = [
@@ -75,7 +76,8 @@ class _Merger:
             for pair in itertools.pairwise(pieces):
                 self._pair_counts[pair] += self._counts[number]
                 self._words_with[pair].add(number)
-        # Entries go stale as counts change; `most_frequent` skips those.
+        # Entries become stale as counts change; `most_frequent` skips stale
+        # entries.
         self._heap = [(-n, pair) for pair, n in self._pair_counts.items()]
         heapq.heapify(self._heap)
 
@@ -95,7 +97,7 @@ class _Merger:
             before = self._words[number]
             after = _merge_in_word(before, pair, merged)
             if len(after) == len(before):
-                continue  # An earlier merge took one piece of the pair.
+                continue  # An earlier merge replaced a piece of the pair.
             self._words[number] = after
             count = self._counts[number]
             for old in itertools.pairwise(before):
@@ -122,17 +124,18 @@ def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:
     return result
 
 
-# An alphabetic language has far fewer characters; the rest are quotations from
-# other languages. Chinese and Japanese need a larger limit.
+# Languages with an alphabet have far fewer characters; other characters come
+# from quotations in foreign languages. Chinese and Japanese need a larger
+# limit.
 MAX_CHARACTERS = 1000
 
 
 class Coverage(NamedTuple):
-    """Counts of how a vocabulary splits a text."""
+    """Counts that measure how a vocabulary splits a text."""
 
-    words: int  # words, with repetition
-    unknown: int  # words that become [UNK]
-    pieces: int  # wordpieces of all words
+    words: int  # number of words, with repetitions
+    unknown: int  # number of words that become [UNK]
+    pieces: int  # number of wordpieces of all words
 
 
 def count_words(
@@ -144,14 +147,14 @@ def count_words(
     """Count the words of a text as the tokenizer splits them.
 
     Args:
-      lines: the text.
-      do_lower_case, strip_accents: the tokenizer's casing.
-      letters: if present, also counts the letters of the unchanged text.
+      lines: lines of the text.
+      do_lower_case, strip_accents: casing of the tokenizer.
+      letters: counter to which the letters of the unchanged text are added.
     """
     raw_counts: dict[str, int] = collections.Counter()
     for line in lines:
         raw_counts.update(split_raw_words(as_text(line)))
-    # Each distinct raw word is processed once.
+    # Each distinct raw word is split once.
     tokenizer = BasicTokenizer(do_lower_case, strip_accents)
     counts: dict[str, int] = collections.defaultdict(int)
     for raw_word, count in raw_counts.items():
@@ -171,24 +174,24 @@ def build_vocab(
     min_count: int = 2,
     max_characters: int = MAX_CHARACTERS,
 ) -> list[str]:
-    """Learn a vocabulary.
+    """Learn a WordPiece vocabulary from a text.
 
     Args:
-      text: lines, or the counts of words (`count_words`).
-      vocab_size: the most tokens.
-      do_lower_case, strip_accents: the casing with which lines are counted.
+      text: lines, or the counts of words that `count_words` returns.
+      vocab_size: maximum number of tokens.
+      do_lower_case, strip_accents: casing with which lines are counted.
       num_unused: number of `[unused*]` tokens.
-      min_count: rarer characters and pairs are ignored.
-      max_characters: the most distinct characters.
+      min_count: minimum count of characters and pairs; rarer ones are ignored.
+      max_characters: maximum number of distinct characters.
 
     Returns:
       The tokens in the order of their ids: [PAD] [UNK] [CLS] [SEP] [MASK], the
-      unused tokens, characters that begin a word, characters that continue
-      one, and longer pieces. They are fewer than `vocab_size` if the text has
-      no more pairs.
+      unused tokens, characters that begin a word, characters that continue a
+      word, and longer pieces. The list is shorter than `vocab_size` if the text
+      contains too few pairs.
 
     Differs: the original has no such program. TensorFlow Text's learner is
-      slower, only approximates the size, and finds no beginnings of words.
+      slower, only approximates the size, and learns no beginnings of words.
     """
     for name, value, bound in (
         ("vocab_size", vocab_size, 1),
@@ -198,8 +201,7 @@ def build_vocab(
     ):
         if value < bound:
             raise UserError(
-                f"{name} is {value}; expected {bound} or more. Pass --{name}"
-                " with such a number."
+                f"{name} is {value}; expected {bound} or more. Raise --{name}."
             )
     counts = text
     if not isinstance(text, Mapping):
@@ -207,19 +209,19 @@ def build_vocab(
     counts = {
         word: count
         for word, count in counts.items()
-        # Longer words become [UNK], so their pieces would never be used.
+        # Longer words become [UNK], so that their pieces would never be used.
         if 0 < len(word) <= MAX_WORD_LENGTH
     }
     if not counts:
         raise UserError(
-            "The text contains no words; expected some to learn a vocabulary"
-            " from. Check the corpus."
+            "The text contains no words; expected text from which a vocabulary"
+            " can be learned. Check the corpus."
         )
     alphabet = _frequent_characters(counts, min_count, max_characters)
     unused = [f"[unused{number}]" for number in range(num_unused)]
     reserved = [*SPECIAL_TOKENS, *unused]
     # Every character may begin a word. Punctuation marks and ideographs are
-    # always separate words, so they never continue one.
+    # always separate words, and never continue a word.
     singles = alphabet + [
         JOINER + char
         for char in alphabet
@@ -230,9 +232,9 @@ def build_vocab(
         raise UserError(
             f"vocab_size {vocab_size} is too small; expected at least"
             f" {vocab_size - num_pieces}: {len(reserved)} special and unused"
-            f" tokens, and {len(singles)} for {len(alphabet)} characters."
-            " Raise --vocab_size or --min_count, or lower --num_unused or"
-            " --max_characters."
+            f" tokens, and {len(singles)} tokens for {len(alphabet)}"
+            " characters. Raise --vocab_size or --min_count, or lower"
+            " --num_unused or --max_characters."
         )
     pieces = learn_pieces(counts, alphabet, num_pieces, min_count)
     return [*reserved, *singles, *pieces]
@@ -254,7 +256,7 @@ def _frequent_characters(
 def measure_coverage(
     tokens: Iterable[str], word_counts: Mapping[str, int]
 ) -> Coverage:
-    """Return how a vocabulary splits counted words."""
+    """Count how a vocabulary splits counted words."""
     tokenizer = WordpieceTokenizer(frozenset(tokens))
     total = unknown = pieces = 0
     for word, count in word_counts.items():

@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Vocabulary files: reading, checking and comparing them.
+"""Vocabulary files: reading, checking and comparison.
 
-A `vocab.txt` holds one token per line; its id is the number of lines before
-it. A `tokenizer.json` of byte-level BPE holds tokens with their ids.
+A `vocab.txt` contains one token per line. The id of a token is the number of
+lines before it. A `tokenizer.json` of byte-level BPE contains tokens with their
+ids.
 
 Source: google-research/electra, model/tokenization.py, for `load_vocab`.
 """
@@ -35,7 +36,7 @@ def load_wordpieces(path: str) -> dict[str, int]:
 def load_vocab(path: str) -> dict[str, int]:
     """Read a vocabulary without checks, as the original does.
 
-    Added tokens, which the files next to it list, come last.
+    Added tokens, which the files next to the vocabulary list, come last.
     """
     return read_settings(path).with_tokens(load_wordpieces(path))
 
@@ -45,10 +46,10 @@ def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
 
     Args:
       path: a vocab.txt, or a tokenizer.json of byte-level BPE.
-      vocab_size: rows of the model's token table; None: not checked.
+      vocab_size: number of rows in the model's token table; None: not checked.
 
     Raises:
-      UserError: the file is damaged, or has more tokens than the model.
+      UserError: the file is corrupt, or contains more tokens than the model.
     """
     if is_bpe(path):
         vocab = read_bpe_vocab(path)
@@ -57,15 +58,15 @@ def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
         vocab = read_settings(path).with_tokens(vocab)
     if vocab_size is not None and len(vocab) > vocab_size:
         raise UserError(
-            f"{path} holds {len(vocab)} tokens but the model has {vocab_size}."
-            " Use the vocabulary that the model was trained with; for a new"
-            f" model set --vocab_size={len(vocab)}."
+            f"{path} contains {len(vocab)} tokens, but the model has"
+            f" {vocab_size}. Pass --vocab_file with the vocabulary of the"
+            f" model, or for a new model --vocab_size={len(vocab)}."
         )
     return vocab
 
 
 def check_vocab_size(config: Any, count: int) -> None:
-    """Raise if the model has unused rows that the user did not ask for."""
+    """Raise a UserError for unused rows that the user did not request."""
     overrides = config.model_hparam_overrides
     rows = overrides.get("vocab_size", config.vocab_size)
     origin = config.origins.get("vocab_size", "argument")
@@ -74,15 +75,15 @@ def check_vocab_size(config: Any, count: int) -> None:
     )
     if count < rows and not is_requested:
         raise UserError(
-            f"{config.vocab_file} holds {count} tokens, but vocab_size is"
-            f" {rows} ({origin}). Pass the model's --vocab_file, or set"
-            f" --vocab_size to {count}; set it to {rows} if the model has"
+            f"{config.vocab_file} contains {count} tokens, but vocab_size is"
+            f" {rows} ({origin}). Pass the model's --vocab_file, or"
+            f" --vocab_size={count}; pass --vocab_size={rows} if the model has"
             " unused rows."
         )
 
 
 def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
-    """Return tokens with their ids; refuse blank, damaged or repeated ones."""
+    """Return tokens with their ids; reject invalid or repeated tokens."""
     if not any(tokens):
         raise UserError(
             f"Vocabulary file {path} is empty; expected one token per line."
@@ -92,7 +93,8 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
         raise UserError(
             f"Vocabulary file {path} has {len(blank)} blank line(s):"
             f" {join_names(blank, 3)}. Every line counts as a token. Delete the"
-            " blank lines, or write a token on each if later ids must stay."
+            " blank lines, or write a token on each blank line to keep later"
+            " ids."
         )
     if damaged := [n for n, token in enumerate(tokens, 1) if "\0" in token]:
         raise UserError(
@@ -109,29 +111,31 @@ def check_tokens(path: str, tokens: list[str]) -> dict[str, int]:
     if repeats:
         raise UserError(
             f"Vocabulary file {path} has {len(repeats)} duplicate token(s):"
-            f" {join_names(repeats, 3)}. Expected one id for each token."
-            " Remove or rename the repeats."
+            f" {join_names(repeats, 3)}. Expected one id for each token. Remove"
+            " or rename the duplicates."
         )
     refuse_missing_specials(path, tokens)
     if tokens[0] != PAD:
         raise UserError(
             f"Vocabulary file {path}, line {tokens.index(PAD) + 1}: [PAD] must"
             " be the first line (id 0), because records are padded with 0; line"
-            f" 1 is {tokens[0]!r}. Move [PAD] there, or use another vocabulary."
+            f" 1 is {tokens[0]!r}. Move [PAD] to line 1, or use a different"
+            " vocabulary."
         )
     return vocab
 
 
 def is_bpe(vocab_file: str | os.PathLike) -> bool:
-    """Return whether a file's name is that of a byte-level BPE vocabulary."""
+    """Return whether a file name is that of a byte-level BPE vocabulary."""
     return os.fspath(vocab_file).endswith(".json")
 
 
 def vocab_hash(path: str) -> str:
     """Return the SHA-256 of the file's bytes, as `sha256sum` prints it.
 
-    The `distinctive` settings next to the file enter the hash, too; those of a
-    plain transformers folder do not, so that it equals its copy.
+    The hash includes the `distinctive` settings next to the file, but not the
+    settings of plain transformers folders, so that a plain copy has the same
+    hash.
     """
     digest = _read(path, file_sha256)
     if settings := digest_of(read_settings(path).distinctive):
@@ -140,12 +144,12 @@ def vocab_hash(path: str) -> str:
 
 
 def refuse_other_vocab(path: str, known: str, owner: str) -> None:
-    """Raise if a vocabulary differs from the one that a model was made with.
+    """Raise a UserError if a vocabulary differs from that of the model.
 
     Args:
-      path: the vocabulary to check.
-      known: the model's vocabulary.
-      owner: the model, as messages name it.
+      path: path of the vocabulary to check.
+      known: path of the model's vocabulary.
+      owner: name of the model in messages.
     """
     if is_bpe(path) or is_bpe(known):
         if vocab_hash(path) != vocab_hash(known):
@@ -175,7 +179,7 @@ def refuse_other_vocab(path: str, known: str, owner: str) -> None:
 
 
 def require_wordpiece(vocab_file: str, use: str) -> None:
-    """Raise if a vocabulary is byte-level BPE, which a use does not support."""
+    """Raise a UserError if a vocabulary is byte-level BPE."""
     if is_bpe(vocab_file):
         raise UserError(
             f"{vocab_file} is byte-level BPE, which only pre-training and tasks"
@@ -185,8 +189,8 @@ def require_wordpiece(vocab_file: str, use: str) -> None:
 
 
 def _read_tokens(path: str) -> list[str]:
-    # Only "\n" ends a line: `str.splitlines` would break tokens apart at other
-    # characters and shift all ids after them.
+    # Only "\n" ends a line: `str.splitlines` would split tokens at other
+    # characters and shift all later ids.
     lines = _read(path, read_text).split("\n")
     if not lines[-1]:
         lines.pop()
@@ -196,8 +200,8 @@ def _read_tokens(path: str) -> list[str]:
 def _token_of_line(line: str) -> str:
     """Return the token of a line.
 
-    A line of U+2028 alone, which Chinese vocabularies have, is a token that no
-    text contains; `str.strip` would make it blank.
+    A line that contains only U+2028, as in Chinese vocabularies, is a token
+    that no text contains; `str.strip` would make this token blank.
     """
     token = line.strip()
     if not token and "\u2028" in line:
@@ -217,19 +221,19 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
 
 
 def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
-    """Raise if a vocabulary does not contain every special token."""
+    """Raise a UserError if a vocabulary lacks a special token."""
     if missing := [token for token in SPECIAL_TOKENS if token not in tokens]:
         hint = ""
         if next(iter(tokens), "").startswith("\ufeff"):
-            hint = " Line 1 starts with a byte order mark; remove it."
+            hint = " Line 1 starts with a byte order mark; remove the mark."
         raise UserError(
-            f"Vocabulary file {path} ({len(tokens)} lines) lacks"
+            f"Vocabulary file {path} ({len(tokens)} lines): missing"
             f" {', '.join(missing)}. A WordPiece vocabulary must contain"
             f" {' '.join(SPECIAL_TOKENS)}, each on a separate line.{hint}"
         )
 
 
-# The names of the special tokens in RoBERTa's vocabularies.
+# Names of the special tokens in RoBERTa's vocabularies.
 _ROBERTA_NAMES = {
     PAD: "<pad>",
     UNK: "<unk>",
@@ -242,7 +246,8 @@ _ROBERTA_NAMES = {
 def read_bpe_vocab(path: str) -> dict[str, int]:
     """Read the tokens and ids of a byte-level BPE file.
 
-    Special tokens have their WordPiece names, whichever names the file uses.
+    Special tokens get their WordPiece names, regardless of their names in the
+    file.
     """
     check_digest(path)
     content = read_json(path)
@@ -260,9 +265,9 @@ def read_bpe_vocab(path: str) -> dict[str, int]:
         )
     if dropout := model.get("dropout"):
         raise UserError(
-            f"{path}: model.dropout is {dropout!r}, so that a text gets"
-            " different ids each time it is encoded; expected null. Set it to"
-            " null: BPE-dropout is for training a tokenizer's model."
+            f"{path}: model.dropout is {dropout!r}, which makes the ids of a"
+            " text random; expected null. Set model.dropout to null:"
+            " BPE-dropout is only for training."
         )
     return bpe_vocab(content, path, _ROBERTA_NAMES)
 
@@ -271,13 +276,13 @@ _REMEDY = "Copy the file again, or train the tokenizer again."
 
 
 def check_tokenizer_types(content: Mapping[str, Any], path: str) -> None:
-    """Raise a UserError if a part of a tokenizer.json has another type.
+    """Raise a UserError if a part of a tokenizer.json has a wrong type.
 
-    Only of the parts that vocabularies are read from.
+    Only the parts that contain the vocabulary are checked.
     """
 
     def check(field: str, value: Any, kind: type, expected: str) -> Any:
-        # None: the part is missing, which other checks report.
+        # None stands for a missing part, which other checks report.
         if value is None or (
             isinstance(value, kind) and not isinstance(value, bool)
         ):
@@ -317,9 +322,9 @@ def bpe_vocab(
     """Return the tokens of a tokenizer.json, ordered by their ids.
 
     Args:
-      content: the JSON object of the file.
-      path: the file, for messages.
-      alternatives: required tokens, each with another name it may have.
+      content: JSON object of the file.
+      path: path of the file, for messages.
+      alternatives: required tokens, each with an alternative name.
     """
     vocab = dict((content.get("model") or {}).get("vocab") or {})
     added = content.get("added_tokens") or ()
@@ -330,13 +335,13 @@ def bpe_vocab(
     if missing := [name for name in alternatives if name not in vocab]:
         names = [f"{name} (or {alternatives[name]})" for name in missing]
         raise UserError(
-            f"{path} ({len(vocab)} tokens) lacks {', '.join(names)}. Train the"
-            " tokenizer with these special tokens."
+            f"{path} ({len(vocab)} tokens): missing {', '.join(names)}. Train"
+            " the tokenizer with these special tokens."
         )
     tokens = sorted(vocab, key=vocab.__getitem__)
     if [vocab[token] for token in tokens] != list(range(len(tokens))):
         raise UserError(
-            f"{path}: the vocabulary's ids have gaps; expected each number"
-            " from 0 once. Train the tokenizer again."
+            f"{path}: the vocabulary's ids are not consecutive; expected each"
+            " number from 0 once. Train the tokenizer again."
         )
     return {token: number for number, token in enumerate(tokens)}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Words to wordpieces: greedy longest match against a vocabulary.
+"""Splitting of words into wordpieces by greedy longest match.
 
 Source: google-research/electra, model/tokenization.py, under the same names
 unless a docstring names another.
@@ -13,7 +13,7 @@ from typing import TypeVar
 _Value = TypeVar("_Value")
 
 JOINER = "##"
-MAX_WORD_LENGTH = 200  # characters; longer words are unknown
+MAX_WORD_LENGTH = 200  # characters; longer words become [UNK]
 
 
 class WordpieceTokenizer:
@@ -28,8 +28,8 @@ class WordpieceTokenizer:
         self.vocab = vocab
         self.unk_token = unk_token
         self.max_input_chars_per_word = max_input_chars_per_word
-        # No match is longer than the longest piece, so the search need not
-        # begin at the word's end.
+        # No match is longer than the longest piece, so that the search need not
+        # begin at the end of a word.
         self._longest_first = max(map(len, vocab), default=0)
         continuing = (len(piece) for piece in vocab if piece[:2] == JOINER)
         self._longest_next = max(continuing, default=0) - len(JOINER)
@@ -39,7 +39,7 @@ class WordpieceTokenizer:
         return chain(map(self.split_word, as_text(text).split()))
 
     def split_word(self, word: str) -> list[str]:
-        """Split a word into pieces; an unknown word is one piece, [UNK]."""
+        """Split a word into pieces; an unknown word becomes [UNK]."""
         vocab = self.vocab
         length = len(word)
         if length > self.max_input_chars_per_word:
@@ -74,5 +74,5 @@ def as_text(text: str | bytes) -> str:
 
 
 def chain(parts: Iterable[Iterable[_Value]]) -> list[_Value]:
-    """Return the elements of all parts in one list."""
+    """Concatenate the elements of all parts in one list."""
     return list(itertools.chain.from_iterable(parts))

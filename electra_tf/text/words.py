@@ -11,17 +11,17 @@ from electra_tf.text import characters
 from electra_tf.text.memo import Memo
 from electra_tf.text.tokenization import FullTokenizer
 
-# The role of a character in splitting text into words.
+# Roles of a character in the splitting of text into words.
 INSIDE, SPACE, ALONE = range(3)
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
-    """Find the words that tokenization starts from.
+    """Find the words of a text before tokenization.
 
     White space separates words; each punctuation mark and each Chinese
     character is a word. Characters that tokenization removes, such as control
-    characters, stay inside their word; a word of only such characters is left
-    out.
+    characters, stay in their words. Words that consist only of such characters
+    are left out.
 
     Returns:
       Start and end of each word, in characters.
@@ -44,7 +44,7 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 @functools.lru_cache(2**16)
 def role_of(char: str) -> int:
-    """Return whether a character separates words, is one, or is inside one."""
+    """Return whether a character is between words, in a word, or a word."""
     if characters.is_removed(char):
         return INSIDE
     # Only `str.split` treats line and paragraph separators as white space.
@@ -56,20 +56,20 @@ def role_of(char: str) -> int:
 
 
 class WordAligner:
-    """Tokenizer of single words, for labels that belong to words.
+    """Tokenizer of single words, for tasks that label words.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       tokenize_and_align.
     """
 
     def __init__(self, tokenizer: FullTokenizer, as_in_text: bool = False):
-        """Take a tokenizer.
+        """Set a tokenizer and how it splits words.
 
         Args:
-          tokenizer: its vocabulary splits the words.
+          tokenizer: tokenizer whose vocabulary splits the words.
           as_in_text: split a word as the tokenizer splits text. The original
-            always lower-cases words, strips their accents and leaves Chinese
-            characters together.
+            always lower-cases words and strips their accents, and does not
+            split Chinese characters.
         """
         self._tokenizer = tokenizer
         self._as_in_text = as_in_text
@@ -77,7 +77,7 @@ class WordAligner:
         self._memo = Memo(self._encode)
 
     def encode_word(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces; [] if cleaning deletes it."""
+        """Return the ids of a word's pieces; [] if cleaning deletes all."""
         return self._memo[word]
 
     def _encode(self, word: str) -> list[int]:
@@ -108,21 +108,21 @@ def join_words(
     """Join the pieces of a sentence's words into one sequence.
 
     Args:
-      pieces_of_words: the ids of each word's pieces.
+      pieces_of_words: ids of each word's pieces.
       cls_id, sep_id: ids of [CLS] and [SEP].
-      max_length: the most ids of the result.
-      count_words: truncate as the original does: stop as soon as the number
-        of *words* of the whole sentence does not fit after the pieces so far.
-        Long sentences lose far more than necessary, and only [SEP] may remain,
-        without [CLS].
+      max_length: maximum number of ids in the result.
+      count_words: truncate as the original does: stop once the pieces so far
+        plus the number of *words* in the whole sentence exceed `max_length`.
+        Long sentences lose far more than necessary, and possibly all ids except
+        [SEP].
 
     Returns:
-      Ids ending in [SEP], and for each word that fits the position of its
-      first piece (for a word without pieces, that of the next piece).
+      Ids that end in [SEP], and for each word that fits the position of its
+      first piece (for a word without pieces, of the next piece).
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       featurize.
-    Differs: a word with more pieces than fit is truncated; the original fails.
+    Differs: a word with too many pieces is truncated; the original fails.
     """
     num_words = len(pieces_of_words)
     reserved = num_words + 2 if count_words else 0

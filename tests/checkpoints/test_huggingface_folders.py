@@ -417,9 +417,9 @@ def test_a_discriminator_may_have_any_activation(out, whole):
     [
         (
             lambda lines: [*lines, *(f"w{i}" for i in range(11))],
-            "211 tokens but the model has 210",
+            "211 tokens, but the model has 210",
         ),
-        (lambda lines: lines[:50], "lacks"),
+        (lambda lines: lines[:50], "missing"),
     ],
     ids=["longer", "shorter"],
 )

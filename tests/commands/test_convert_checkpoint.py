@@ -247,7 +247,7 @@ def test_files_of_a_killed_conversion_are_replaced(
     ("flag", "value", "message"),
     [
         ("--hparams", '{"model_size": "base"}', "hidden_size.*model_size"),
-        ("--vocab_file", "LARGER", "201 tokens but the model has 200"),
+        ("--vocab_file", "LARGER", "201 tokens, but the model has 200"),
         ("--extend_positions", "0", "at least 1"),
         ("--half_precision", "true", "Pass --output_format=huggingface"),
     ],

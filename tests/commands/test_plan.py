@@ -137,7 +137,7 @@ OBSTACLES = [
     "were built with another vocabulary (300 tokens)",
     "has not the 4 bytes that",
     "No record file matches eval_tfrecords = 'absent'",
-    "holds 200 tokens but the model has 100",
+    "contains 200 tokens, but the model has 100",
     "init_checkpoint nowhere: no such folder or checkpoint",
     "embedding_size: 9 -> 8",
 ]

@@ -47,7 +47,7 @@ def test_records_have_the_casing_of_their_vocabulary(
 
 def test_a_flag_that_contradicts_the_vocabulary_is_refused(build, casing_file):
     path = casing_file(do_lower_case=False)
-    message = f"--do_lower_case is true, but {path} states do_lower_case false"
+    message = f"--do_lower_case is true, but do_lower_case is false in {path}"
     refused(message, build, "out", do_lower_case=True)
 
 

@@ -74,7 +74,7 @@ def test_the_unfinished_folder_of_a_killed_process_is_removed(tmp_path):
     with part_folder(model, parent) as folder:
         names = os.listdir(tmp_path)
         assert names == [os.path.basename(folder)] != [unfinished]
-        refused("is writing it", part_path, model)
+        refused("is writing this file", part_path, model)
     assert not os.listdir(tmp_path)
 
 

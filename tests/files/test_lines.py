@@ -25,7 +25,7 @@ def lines(tmp_path):
     "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"]
 )
 def test_text_in_utf_16_is_refused_by_name(lines, encoding):
-    message = r"a\.txt:1: found UTF-16.*expected text in UTF-8.*iconv"
+    message = r"a\.txt:1: UTF-16 text.*expected UTF-8.*iconv"
     refused(message, lines, "a\tx\nb\ty\n".encode(encoding))
 
 
@@ -39,7 +39,7 @@ def test_only_newlines_end_lines(lines):
 def test_a_line_that_is_not_utf_8_has_a_reason(lines):
     (_, line), reader = lines(b"a\nb\xff\n")
     assert line == Line(2, None, "b'b\\xff'", line.expected)
-    assert line.expected.startswith("text in UTF-8 (iconv")
+    assert line.expected.startswith("text in UTF-8 (convert")
     refused(r"a\.txt:2: found .* expected text in", list, reader.texts())
 
 

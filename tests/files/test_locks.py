@@ -30,5 +30,5 @@ def test_a_file_system_without_locks_gets_a_warning(
     monkeypatch.setattr(fcntl, "flock", without_locks)
     with folder_lock(str(tmp_path)):
         assert (
-            f"WARNING: {tmp_path}: its file system" in capsys.readouterr().out
+            f"WARNING: {tmp_path}: the file system" in capsys.readouterr().out
         )

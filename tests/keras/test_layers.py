@@ -346,7 +346,7 @@ def test_the_vocabulary_is_in_the_order_of_ids(tiny_vocab):
     [
         ({}, np.ones([2, 3]), "expected strings"),
         ({"max_seq_length": 2}, None, "at least 3"),
-        ({"vocabulary": ["[PAD]", "a"]}, None, "lacks"),
+        ({"vocabulary": ["[PAD]", "a"]}, None, "missing"),
     ],
 )
 def test_what_is_no_text_is_refused(tiny_vocab, arguments, inputs, says):

@@ -269,7 +269,7 @@ def test_a_file_that_another_process_writes_is_refused_by_its_name(tmp_path):
     path, part = tmp_path / "out.jsonl", tmp_path / "out.jsonl.123.part"
     with open(part, "wb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(UserError, match="process 123 is writing it"):
+        with pytest.raises(UserError, match="process 123 is writing this file"):
             with answer_file(str(path), "jsonl"):
                 pass
     with answer_file(str(path), "jsonl") as write:

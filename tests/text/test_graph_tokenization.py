@@ -260,8 +260,8 @@ def test_odd_vocabularies_give_the_ids_of_python(lines, write_vocab):
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        (["a", "[UNK]", "[CLS]", "[SEP]"], r"lacks \[PAD\], \[MASK\]"),
-        ([*vocabulary.SPECIAL_TOKENS, "ก" * 100], "takes 300 bytes"),
+        (["a", "[UNK]", "[CLS]", "[SEP]"], r"missing \[PAD\], \[MASK\]"),
+        ([*vocabulary.SPECIAL_TOKENS, "ก" * 100], "has 300 bytes"),
     ],
 )
 def test_vocabularies_that_a_graph_cannot_use_are_refused(

@@ -313,7 +313,7 @@ def sequence(*types):
         ({WHOLE: {"model.max_input_chars_per_word": 0}}, "per_word is 0"),
         ({WHOLE: {"truncation": {"direction": "Left"}}}, "truncation.direct"),
         ({WHOLE: {"post_processor.single": []}}, "post_processor is"),
-        ({WHOLE: {"model.vocab": {"[PAD]": 1}}}, "have gaps"),
+        ({WHOLE: {"model.vocab": {"[PAD]": 1}}}, "not consecutive"),
         ({WHOLE: {"added_tokens": [{"content": "x", "id": 999}]}}, "id 999"),
         (
             {

@@ -53,7 +53,7 @@ def test_loading_accepts_any_file_as_the_original(write_vocab, text, expected):
         ([" ", "\t"], "is empty"),
         ([*SPECIALS] + ["a", "b"] * 5, "8 duplicate.* 'a' of line 6"),
         ([*SPECIALS, "a", "\0b"], r"zero bytes on 1 line\(s\): 7"),
-        (SPECIALS[2:], r"lacks \[PAD\], \[UNK\]"),
+        (SPECIALS[2:], r"missing \[PAD\], \[UNK\]"),
         ([*SPECIALS[1::-1], *SPECIALS[2:]], r"line 2: \[PAD\] .*id 0"),
     ],
 )
@@ -410,11 +410,11 @@ def vocab(content):
         (lambda c: c.update(pre_tokenizer=None), "expected 'BPE' and Byte"),
         (
             lambda c: (c["added_tokens"].pop(4), vocab(c).pop("<mask>")),
-            r"lacks \[MASK\] \(or <mask>\)",
+            r"missing \[MASK\] \(or <mask>\)",
         ),
         (
             lambda c: vocab(c).update({"\u0100x": vocab(c).pop("\u0100")}),
-            "lacks 1 of the 256 bytes .*initial_alphabet",
+            "1 of the 256 bytes have .*initial_alphabet",
         ),
         (
             lambda c: c["model"].update(merges=[["x", "none"]]),
@@ -442,8 +442,8 @@ def test_a_different_vocabulary_is_refused(path, bpe_file, tiny_vocab):
 @pytest.mark.parametrize(
     ("message", "function", "argument"),
     [
-        ("290 tokens but the model has 9", check_vocab, 9),
-        ("defines how text is normalized", open_tokenizer, False),
+        ("290 tokens, but the model has 9", check_vocab, 9),
+        ("defines the normalization of text", open_tokenizer, False),
     ],
 )
 def test_unsuitable_settings_of_bpe_are_refused(

@@ -150,7 +150,7 @@ def test_a_change_of_type_may_start_a_span():
 
 @pytest.mark.parametrize("tag", ["NN", "X-A", "", "O-A", "BI-A", "b-A"])
 def test_other_texts_are_refused_as_tags(tag):
-    with pytest.raises(ValueError, match="is not a tag"):
+    with pytest.raises(ValueError, match="is not the tag"):
         read_spans([tag])
 
 
