@@ -16,8 +16,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.modeling.activation_checkpointing import needs_checkpointing
 from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
 from electra_tf.modeling.precision import block_dtype
-from electra_tf.optimization import layer_rates as rates
-from electra_tf.optimization import optimizer
+from electra_tf.optimization import learning_rate, optimizer
 from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, finetuning_memory
 from electra_tf.training.replicas import rows_per_machine
@@ -85,14 +84,14 @@ def build_optimizer(
     config: FinetuningConfig, model: FinetuningModel, num_train_steps: int
 ) -> optimizer.AdamWeightDecay:
     """Return the optimizer of a model's trained variables."""
-    schedule = optimizer.WarmupPolynomialDecay(
+    schedule = learning_rate.WarmupPolynomialDecay(
         config.learning_rate,
         num_train_steps,
         num_train_steps * config.warmup_proportion,
         read_order=config.lr_read_order,
     )
     variables = trained_variables(config, model)
-    multipliers = rates.layer_multipliers(
+    multipliers = learning_rate.layer_multipliers(
         map(optimizer.variable_name, variables),
         *_layerwise_arguments(config, model),
     )
@@ -101,11 +100,11 @@ def build_optimizer(
 
 def layer_rates(
     config: FinetuningConfig, model: FinetuningModel
-) -> list[rates.LayerRate]:
+) -> list[learning_rate.LayerRate]:
     """Return the rates of the trained layers, lowest layer first."""
     variables = trained_variables(config, model)
     names = [optimizer.variable_name(variable) for variable in variables]
-    return rates.rate_table(names, *_layerwise_arguments(config, model))
+    return learning_rate.rate_table(names, *_layerwise_arguments(config, model))
 
 
 def _layerwise_arguments(

@@ -1,8 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From gradients to updates: schedule, clipping, Adam, AdamW and LAMB."""
+"""From gradients to updates: clipping, Adam, AdamW and LAMB."""
 
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,44 +12,6 @@ import tf_keras
 
 from configure.errors import UserError
 from configure.run_config import RunConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class WarmupPolynomialDecay:
-    """The learning rate of every update.
-
-    The decay is not shifted by the warm-up: with W warm-up and T total steps
-    the peak is learning_rate * (1 - W / T).
-
-    Source: google-research/electra, model/optimization.py, create_optimizer.
-
-    Differs: a warm-up of 0 means none under either order; the original divides
-    0 by 0 under "before_increment".
-    """
-
-    learning_rate: float  # rate at step 0 without warm-up
-    num_train_steps: int  # T, updates after which the rate is 0
-    # W, updates of linear warm-up; 0 for none. It may be a fraction, because
-    # fine-tuning gives it as a proportion of T.
-    num_warmup_steps: float = 0
-    power: float = 1.0  # of the decay; 1 is linear
-    # "after_increment" reads update k's rate (k = 1, 2, ...) at step k, as the
-    # original was observed to do: its graph leaves the order open.
-    # "before_increment" reads it at k - 1, so that the first update of a warm-
-    # up has rate 0.
-    read_order: str = "after_increment"
-
-    def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
-        """Map completed updates (int64) to the next one's rate (float32)."""
-        shift = {"after_increment": 1.0, "before_increment": 0.0}
-        step = tf.cast(completed_updates, tf.float32) + shift[self.read_order]
-        total = tf.constant(self.num_train_steps, tf.float32)
-        remaining = 1.0 - tf.minimum(step, total) / total
-        rate = self.learning_rate * tf.pow(remaining, self.power)
-        if self.num_warmup_steps > 0:
-            rate *= tf.minimum(1.0, step / float(self.num_warmup_steps))
-        return rate
-
 
 _SHORT = 4096  # elements of a vector that is updated together with others
 

@@ -13,9 +13,9 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.activation_checkpointing import needs_checkpointing
 from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
 from electra_tf.modeling.precision import LossScale, block_dtype
+from electra_tf.optimization.learning_rate import WarmupPolynomialDecay
 from electra_tf.optimization.optimizer import (
     AdamWeightDecay,
-    WarmupPolynomialDecay,
     make_optimizer,
     variable_name,
 )

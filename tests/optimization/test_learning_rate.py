@@ -1,11 +1,53 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layer-wise learning rates: multipliers by depth, and their table."""
+"""Rates of updates, and multipliers by layer with their table."""
 
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
 import pytest
+import tensorflow as tf
 
-from electra_tf.optimization.layer_rates import layer_multipliers, rate_table
+from electra_tf.optimization.learning_rate import (
+    WarmupPolynomialDecay,
+    layer_multipliers,
+    rate_table,
+)
 from tests.conftest import read_json
+
+
+def reference(peak, total, warmup, power, order, completed):
+    step = completed + (order == "after_increment")
+    value = peak * (1 - min(step, total) / total) ** power
+    return value * min(1.0, step / warmup) if warmup else value
+
+
+@hypothesis.given(
+    peak=st.floats(1e-6, 1.0),
+    total=st.integers(1, 1_000_000),
+    warmup=st.just(0) | st.floats(0.25, 20_000),
+    power=st.sampled_from([0.5, 1.0, 2.0, 3.0]),
+    order=st.sampled_from(["after_increment", "before_increment"]),
+    share=st.floats(0, 1.2),
+)
+def test_rates_equal_the_reference(peak, total, warmup, power, order, share):
+    completed = int(share * total)
+    schedule = WarmupPolynomialDecay(peak, total, warmup, power, order)
+    # float32 rounds 1 - step / total to 6e-8; a root magnifies that near 0.
+    remaining = max(1 - completed / total, 1e-7)
+    slack = 2e-7 * power * max(1.0, remaining ** (power - 1)) + 1e-7
+    np.testing.assert_allclose(
+        float(schedule(tf.constant(completed, tf.int64))),
+        reference(peak, total, warmup, power, order, completed),
+        rtol=5e-7,
+        atol=peak * slack,
+    )
+
+
+def test_an_unknown_order_of_reading_the_rate_is_refused():
+    with pytest.raises(KeyError, match="later"):
+        WarmupPolynomialDecay(1.0, 10, read_order="later")(0)
+
 
 LAYERS = [
     "electra/embeddings/word_embeddings",
