@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig
+from electra_tf.data.input_pipeline import each_example_once
 from electra_tf.modeling.activation_checkpointing import needs_checkpointing
 from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
 from electra_tf.modeling.precision import LossScale, block_dtype
@@ -46,7 +47,18 @@ def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
     mixes = config.mixes_token_counts and config.do_train
     if mixes or networks.kind is GeneratorKind.UNIGRAM:
         networks.token_counts = unigram.run_token_counts(
-            config, networks.vocab, networks.encoder_config.vocab_size
+            config.model_dir,
+            config.do_train and config.overwrite,
+            functools.partial(each_example_once, config, batch_size=1024),
+            networks.vocab,
+            networks.encoder_config.vocab_size,
+        )
+        unigram.check_drawable(
+            networks.token_counts,
+            networks.vocab,
+            config.generator,
+            config.unigram_steps,
+            config.unigram_floor,
         )
     rows = rows_per_machine(config.train_batch_size)
     checkpoints = config.do_train and needs_checkpointing(

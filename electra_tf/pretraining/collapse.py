@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from configure.generator import GeneratorKind, generator_kind
-from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining.metrics import binary_entropy
 
 Row = Mapping[str, float]
@@ -71,27 +69,28 @@ class CollapseWatch:
 class LossWatch:
     """A comparison of the discriminator's loss with guessing, by windows.
 
-    Guessing gives every token the share of replaced tokens in a log row. A
-    window has `collapse_window` steps; the first begins after the warm-up.
+    Guessing gives every token the share of replaced tokens in a log row.
     """
 
     def __init__(
-        self, config: PretrainingConfig, earlier: Iterable[Row] = ()
+        self,
+        window: int,
+        first_step: int,
+        generator_share: float,
+        earlier: Iterable[Row] = (),
     ) -> None:
         """Begin where the rows of a run's training log end.
 
         Args:
-          config: of the run.
+          window: steps; 0: there is never a warning.
+          first_step: where the first window begins.
+          generator_share: the width of the generator, which may be too good
+            for the discriminator, as a share of the discriminator's; 0: it is
+            never mentioned.
           earlier: the rows so far.
         """
-        self._config = config
-        # Other objectives have losses over other tokens, or logits with an
-        # offset.
-        self._is_active = (
-            config.objective == "electra" and config.collapse_window > 0
-        )
-        self._first_step = config.num_warmup_steps
-        self._first_step += config.two_stage_steps or 0
+        self._window, self._first_step = window, first_step
+        self._generator_share = generator_share
         self._step = 0.0  # of the last row
         self._sums = np.zeros(3)  # of steps, losses and guessing's losses
         for row in earlier:
@@ -107,11 +106,11 @@ class LossWatch:
         steps = row["step"] - max(self._step, self._first_step)
         self._step = row["step"]
         loss, share = row.get("disc_loss"), row.get("replaced_share")
-        if not self._is_active or steps <= 0 or loss is None or share is None:
+        if not self._window or steps <= 0 or loss is None or share is None:
             return None
         self._sums += steps * np.array([1.0, loss, binary_entropy(share)])
         steps_in_window, loss_sum, guessing_sum = self._sums
-        if steps_in_window < self._config.collapse_window:
+        if steps_in_window < self._window:
             return None
         self._sums = np.zeros(3)
         if loss_sum < _NO_BETTER * guessing_sum:
@@ -128,15 +127,10 @@ class LossWatch:
 
     def _generator_hint(self) -> str:
         """Return a sentence on a large generator, or ""."""
-        config, kind = self._config, generator_kind(self._config)
-        width = config.generator_hidden_size
-        if kind is GeneratorKind.FULL:
-            width = 1.0
-        # Two stages need networks of one size.
-        if kind.is_fixed or config.two_stage_steps or width < 0.5:
+        if self._generator_share < 0.5:
             return ""
         return (
-            f" The generator has {width:g} of its width, and may be too good"
-            " for it: lower generator_hidden_size to 0.25 (with"
-            " untied_generator true)."
+            f" The generator has {self._generator_share:g} of its width, and"
+            " may be too good for it: lower generator_hidden_size to 0.25"
+            " (with untied_generator true)."
         )

@@ -7,7 +7,7 @@ an earlier one.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import tensorflow as tf
@@ -38,22 +38,28 @@ def find_run_settings(config: PretrainingConfig) -> PretrainingConfig:
     return config.with_run_settings(run_settings, excluded)
 
 
-def find_latest_checkpoint(config: PretrainingConfig) -> str:
+def find_latest_checkpoint(
+    model_dir: str, hparams: Mapping[str, object]
+) -> str:
     """Return the path of the checkpoint to evaluate.
+
+    Args:
+      model_dir: the folder of the run that is evaluated.
+      hparams: of the evaluation.
 
     Raises:
       UserError: no checkpoint exists, or it is of another model.
     """
     try:
-        path = tf1.find_checkpoint(config.model_dir)
+        path = tf1.find_checkpoint(model_dir)
     except UserError as error:
         raise UserError(
-            f"do_eval: no checkpoint in model_dir {config.model_dir}. Train the"
+            f"do_eval: no checkpoint in model_dir {model_dir}. Train the"
             " model first (do_train), or correct model_name, data_dir or"
             f" model_dir. ({error})"
         ) from error
-    run_settings = read_config(config.model_dir) or {}
-    check_same_model(run_settings, config.as_dict(), path)
+    run_settings = read_config(model_dir) or {}
+    check_same_model(run_settings, hparams, path)
     return path
 
 
@@ -65,7 +71,6 @@ class Evaluation:
 
     def __init__(
         self,
-        config: PretrainingConfig,
         model: PretrainingModel,
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool],
@@ -73,8 +78,7 @@ class Evaluation:
         """Prepare the evaluation; reads the exam and nothing else.
 
         Args:
-          config: of the run.
-          model: the model to evaluate.
+          model: the model to evaluate; its config names the data.
           strategy: of the run.
           should_stop: whether an evaluation stops after a batch; see
             `EvalLoop`.
@@ -82,6 +86,7 @@ class Evaluation:
         Raises:
           UserError: the exam does not fit the model.
         """
+        config = model.config
         self._config, self._model = config, model
         self._exam: Exam | None = None
         if config.exam and config.detects_replacements:

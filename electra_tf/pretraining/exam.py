@@ -21,7 +21,7 @@ from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.data.input_files import find_record_files
-from electra_tf.data.input_pipeline import build_dataset
+from electra_tf.data.input_pipeline import build_dataset, each_example_once
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
@@ -187,7 +187,9 @@ def draw_exam(
         )
     model = loaded.model
     counts = unigram.count_training_tokens(
-        config, model.vocab, model.encoder_config.vocab_size
+        each_example_once(config, batch_size=1024),
+        model.vocab,
+        model.encoder_config.vocab_size,
     )
     rule = dataclasses.replace(
         masking.MaskingRule.of(config),

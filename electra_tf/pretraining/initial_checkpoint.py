@@ -6,7 +6,6 @@ import os
 
 import tensorflow as tf
 
-from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.assignment import assign
 from electra_tf.checkpoints.contents import CORRECTION_HEAD
 from electra_tf.checkpoints.formats import open_weights, strip_training_state
@@ -20,10 +19,7 @@ _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
 
 
 def load_initial_checkpoint(
-    config: PretrainingConfig,
-    networks: Networks,
-    directory: str,
-    console: Console,
+    networks: Networks, directory: str, console: Console
 ) -> None:
     """Load `init_checkpoint` into fresh networks, if it is set.
 
@@ -31,8 +27,7 @@ def load_initial_checkpoint(
     warm-up, they make the first updates too large.
 
     Args:
-      config: of the run.
-      networks: with initial weights.
+      networks: with initial weights; their config names the checkpoint.
       directory: the model directory.
       console: where to report what is loaded and what is not.
     """
@@ -43,6 +38,7 @@ def load_initial_checkpoint(
             " `checkpoint` that names the latest one; training starts from"
             " initial weights. Set init_checkpoint to start from it."
         )
+    config = networks.config
     if not config.init_checkpoint:
         return
     weights = _open(config.init_checkpoint, config.corrects)

@@ -217,7 +217,9 @@ class KerasModel(Networks):
         """
         step = self.global_step if self._loop else 0
         weights = ModelWeights(self.variables, step, folder)
-        return write_pretrained(weights, folder, self.config)
+        return write_pretrained(
+            weights, folder, self.config.as_dict(), self.config.vocab_file
+        )
 
     def save(self, *_: object, **__: object) -> None:
         """Raise a UserError that names the methods which save."""

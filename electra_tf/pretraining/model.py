@@ -50,7 +50,13 @@ class PretrainingModel(KerasModel):
 
     def __init__(self, config: PretrainingConfig) -> None:
         super().__init__(config)
-        self.objective = Objective(config)
+        self.objective = Objective(
+            config.objective_facts,
+            config.token_positions,
+            config.mask_prob,
+            config.disc_weight,
+            config.correction_weight,
+        )
         self.schedule = schedule_of(
             config.training_schedule,
             config.num_train_steps,

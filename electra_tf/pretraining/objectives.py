@@ -31,8 +31,8 @@ from typing import NamedTuple, TypedDict
 
 import tensorflow as tf
 
+from configure.objectives import Objective as ObjectiveFacts
 from configure.objectives import Positions
-from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import losses, masking
 from electra_tf.pretraining.networks import Features, Networks
@@ -151,25 +151,38 @@ class Objective:
     `electra_tf.plan.flops` counts the operations of its heads.
     """
 
-    def __init__(self, config: PretrainingConfig) -> None:
-        facts = config.objective_facts
-        self._mask_prob = config.mask_prob
-        self._is_electric = config.electric_objective
+    def __init__(
+        self,
+        facts: ObjectiveFacts,
+        token_positions: Positions,
+        mask_prob: float,
+        disc_weight: float,
+        correction_weight: float,
+    ) -> None:
+        """Choose the losses.
+
+        Args:
+          facts: of the objective.
+          token_positions: where the second network predicts original tokens.
+          mask_prob: fraction of tokens that are masked.
+          disc_weight: weight of the second network's loss.
+          correction_weight: weight of a discriminator's predictions of tokens;
+            0: it makes none.
+        """
+        self._mask_prob = mask_prob
+        self._is_electric = facts.switches["electric_objective"]
         self._has_discriminator_head = facts.has_discriminator_head
         self._logs_weights = facts.detects is Positions.CHOSEN
         self._weigh: dict[str, _Weigh] = {}
         self._loss_factors: dict[str, float] = {}
         if facts.detects is not Positions.NONE:
             self._weigh["disc"] = _DETECTION_WEIGHTS[facts.detects]
-            self._loss_factors["disc"] = config.disc_weight
+            self._loss_factors["disc"] = disc_weight
         self._predict: _Predict | None = None
-        if config.token_positions is not Positions.NONE:
-            weigh, predict = _PREDICTIONS[config.token_positions]
+        if token_positions is not Positions.NONE:
+            weigh, predict = _PREDICTIONS[token_positions]
             self._weigh["token"], self._predict = weigh, predict
-            factor = config.disc_weight
-            if config.corrects:
-                factor = config.correction_weight
-            self._loss_factors["token"] = factor
+            self._loss_factors["token"] = correction_weight or disc_weight
 
     def loss_weights(
         self, features: Tensors, masked: Tensors

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import open_weights
@@ -123,7 +124,7 @@ def run(
             refuse_differences(strategy, config, _worker_inputs(config))
         print_start(console, config, strategy)
         if config.do_eval:
-            path = find_latest_checkpoint(config)
+            path = find_latest_checkpoint(config.model_dir, config.as_dict())
             evaluation = PretrainingRun(config, strategy, console, preemption)
             return evaluation.evaluate_checkpoint(path)
         try:
@@ -165,6 +166,27 @@ def _worker_inputs(config: PretrainingConfig) -> dict[str, str | None]:
     return fingerprints
 
 
+def watch_loss(
+    config: PretrainingConfig, earlier: Sequence[Mapping[str, float]] = ()
+) -> collapse.LossWatch:
+    """Return the watch of the discriminator's loss in a run.
+
+    Args:
+      config: of the run.
+      earlier: the rows of its training log so far.
+    """
+    # Other objectives have losses over other tokens, or logits with an offset.
+    window = config.collapse_window if config.objective == "electra" else 0
+    kind, share = generator_kind(config), config.generator_hidden_size
+    if kind is GeneratorKind.FULL:
+        share = 1.0
+    # Two stages need networks of one size.
+    if kind.is_fixed or config.two_stage_steps:
+        share = 0.0
+    first_step = config.num_warmup_steps + (config.two_stage_steps or 0)
+    return collapse.LossWatch(window, first_step, share, earlier)
+
+
 class PretrainingRun(Run):
     """A run of pre-training."""
 
@@ -188,9 +210,7 @@ class PretrainingRun(Run):
         """Build the model; no files are written."""
         self.title = f"{config.model_name}: pre-training"
         super().__init__(config, strategy, console, preemption)
-        self._evaluation = Evaluation(
-            config, self.model, strategy, self.stop_requested
-        )
+        self._evaluation = Evaluation(self.model, strategy, self.stop_requested)
 
     def build_model(self) -> PretrainingModel:
         return build_model(self.config)
@@ -229,9 +249,7 @@ class PretrainingRun(Run):
         return f"{files}; {config.num_eval_steps} x {config.eval_batch_size}"
 
     def start_fresh(self) -> None:
-        load_initial_checkpoint(
-            self.config, self.model, self.directory, self.console
-        )
+        load_initial_checkpoint(self.model, self.directory, self.console)
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         """Restore a checkpoint; return whether it has a data position.
@@ -320,7 +338,7 @@ class PretrainingRun(Run):
     def open_logs(self) -> None:
         """Open the logs, and begin to watch the discriminator's loss."""
         super().open_logs()
-        self._loss_watch = collapse.LossWatch(self.config, self.train_log.rows)
+        self._loss_watch = watch_loss(self.config, self.train_log.rows)
 
     def check_row(self, row: Mapping[str, float]) -> None:
         """Warn if the discriminator does not learn."""
@@ -386,7 +404,7 @@ class PretrainingRun(Run):
                 write_results(self.console, config, step, row)
         if config.export_at_end:
             for prefix in export_parts(
-                config, self.model, step, self.output, only_missing=again
+                self.model, step, self.output, only_missing=again
             ):
                 self.console.line(f"Wrote {prefix} (weights only)")
 

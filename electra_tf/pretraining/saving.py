@@ -5,9 +5,10 @@
 import contextlib
 import functools
 import os
+from collections.abc import Mapping
+from typing import Any
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.weights import ModelWeights, Weights, select_part
 from electra_tf.pretraining.networks import Networks
@@ -16,16 +17,22 @@ EXPORT = "export"  # the folder of the two networks
 
 
 def write_pretrained(
-    weights: Weights, folder: str, config: PretrainingConfig
+    weights: Weights, folder: str, hparams: Mapping[str, Any], vocab_file: str
 ) -> str:
     """Write weights, settings and vocabulary to a folder.
+
+    Args:
+      weights: of the model or of one of its networks.
+      folder: is created.
+      hparams: of the model.
+      vocab_file: of the model.
 
     Returns:
       The prefix of the weights' files.
     """
     prefix = os.path.join(folder, "model.ckpt")
     complete = functools.partial(
-        formats.complete_folder, folder, config.as_dict(), config.vocab_file
+        formats.complete_folder, folder, hparams, vocab_file
     )
     weights = formats.strip_training_state(weights)
     tf1.write_tf1(weights, prefix, overwrite=True, complete=complete)
@@ -33,7 +40,6 @@ def write_pretrained(
 
 
 def export_parts(
-    config: PretrainingConfig,
     networks: Networks,
     step: int,
     directory: str,
@@ -45,7 +51,6 @@ def export_parts(
     `vocab.txt`: all that fine-tuning, or another program, needs.
 
     Args:
-      config: of the networks.
       networks: with the weights to write.
       step: the completed updates.
       directory: the model directory.
@@ -54,6 +59,7 @@ def export_parts(
     Returns:
       The prefixes of the weights' files that were written.
     """
+    hparams, vocab_file = networks.config.as_dict(), networks.config.vocab_file
     weights = ModelWeights(networks.variables, step, directory)
     prefixes = []
     for name in ("discriminator", "generator"):
@@ -63,7 +69,7 @@ def export_parts(
         if only_missing and _stored_step(folder) == step:
             continue
         part = select_part(weights, name)
-        prefixes.append(write_pretrained(part, folder, config))
+        prefixes.append(write_pretrained(part, folder, hparams, vocab_file))
     return prefixes
 
 

@@ -13,14 +13,12 @@ Source: ELECTRA paper section 3.2, Smaller Generators.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
-from electra_tf.data.input_pipeline import each_example_once
 from electra_tf.files import filesystem
 from electra_tf.files.digests import check_digest
 from electra_tf.files.json_files import read_json
@@ -28,10 +26,11 @@ from electra_tf.text.vocabulary import CLS, PAD, SEP, SPECIAL_TOKENS
 from electra_tf.training.loop import next_batch
 
 TOKEN_COUNTS = "token_counts.json"
+Batch = dict[str, tf.Tensor]
 
 
 def count_tokens(
-    batches: Iterable[dict[str, tf.Tensor]],
+    batches: Iterable[Batch],
     vocab_size: int,
     max_examples: int | None = 20_000,
 ) -> np.ndarray:
@@ -57,63 +56,78 @@ def count_tokens(
 
 
 def run_token_counts(
-    config: PretrainingConfig, vocab: Mapping[str, int], vocab_size: int
+    model_dir: str,
+    starts_over: bool,
+    read_examples: Callable[[], Iterable[Batch]],
+    vocab: Mapping[str, int],
+    vocab_size: int,
 ) -> np.ndarray:
     """Return the token counts of a run, int64 [V].
 
     They are read from the model directory, or counted if the run is new.
 
     Args:
-      config: of the run.
+      model_dir: of the run.
+      starts_over: whether the run replaces the one in `model_dir`.
+      read_examples: returns batches of all training examples.
       vocab: ids by token.
       vocab_size: V.
-
-    Raises:
-      UserError: fewer than two tokens can be drawn.
     """
-    path = os.path.join(config.model_dir, TOKEN_COUNTS)
-    if filesystem.exists(path) and not (config.do_train and config.overwrite):
-        counts = read_counts(path, vocab_size)
-    else:
-        print(
-            "Counting the tokens of all training examples, by which"
-            f" replacements are drawn. {TOKEN_COUNTS} in the model directory"
-            " keeps the counts.",
-            flush=True,
-        )
-        counts = count_training_tokens(config, vocab, vocab_size)
-    if np.count_nonzero(drawable(counts, vocab)) < 2:
-        raise UserError(
-            f"{_hparam(config)} draws replacements by token counts, but the"
-            " training data has fewer than two different tokens. Add data to"
-            " pretrain_tfrecords or pretrain_text, or choose another generator."
-        )
-    return counts
+    path = os.path.join(model_dir, TOKEN_COUNTS)
+    if filesystem.exists(path) and not starts_over:
+        return read_counts(path, vocab_size)
+    print(
+        "Counting the tokens of all training examples, by which"
+        f" replacements are drawn. {TOKEN_COUNTS} in the model directory"
+        " keeps the counts.",
+        flush=True,
+    )
+    return count_training_tokens(read_examples(), vocab, vocab_size)
 
 
 def count_training_tokens(
-    config: PretrainingConfig, vocab: Mapping[str, int], vocab_size: int
+    batches: Iterable[Batch], vocab: Mapping[str, int], vocab_size: int
 ) -> np.ndarray:
     """Return the counts of all training examples' wordpieces, int64 [V].
 
     Args:
-      config: of the training data.
+      batches: of all training examples.
       vocab: ids by token.
       vocab_size: V.
     """
-    batches = each_example_once(config, batch_size=1024)
     counts = count_tokens(batches, vocab_size, None)
     counts[[vocab[token] for token in (PAD, CLS, SEP)]] = 0
     return counts
 
 
-def _hparam(config: PretrainingConfig) -> str:
-    """Return the hparam that requires the counts, with its value."""
-    if config.generator == "unigram":
-        return "generator: 'unigram'"
-    if config.unigram_steps:
-        return f"unigram_steps: {config.unigram_steps}"
-    return f"unigram_floor: {config.unigram_floor:g}"
+def check_drawable(
+    counts: np.ndarray,
+    vocab: Mapping[str, int],
+    generator: str | None,
+    unigram_steps: int,
+    unigram_floor: float,
+) -> None:
+    """Raise a UserError if fewer than two tokens can be drawn.
+
+    Args:
+      counts: int64 [V].
+      vocab: ids by token.
+      generator: the hparam, for the message.
+      unigram_steps: the hparam, for the message.
+      unigram_floor: the hparam, for the message.
+    """
+    if np.count_nonzero(drawable(counts, vocab)) >= 2:
+        return
+    hparam = f"unigram_floor: {unigram_floor:g}"
+    if generator == "unigram":
+        hparam = "generator: 'unigram'"
+    elif unigram_steps:
+        hparam = f"unigram_steps: {unigram_steps}"
+    raise UserError(
+        f"{hparam} draws replacements by token counts, but the training data"
+        " has fewer than two different tokens. Add data to pretrain_tfrecords"
+        " or pretrain_text, or choose another generator."
+    )
 
 
 def read_counts(path: str, vocab_size: int) -> np.ndarray:

@@ -49,7 +49,7 @@ def pretrained(folders, tmp_path_factory):
             return load_pretrained(folders(kind))
         whole = load(kind)
         folder = str(tmp_path_factory.mktemp(part))
-        export_parts(whole.config, whole.model, 7, folder)
+        export_parts(whole.model, 7, folder)
         return load_pretrained(os.path.join(folder, "export", part))
 
     return load

@@ -212,7 +212,7 @@ def folders(pretrained_folder, finetuned_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("folders")
     by_kind = {"run": pretrained_folder(), "tuned": finetuned_folder("reviews")}
     loaded = load_pretrained(by_kind["run"])
-    export_parts(loaded.config, loaded.model, 7, str(folder))
+    export_parts(loaded.model, 7, str(folder))
     for part in ("discriminator", "generator"):
         by_kind[part] = str(folder / "export" / part)
     by_kind["huggingface"] = str(folder / "huggingface")

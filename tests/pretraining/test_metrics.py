@@ -8,7 +8,6 @@ from sklearn.metrics import roc_auc_score
 
 from electra_tf.pretraining.collapse import (
     CollapseWatch,
-    LossWatch,
     predicts_one_class,
 )
 from electra_tf.pretraining.metrics import (
@@ -16,6 +15,7 @@ from electra_tf.pretraining.metrics import (
     PretrainingMetrics,
     exact_auc,
 )
+from electra_tf.pretraining.runner import watch_loss
 from tests.conftest import read_json
 
 MASK_ID = 103
@@ -153,7 +153,7 @@ def rows(relative_losses, every=100):
 
 
 def alarms(config, series):
-    watch = LossWatch(config)
+    watch = watch_loss(config)
     messages = {row["step"]: watch.update(row) for row in series}
     return {step: text for step, text in messages.items() if text}
 
@@ -183,7 +183,7 @@ def test_healthy_starts_are_silent_and_a_later_collapse_is_not(tiny_config):
 def test_a_continued_run_goes_on_with_its_window(tiny_config):
     config = tiny_config()
     series = [*rows([1.0] * 60)]
-    watch = LossWatch(config, series[:40])
+    watch = watch_loss(config, series[:40])
     alarm_steps = [row["step"] for row in series[40:] if watch.update(row)]
     assert alarm_steps == [*alarms(config, series)] == [5100]
 

@@ -299,7 +299,7 @@ def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
     model, folder = run_of(sharing, generator)
     table, shared = word_tables(model)
     scores, _ = model.generator_logits(FEATURES)
-    for prefix in export_parts(model.config, model, 7, folder):
+    for prefix in export_parts(model, 7, folder):
         part = os.path.dirname(prefix)
         weights, loaded = open_weights(part), load_pretrained(part)
         assert DELTA_TABLE not in weights.specs
