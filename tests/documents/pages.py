@@ -57,12 +57,25 @@ ORIGINAL = [
         {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     ),
 ]
+# Hparams of a model for the records of length 16.
+TINY_FIT = {
+    "model_hparam_overrides": TINY,
+    "vocab_size": 200,
+    "embedding_size": 16,
+    "max_seq_length": 16,
+    "train_batch_size": 4,
+    "num_warmup_steps": 1,
+}
 PIP = "downloads packages; tests/test_installation.py checks what is installed"
 CHUNK = "The DT B-NP\ncat NN I-NP\nsat VBD B-VP\n. . O\n\n"
 COLA = "gj04\t1\t\tThe cat sat.\nc-05\t0\t*\tCat the sat.\n"
 TASK_FILES = {
     "chunk": {"train.txt": CHUNK * 8, "dev.txt": CHUNK * 8},
-    "cola": {"train.tsv": COLA * 4, "dev.tsv": COLA * 4},
+    "cola": {
+        "train.tsv": COLA * 4,
+        "dev.tsv": COLA * 4,
+        "test.tsv": "index\tsentence\n0\tThe cat sat.\n",
+    },
 }
 
 
@@ -79,6 +92,25 @@ def write_tasks(folder, *tasks):
         path.mkdir(parents=True)
         for name, text in TASK_FILES[task].items():
             (path / name).write_text(text)
+
+
+def write_reviews(folder):
+    """Write a task whose labels follow from one word of each text."""
+    words = {
+        "good": ["moving", "fine", "great"],
+        "bad": ["dull", "poor", "sad"],
+    }
+    rows = [
+        f"a{very} {word} {noun},{label}"
+        for label, adjectives in adjectives_of.items()
+        for word in adjectives
+        for noun in ("film", "play", "story", "book")
+        for very in ("", " very")
+    ]
+    (folder / "reviews").mkdir()
+    for name in ("train.csv", "dev.csv"):
+        text = "\n".join(["review,stars", *rows]) + "\n"
+        (folder / "reviews" / name).write_text(text)
 
 
 def prepare_readme(folder, fixture):
@@ -109,6 +141,19 @@ def prepare_pretraining(folder, fixture):
     write_corpus(folder)
 
 
+def prepare_finetuning(folder, fixture):
+    write_tasks(folder, "chunk", "cola")
+
+
+def prepare_own_task(folder, fixture):
+    write_reviews(folder)
+
+
+def prepare_keras(folder, fixture):
+    data = shutil.copytree(fixture("data_dir"), folder / "data")
+    shutil.copy(FIXTURES / "vocab_200.txt", data / "vocab.txt")
+
+
 DATASET = """\
 import tensorflow as tf
 dataset = tf.data.Dataset.from_tensor_slices(
@@ -123,6 +168,18 @@ PAGES = {
     ),
     "docs/pretraining.md": Page(
         prepare_pretraining, FLAGS, replaced={"4000": "400"}
+    ),
+    "docs/finetuning.md": Page(prepare_finetuning, FLAGS),
+    "docs/own_task.md": Page(
+        prepare_own_task,
+        {"run_finetuning.py": ["--num_train_epochs=8", "--train_batch_size=8"]},
+    ),
+    "docs/keras.md": Page(
+        prepare_keras,
+        replaced={
+            "num_train_steps=100_000": f"num_train_steps=2, **{TINY_FIT}",
+            "steps_per_epoch=1000, epochs=100": "steps_per_epoch=2, epochs=1",
+        },
     ),
     "README.md": Page(
         prepare_readme,

@@ -124,16 +124,16 @@ class Session:
 
     def _execute(self, block):
         """Return how a block failed, or "", and what it printed."""
-        place = self._folder / "block.txt"
-        place.unlink(missing_ok=True)
+        trace = self._folder / "block.txt"
+        trace.unlink(missing_ok=True)
         log = self._folder / "output.txt"
         if block.language == "python":
             script = self._folder / "block.py"
-            script.write_text(self._page.names + block.text)
+            script.write_text(self._page.names + self._substituted(block.text))
             command = ["python3", str(script)]
         else:
             command = ["bash", "-Eeuo", "pipefail", "-c"]
-            command += [TRAP + self._substituted(block.text), str(place)]
+            command += [TRAP + self._substituted(block.text), str(trace)]
         begin = time.time()
         with open(log, "w") as output:
             process = subprocess.Popen(
@@ -154,8 +154,8 @@ class Session:
         if not process.returncode:
             return "", printed
         failure = f"status {process.returncode}"
-        if place.exists():
-            number, _, text = place.read_text().partition(" ")
+        if trace.exists():
+            number, _, text = trace.read_text().partition(" ")
             line = block.line + int(number) - 2
             failure += f" of line {line}: {text.strip()}"
         return failure, printed

@@ -22,9 +22,7 @@ def cases():
 
 
 @pytest.mark.parametrize("document", cases())
-def test_the_commands_of_a_document_run(
-    document, tmp_path, programs, request
-):
+def test_the_commands_of_a_document_run(document, tmp_path, programs, request):
     page, fixture = PAGES[document], request.getfixturevalue
     failures = Session(document, page, tmp_path, programs, fixture).run()
     assert not failures, "\n".join(failures)
