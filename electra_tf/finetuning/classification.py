@@ -309,9 +309,11 @@ class ClassificationTask(TextTask):
         return len(self.labels)
 
     def label_names(self, example: TextExample) -> Iterable[str]:
+        """Return the name of an example's class, if it has one."""
         return [] if example.label is None else [example.label]
 
     def read_label(self, cell: Any) -> Any:
+        """Return the class in a cell; raise BadLabelError without one."""
         label = _match_label(cell, self.labels)
         if label not in self.labels:
             if isinstance(cell, str) and _parse_list(cell) is not None:
@@ -325,6 +327,7 @@ class ClassificationTask(TextTask):
         return 0 if label is None else self.labels.index(label)
 
     def label_spec(self) -> FeatureSpec:
+        """Return the feature of class ids."""
         return FeatureSpec(f"{self.name}_label_ids", [])
 
     def get_scorer(self, split: str = "dev") -> Scorer:
@@ -343,6 +346,7 @@ class ClassificationTask(TextTask):
 
     @explains_bad_rows
     def find_labels(self) -> list[str] | None:
+        """Collect the classes of train and dev; None without these files."""
         cells = self.label_cells("train", "dev")
         if cells is None:
             return None

@@ -96,7 +96,7 @@ def write_tasks(folder, *tasks):
 
 def write_reviews(folder):
     """Write a task whose labels follow from one word of each text."""
-    words = {
+    adjectives_of = {
         "good": ["moving", "fine", "great"],
         "bad": ["dull", "poor", "sad"],
     }
