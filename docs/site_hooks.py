@@ -30,6 +30,16 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "models/reference/README.md": "reference_model.md",
 }
+COMMANDS_INTRODUCTION = (
+    "The programs run as `python3 PROGRAM`. All other commands run as"
+    " `electra-tf COMMAND` or `python3 -m electra_tf COMMAND`, and `electra-tf"
+    " help` lists them. This page has the output of `--help`."
+)
+HPARAMS_INTRODUCTION = (
+    "Each hparam is a flag (`--learning_rate 1e-3`) and a key of the JSON of"
+    " `--hparams`. `--print_config` prints all values with their sources. A"
+    " value of `None` is unset or derived from other hparams."
+)
 # Keras documents these methods of layers; the reference does not show them.
 KERAS_METHODS = {"get_config", "call", "build", "compute_output_shape"}
 # The original's programs, whose help is that of their config or parser.
@@ -71,12 +81,12 @@ def _help_of(module, name):
 
 def _commands_page():
     """Return the page of every command's help."""
-    from electra_tf.__main__ import COMMANDS, PROGRAMS
+    from electra_tf.__main__ import COMMAND_GROUPS, PROGRAMS
 
     os.environ["COLUMNS"] = "80"
-    lines = ["# Commands", ""]
+    lines = ["# Commands", "", COMMANDS_INTRODUCTION, "", "## Programs", ""]
     for program, purpose in PROGRAMS.items():
-        lines += [f"## {program}", "", _sentence(purpose), ""]
+        lines += [f"### {program}", "", _sentence(purpose), ""]
         if program in CONFIGS:
             anchor = program.replace(".", "")
             link = f"[hyperparameters](hyperparameters.md#{anchor})"
@@ -86,10 +96,12 @@ def _commands_page():
             [sys.executable, str(ROOT / program), "--help"], text=True
         )
         lines += ["```text", help_text.rstrip(), "```", ""]
-    for name, purpose in COMMANDS.items():
-        module = importlib.import_module(f"electra_tf.commands.{name}")
-        lines += [f"## {name}", "", _sentence(purpose), ""]
-        lines += ["```text", _help_of(module, name), "```", ""]
+    for title, commands in COMMAND_GROUPS.items():
+        lines += [f"## {title}", ""]
+        for name, purpose in commands.items():
+            module = importlib.import_module(f"electra_tf.commands.{name}")
+            lines += [f"### {name}", "", _sentence(purpose), ""]
+            lines += ["```text", _help_of(module, name), "```", ""]
     return "\n".join(lines)
 
 
@@ -106,7 +118,7 @@ def _hyperparameters_page():
     from configure import flags
     from configure.config import default_of
 
-    lines = ["# Hyperparameters", ""]
+    lines = ["# Hyperparameters", "", HPARAMS_INTRODUCTION, ""]
     for program, (module, class_name) in CONFIGS.items():
         config_class = getattr(importlib.import_module(module), class_name)
         hints = typing.get_type_hints(config_class, include_extras=True)
@@ -118,17 +130,17 @@ def _hyperparameters_page():
                 if name not in fields or (not note and name.startswith("_")):
                     continue
                 default = default_of(fields.pop(name))
+                kind = _cell(flags.type_name(hints[name]))
                 if default is dataclasses.MISSING:
-                    default = "required"
-                kind = flags.type_name(hints[name])
-                rows.append(
-                    f"| `{name}` | {_cell(kind)} | `{_cell(default)}` |"
-                    f" {_cell(note)} |"
-                )
+                    value = f"{kind}, required"
+                elif default == "":
+                    value = f'{kind} = ""'
+                else:
+                    value = f"{kind} = {_cell(default)}"
+                rows.append(f"| `{name}`<br>`{value}` | {_cell(note)} |")
             if rows:
                 lines += [f"### {title.rstrip(':.')}", ""]
-                lines += ["| name | type | default | meaning |"]
-                lines += ["|---|---|---|---|", *rows, ""]
+                lines += ["| Hparam | Meaning |", "|---|---|", *rows, ""]
     return "\n".join(lines)
 
 
