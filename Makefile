@@ -1,5 +1,5 @@
-# Two commands, each doing its own set-up in .venv:
-#   make demo   pre-train a tiny ELECTRA on prose that Python itself carries
+# Two commands, each of which sets up .venv:
+#   make demo   pre-train a tiny ELECTRA on prose that comes with Python
 #   make test   lint and the whole test suite
 # Another Python (after `make clean`): make PYTHON=/path/to/python3.11 demo
 
@@ -16,7 +16,7 @@ READY := .venv/.stamp
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export MPLBACKEND := Agg
-# Works where the home directory is missing or read-only, too.
+# Works without a writable home directory, too.
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
 .PHONY: help demo quick test lint typecheck notebook format pretrain-reference pretrain-twin \
@@ -24,7 +24,7 @@ export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
-	@echo "make quick               the tests of what is not slow (2 minutes)"
+	@echo "make quick               the fast tests (2 minutes)"
 	@echo "make test                lint and all tests (15 minutes on 2 cores)"
 	@echo "make lint                ruff, the import layers and mypy"
 	@echo "make typecheck           mypy on the packages that compute and train"
@@ -32,7 +32,7 @@ help:
 	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
-	@echo "make pretrain-twin       a masked LM with as many FLOPs, beside it"
+	@echo "make pretrain-twin       its twin: a masked LM of equal FLOPs"
 	@echo "make clean               remove .venv and caches"
 
 demo: $(READY)
@@ -55,7 +55,7 @@ pretrain-twin: SHORT_FLAGS = --objective mlm --num_train_steps 48860
 pretrain-twin: LONG_FLAGS = --objective mlm --num_train_steps 4365
 
 pretrain-reference pretrain-twin: $(READY)
-	$(if $(CORPUS),,$(error no pretrain_corpus*/*.txt in ../shared/data; say where: make $@ CORPUS="FILE.txt ..."))
+	$(if $(CORPUS),,$(error no pretrain_corpus*/*.txt in ../shared/data; pass the files: make $@ CORPUS="FILE.txt ..."))
 	@mkdir -p $(RUNS)/corpus && ln -sf $(abspath $(CORPUS)) $(RUNS)/corpus
 	@test -e $(RUNS)/vocab.txt || $(PY) -m electra_tf build_vocab $(RUNS)/corpus \
 	  --output $(RUNS)/vocab.txt --vocab_size 6000 --num_unused 20
@@ -71,15 +71,15 @@ pretrain-reference pretrain-twin: $(READY)
 	@$(PRETRAIN) --preset reference --model-name $(NAME) $(call RECORDS,256) \
 	  --init_checkpoint $(SHORT)_longer/model.ckpt $(LONG_FLAGS)
 
-# One process for each core, of at most eight; each takes up to 3 GB. An idle
-# one takes tests over from the end of another's part.
+# One process per core, at most eight; each takes up to 3 GB. Idle processes
+# take over tests from the end of another process's part.
 PYTEST := $(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=worksteal
 
 test: lint
 	@$(PYTEST) --durations=10
 
-# What one runs while working: without these, few processes are started and
-# nothing is exported. Of each property fewer examples are drawn.
+# Folders that `make quick` leaves out, because their tests start processes or
+# export models. It also draws fewer examples of each property.
 SLOW := benchmarks commands compare documents end_to_end export extras faults \
 	inspection keras prediction
 
@@ -92,7 +92,7 @@ lint: $(READY)
 	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/mypy
 
-# The packages, and what mypy is strict about, stand in pyproject.toml.
+# pyproject.toml names the packages and the options of mypy.
 typecheck: $(READY)
 	@.venv/bin/mypy
 
@@ -121,11 +121,11 @@ $(READY): constraints.txt requirements.txt requirements-dev.txt
 	  echo "On Debian or Ubuntu: apt install python$$v-venv (or python3-venv)." >&2; \
 	  exit 1; fi
 	@if [ -d .venv ] && ! $(PY) -c '$(SUPPORTED)' >/dev/null 2>&1; then \
-	  echo "The old .venv does not run a supported Python; making it anew."; \
+	  echo "The old .venv does not run a supported Python; making a new one."; \
 	  "$(PYTHON)" -m venv --clear .venv; \
 	elif ! $(PY) -m pip --version >/dev/null 2>&1; then \
 	  "$(PYTHON)" -m venv .venv; fi
-	@echo "Installing TensorFlow and what else is needed into .venv (once; about 3 GB, a few minutes) ..."
+	@echo "Installing TensorFlow and the other packages into .venv (once; about 3 GB, a few minutes) ..."
 	@$(PY) -m pip install -qq --use-pep517 --constraint constraints.txt \
 	  --requirement requirements-dev.txt
 	@touch $@
