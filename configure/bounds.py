@@ -70,6 +70,7 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
     return (typing.get_origin(declared) or declared,)
 
 
+NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
 # Sizes above this bound are typing errors: no machine holds such a model.
 Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]

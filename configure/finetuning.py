@@ -26,6 +26,7 @@ from configure.config import TrainingConfig, hparam_error
 from configure.errors import UserError
 from configure.hparams_json import read_hparams
 from configure.problems import Problem
+from configure.validation import check_value
 
 # Question answering tasks with longer inputs. The original recognizes these
 # tasks by "squad" or "qa" in the name, and thus omits naturalqs.
@@ -238,11 +239,7 @@ class FinetuningConfig(TrainingConfig):
             return []
         spec = read_hparams(str(path), "--task_config")
         task_hparams = spec.get("hparams", {})
-        if not isinstance(task_hparams, dict):
-            raise UserError(
-                f"{path}: hparams: expected a JSON object of hparams, got"
-                f" {task_hparams!r}"
-            )
+        check_value(task_hparams, dict, f"{path}: hparams")
         if isinstance(spec.get("name"), str):
             task_hparams = {"task_names": [spec["name"]], **task_hparams}
         return [("task_config", task_hparams)]

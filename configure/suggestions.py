@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from configure.errors import UserError
 
 
-def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    """Return the three names in `known` most similar to `name`, best first."""
+def suggest_names(name: str, known: Iterable[str]) -> str:
+    """Return a text with the three names most similar to `name`, best first."""
     name = name.lower().strip("-").replace("-", "_")
-    return difflib.get_close_matches(name, list(known), 3, cutoff=0)
+    nearest = difflib.get_close_matches(name, list(known), 3, cutoff=0)
+    return f"Nearest names: {', '.join(nearest)}"
 
 
 def check_names(
@@ -22,7 +23,7 @@ def check_names(
     problems = []
     for name in names:
         if name not in known:
-            nearest = ", ".join(nearest_names(str(name), known))
-            problems.append(f"Unknown {kind} {name}. Nearest names: {nearest}")
+            nearest = suggest_names(str(name), known)
+            problems.append(f"Unknown {kind} {name}. {nearest}")
     if problems:
         raise UserError("\n".join(problems))

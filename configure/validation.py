@@ -11,7 +11,7 @@ from typing import Any
 from configure.bounds import check_bounds, plain_types
 from configure.errors import UserError
 from configure.formatting import shorten
-from configure.suggestions import nearest_names
+from configure.suggestions import suggest_names
 
 _TYPE_WORDS = {
     bool: "true or false",
@@ -35,8 +35,8 @@ def check_object(value: Any, fields: Mapping[str, Any], prefix: str) -> None:
     check_value(value, dict, prefix.rstrip(" .:") or "file")
     for key in value:
         if key not in fields:
-            nearest = ", ".join(nearest_names(str(key), fields))
-            raise UserError(f"{prefix}{key}: unknown key; nearest: {nearest}")
+            nearest = suggest_names(str(key), fields)
+            raise UserError(f"{prefix}{key}: unknown key. {nearest}")
         check_value(value[key], fields[key], f"{prefix}{key}")
 
 

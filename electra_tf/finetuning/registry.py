@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from configure.suggestions import nearest_names
+from configure.suggestions import suggest_names
 from electra_tf.finetuning.built_in import BUILT_IN
 from electra_tf.finetuning.classification import (
     ClassificationTask,
@@ -87,11 +87,10 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
             return _make_task(config, tokenizer, spec, directory)
     if name in TASKS:
         return TASKS[name](config, tokenizer)
-    nearest = nearest_names(name, [*TASKS, *described_names])
+    nearest = suggest_names(name, [*TASKS, *described_names])
     raise UserError(
-        f"hparam task_names: unknown task {name}. Nearest:"
-        f" {', '.join(nearest)}. Describe your own task in a JSON file and pass"
-        " --task_config"
+        f"hparam task_names: unknown task {name}. {nearest}. Describe your own"
+        " task in a JSON file and pass --task_config"
     )
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from configure.bounds import NonEmpty, Positive, one_of
 from configure.errors import UserError
 from configure.hparams_json import read_hparams
-from configure.suggestions import check_names
+from configure.validation import check_object
 from electra_tf.metrics.matching import MATCHES
 from electra_tf.metrics.summaries import ROUGE
 
@@ -60,36 +61,39 @@ TASK_TYPES: Mapping[str, TaskType] = {
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
-# JSON types by key: of a task, of one of its splits, and of tfds.
+# A column's name or number; null removes a column of the whole task.
+_COLUMN_KEYS = dict.fromkeys(_COLUMNS, int | str | None)
+# Declared types by key: of a task, of one of its splits, and of tfds.
 _TASK_KEYS = {
-    "name": str,
-    "type": str,
-    "format": str,
-    "label_separator": str,
-    "tags": str,
-    "metric": str,
-    "version": str,
-    "match": str,
-    "files": dict,
+    "name": NonEmpty,
+    "type": Annotated[str, one_of(*TASK_TYPES)],
+    "format": NonEmpty,
+    "label_separator": NonEmpty,
+    "tags": Annotated[str, one_of("spans", "words")],
+    "metric": NonEmpty,
+    "version": Annotated[str, one_of("squad1", "squad2", "mrqa")],
+    "match": Annotated[str, one_of(*MATCHES)],
+    "files": dict[str, NonEmpty],
     "columns": dict,
-    "splits": dict,
+    "splits": dict[str, dict],
     "hparams": dict,
     "tfds": dict,
-    "labels": list,
-    "range": list,
+    "labels": list[str],
+    "range": list[float],
     "header": bool,
     "both_orders": bool,
-    "sentences": int,
+    "sentences": Positive,
 }
 _SPLIT_KEYS = {"header": bool, "columns": dict, "labelled": bool}
-_REQUIRED_TFDS_KEYS = {"name": str, "splits": dict, "columns": dict}
-_TFDS_KEYS = {**_REQUIRED_TFDS_KEYS, "label_names": bool, "splits_of": dict}
-_TYPE_NAMES = {
-    str: "text",
-    dict: "an object",
-    list: "a list",
-    bool: "true or false",
-    int: "a whole number",
+_REQUIRED_TFDS_KEYS = {
+    "name": NonEmpty,
+    "splits": dict[str, str],
+    "columns": dict,
+}
+_TFDS_KEYS = {
+    **_REQUIRED_TFDS_KEYS,
+    "label_names": bool,
+    "splits_of": dict[str, str],
 }
 _FLOAT32_BOUND = 3e38  # float32 holds no larger numbers
 
@@ -177,7 +181,7 @@ class TaskSpec:
           description: the content of a JSON file.
           where: the name of the file for messages.
         """
-        _check_types(description, _TASK_KEYS, where)
+        check_object(description, _TASK_KEYS, f"{where}: ")
         values = dict(description)
         if "tfds" in values:
             values["tfds"] = _make_tfds_spec(values["tfds"], f"{where}: tfds")
@@ -262,39 +266,27 @@ def _require(condition: bool, where: str, expected: str, value: object) -> None:
         raise UserError(f"{where}: expected {expected}, got {value!r}")
 
 
-def _check_types(value: Any, types: Mapping[str, type], where: str) -> None:
-    """Refuse unknown keys, values of a different type and empty texts."""
-    _require(isinstance(value, dict), where, _TYPE_NAMES[dict], value)
-    check_names(value, types, f"{where} key")
-    for key, item in value.items():
-        is_valid = type(item) is types[key] and item != ""
-        _require(is_valid, f"{where}: {key}", _TYPE_NAMES[types[key]], item)
-
-
 def _make_tfds_spec(description: Any, where: str) -> TfdsSpec:
-    _check_types(description, _TFDS_KEYS, where)
+    check_object(description, _TFDS_KEYS, f"{where}.")
     for key in _REQUIRED_TFDS_KEYS.keys() - description.keys():
-        raise UserError(f"{where}: {key}: missing")
+        raise UserError(f"{where}.{key}: missing")
     return TfdsSpec(**description)
 
 
 def _check_spec(spec: TaskSpec, where: str) -> None:
     """Refuse a description that cannot work."""
-    _check_choices(spec, where)
-    for split, path in spec.files.items():
-        is_path = isinstance(path, str) and bool(path)
-        _require(is_path, f"{where}: files.{split}", "a path", path)
-    _check_columns(spec.columns, f"{where}: columns")
+    _check_metric(spec, where)
+    check_object(spec.columns, _COLUMN_KEYS, f"{where}: columns.")
     for split, settings in spec.splits.items():
         if split not in spec.files:
             raise UserError(
                 f"{where}: splits.{split}: files has no {split!r} (it has:"
                 f" {', '.join(spec.files)})"
             )
-        _check_types(settings, _SPLIT_KEYS, f"{where}: splits.{split}")
-        _check_columns(settings.get("columns", {}), f"{where}: splits.{split}")
-    is_positive = spec.sentences > 0
-    _require(is_positive, f"{where}: sentences", "1 or more", spec.sentences)
+        prefix = f"{where}: splits.{split}."
+        check_object(settings, _SPLIT_KEYS, prefix)
+        columns = settings.get("columns", {})
+        check_object(columns, _COLUMN_KEYS, f"{prefix}columns.")
     reads_text = TASK_TYPES[spec.type].reads_text
     if reads_text and spec.files and "text_a" not in spec.columns:
         raise UserError(
@@ -302,9 +294,10 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
             " the text"
         )
     if spec.tfds:
-        _check_columns(spec.tfds.columns, f"{where}: tfds.columns")
+        prefix = f"{where}: tfds.columns."
+        check_object(spec.tfds.columns, _COLUMN_KEYS, prefix)
         for name in sorted(spec.columns.keys() - spec.tfds.columns.keys()):
-            raise UserError(f"{where}: tfds.columns: {name}: missing")
+            raise UserError(f"{prefix}{name}: missing")
     train_columns = spec.splits.get("train", {}).get("columns", {})
     columns = {**spec.columns, **train_columns}
     if spec.both_orders and columns.get("text_b") is None:
@@ -315,34 +308,14 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
     _check_labels(spec, where)
 
 
-def _check_choices(spec: TaskSpec, where: str) -> None:
-    """Refuse texts that are not among the choices of their keys."""
-    metrics: tuple[str, ...] = ()
-    if spec.type in TASK_TYPES:
-        metrics = TASK_TYPES[spec.type].metrics
+def _check_metric(spec: TaskSpec, where: str) -> None:
+    """Refuse a metric that a task of this type does not have."""
+    metrics = TASK_TYPES[spec.type].metrics
     if (spec.type, spec.tags) == ("tagging", "words"):
         metrics = ("accuracy",)
-    choices = {
-        "type": tuple(TASK_TYPES),
-        "tags": ("spans", "words"),
-        "version": ("squad1", "squad2", "mrqa"),
-        "match": (None, *MATCHES),
-        "metric": (None, *metrics),
-    }
-    for key, options in choices.items():
-        value, listing = getattr(spec, key), ", ".join(filter(None, options))
-        _require(
-            value in options, f"{where}: {key}", f"one of {listing}", value
-        )
-
-
-def _check_columns(columns: Mapping[str, Any], where: str) -> None:
-    check_names(columns, _COLUMNS, "column")
-    for name, column in columns.items():
-        is_column = isinstance(column, int | str | None)
-        is_column = is_column and not isinstance(column, bool)
-        expected = "a column's name or number"
-        _require(is_column, f"{where}.{name}", expected, column)
+    expected = f"one of {', '.join(metrics)}"
+    is_known = spec.metric in (None, *metrics)
+    _require(is_known, f"{where}: metric", expected, spec.metric)
 
 
 def _check_labels(spec: TaskSpec, where: str) -> None:
@@ -350,15 +323,12 @@ def _check_labels(spec: TaskSpec, where: str) -> None:
     if spec.labels is not None:
         labels = list(spec.labels)
         minimum = 2 if spec.type == "classification" else 1
-        are_texts = all(isinstance(label, str) for label in labels)
-        are_valid = are_texts and len(set(labels)) == len(labels) >= minimum
+        are_valid = len(set(labels)) == len(labels) >= minimum
         expected = f"{minimum} or more different texts"
         _require(are_valid, f"{where}: labels", expected, labels)
     if spec.range is not None:
         limits = list(spec.range)
-        is_valid = len(limits) == 2 and all(
-            type(n) in (int, float) and abs(n) < _FLOAT32_BOUND for n in limits
-        )
-        is_valid = is_valid and limits[0] < limits[1]
+        is_valid = len(limits) == 2 and limits[0] < limits[1]
+        is_valid = is_valid and all(abs(n) < _FLOAT32_BOUND for n in limits)
         expected = "[lowest, highest] below 3e38"
         _require(is_valid, f"{where}: range", expected, limits)

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from configure.bounds import Bound, Ratio, at_most, one_of
+from configure.bounds import NonEmpty, Ratio, at_most, one_of
 from configure.validation import check_object, check_value
 from tests.conftest import refused
 
-NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
 FIELDS = {
     "kind": Annotated[str, one_of("a", "b")],
     "budget": Annotated[Ratio, at_most(1e30)],
@@ -38,7 +37,7 @@ def test_a_valid_object_passes():
     ("value", "message"),
     [
         ([], r"study\.json: expected an object, got \[\]"),
-        ({"kinds": "a"}, "study.json: kinds: unknown key; nearest: kind, "),
+        ({"kinds": "a"}, "kinds: unknown key. Nearest names: kind, "),
         ({"kind": 1}, "study.json: kind: expected text, got 1"),
         ({"kind": "c"}, "study.json: kind: must be one of a, b, got 'c'"),
         ({"budget": True}, "budget: expected a number, got True"),

@@ -166,8 +166,16 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
     ("description", "words"),
     [
         ({"typ": "x"}, "typ.*Nearest names.*type"),
-        ({"type": "ranking"}, "expected one of classification"),
+        ({"type": "ranking"}, "type: must be one of classification"),
         ({"columns": {"label": 0}}, "text_a is missing"),
+        ({"files": {"train": ""}}, "files.train: must be a text"),
+        ({"files": {"train": 5}}, "files.train: expected text, got 5"),
+        ({"labels": ["a", 5]}, r"labels\[1\]: expected text, got 5"),
+        ({"columns": {"text_a": True}}, "columns.text_a: expected a whole"),
+        (
+            {"splits": {"dev": {"columns": {"lable": 0}}}},
+            r"dev\.columns\.lable",
+        ),
         ({"labels": ["a", "a"]}, "different texts"),
         ({"type": "regression", "range": [0, 10**400]}, "below 3e38"),
         ({"type": "regression", "sentences": 2}, "regression has no such"),
@@ -175,18 +183,18 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
         ({"type": "summarization", "match": "words"}, "summarization has no"),
         (
             {"type": "question_answering", "match": "letters"},
-            "match: expected one of words, characters, got 'letters'",
+            "match: must be one of words, characters, got 'letters'",
         ),
         ({"type": "question_answering", "match": 5}, "match: expected text"),
         ({"type": "tagging", "columns": {}, "tfds": TFDS}, "has no such"),
-        ({"tfds": TFDS}, r"tfds\.columns: label: missing"),
+        ({"tfds": TFDS}, r"tfds\.columns\.label: missing"),
         ({"tfds": TFDS | {"columns": {"lable": "l"}}}, "lable.*label"),
         ({"type": "tagging", "tags": "words", "metric": "f1"}, "of accuracy,"),
         ({"both_orders": True}, "both_orders: expected pairs"),
         ({"splits": {"tset": {}}}, "no 'tset'"),
         ({"splits": {"dev": 5}}, "splits.dev: expected an object"),
         ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
-        ({"type": "multilabel", "label_separator": ""}, "_separator: expected"),
+        ({"type": "multilabel", "label_separator": ""}, "_separator: must be"),
     ],
 )
 def test_a_description_that_cannot_be_is_refused(tmp_path, description, words):
@@ -212,8 +220,8 @@ def test_a_file_that_makes_no_task_is_named(text, message, describe):
 
 
 def test_unknown_tasks_are_refused_with_the_nearest(finetuning_config):
-    with pytest.raises(UserError, match=r"unknown task mnil. Nearest: mnli"):
-        registry.get_tasks(finetuning_config("mnil"))
+    message = r"unknown task mnil\. Nearest names: mnli"
+    refused(message, registry.get_tasks, finetuning_config("mnil"))
 
 
 class Reviews(ClassificationTask):

@@ -31,7 +31,7 @@ def put(content, key, value):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("sedes", [1], "sedes: unknown key; nearest: seeds"),
+        ("sedes", [1], "sedes: unknown key. Nearest names: seeds"),
         ("seeds", [1, "2"], "seeds[1]: expected a whole number, got '2'"),
         ("seeds", [1, 2, 1], "seeds: two runs are named electra/1"),
         ("grid", {"pretrain.mask": [0.1]}, "grid.pretrain.mask: Unknown"),
