@@ -8,7 +8,7 @@ tokenizer states the length that texts are cut to.
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from configure.errors import UserError
@@ -42,30 +42,27 @@ _UNSUPPORTED = {
 UNNAMED = re.compile(r"LABEL_\d+")
 
 
-def find_architecture(
-    config: Mapping[str, Any], names: Collection[str]
-) -> tuple[str, str]:
-    """Return the class whose tensors a folder holds, and the declared class.
+def find_architecture(declared: str, names: Collection[str]) -> str:
+    """Return the class whose tensors a folder holds.
 
     Names of tensors decide if config.json declares no class with a counterpart
     here. A task's head is inferred only if no class is declared: the same names
     may have a different meaning in a different class.
 
     Args:
-      config: contents of config.json.
+      declared: the class that config.json declares; "": none.
       names: of the tensors.
     """
-    declared = (config.get("architectures") or [""])[0] or ""
     if declared in (*layout.HEADS, layout.SENTENCES):
-        return declared, declared
+        return declared
     for architecture, start in _HEAD_STARTS.items():
         # Multiple choice has the layer "sequence_summary".
         is_guess = architecture in _TASK_KINDS
         if is_guess and (declared or _has(names, "sequence_summary.")):
             continue
         if _has(names, start):
-            return architecture, declared
-    return layout.BARE, declared
+            return architecture
+    return layout.BARE
 
 
 def _has(names: Collection[str], start: str) -> bool:

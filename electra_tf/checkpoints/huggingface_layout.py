@@ -286,42 +286,40 @@ def read_config(folder: str) -> dict[str, Any]:
         )
     stated = read_json(path)
     config = {**_DEFAULTS, **stated}
-    if problem := _config_problem(stated, config):
+    if problem := _config_problem(stated):
         raise UserError(f"{path}: {problem}")
     return config
 
 
-def _config_problem(
-    stated: Mapping[str, Any], config: Mapping[str, Any]
-) -> str | None:
+def _config_problem(stated: Mapping[str, Any]) -> str | None:
     """Return what is not supported in a config.json, or None.
 
     Args:
-      stated: the file's contents.
-      config: the same, with defaults.
+      stated: the file's contents, which may leave out defaults.
     """
-    hidden, heads = config["hidden_size"], config["num_attention_heads"]
-    act, eps = config["hidden_act"], "layer_norm_eps"
+    settings = {**_DEFAULTS, **stated}
+    hidden, heads = settings["hidden_size"], settings["num_attention_heads"]
+    act, eps = settings["hidden_act"], "layer_norm_eps"
     kind, position = "model_type", "position_embedding_type"
     if stated.get(kind) != "electra":
         return f"{kind} is {stated.get(kind)!r}; expected 'electra'."
     for name in SIZES:
-        size = config[name]
+        size = settings[name]
         if type(size) is not int or size < 1:
             return f"{name} is {size!r}; expected a number above 0."
-    if type(config[eps]) not in (int, float) or config[eps] < 0:
-        return f"{eps} is {config[eps]!r}; expected a number, at least 0."
+    if type(settings[eps]) not in (int, float) or settings[eps] < 0:
+        return f"{eps} is {settings[eps]!r}; expected a number, at least 0."
     if hidden % heads:
         return (
             f"hidden_size {hidden} is not a multiple of num_attention_heads"
             f" {heads}."
         )
-    if config.get(position, "absolute") != "absolute":
+    if settings.get(position, "absolute") != "absolute":
         return (
-            f"{position} is {config[position]!r}; the original supports"
+            f"{position} is {settings[position]!r}; the original supports"
             " 'absolute' only."
         )
-    if config.get("is_decoder"):
+    if settings.get("is_decoder"):
         return (
             "is_decoder is true (attention to the left only); expected false:"
             " the original's encoder attends in both directions."
@@ -332,18 +330,19 @@ def _config_problem(
     return None
 
 
-def follows_generator_rule(config: Mapping[str, Any]) -> bool:
+def follows_generator_rule(
+    hidden_size: int, num_attention_heads: int, intermediate_size: int
+) -> bool:
     """Return whether heads and feed-forward width follow the hidden size."""
-    hidden = config["hidden_size"]
     return (
-        config["num_attention_heads"] == default_heads(hidden)
-        and config["intermediate_size"] == 4 * hidden
+        num_attention_heads == default_heads(hidden_size)
+        and intermediate_size == 4 * hidden_size
     )
 
 
 def pair_notes(
     network: Network,
-    config: Mapping[str, Any],
+    generator: Mapping[str, Any],
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
@@ -351,47 +350,54 @@ def pair_notes(
 
     Args:
       network: the generator.
-      config: its config.json.
+      generator: its config.json.
       discriminator: the discriminator's config.json, whose settings are used
         for both networks.
-      path: of `config`, for messages.
+      path: of `generator`, for messages.
 
     Raises:
       UserError: a setting that changes outputs differs.
     """
-    notes, hidden = {}, config["hidden_size"]
+    notes, hidden = {}, generator["hidden_size"]
     heads = "num_attention_heads"
     shared_names = (*_TABLES.values(), *SETTINGS, heads)
     expected = {name: discriminator[name] for name in shared_names}
     if network.encoder == "generator":
         expected[heads] = default_heads(hidden)
     for name, value in expected.items():
-        if config[name] == value:
+        if generator[name] == value:
             continue
         if name.endswith("_prob") or name == "initializer_range":
             notes[f"generator's {CONFIG}: {name}"] = (
-                f"{config[name]} in the file; replaced by the discriminator's"
-                f" {value}, which applies to both networks"
+                f"{generator[name]} in the file; replaced by the"
+                f" discriminator's {value}, which applies to both networks"
             )
             continue
         raise UserError(
-            f"{path}: {name} is {config[name]!r}; expected {value!r}: as in"
+            f"{path}: {name} is {generator[name]!r}; expected {value!r}: as in"
             " the original, a generator shares it with its discriminator."
             " Convert one folder, discriminator/ or generator/, on its own."
         )
     return notes
 
 
-def hparams_of(contents: Contents, config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hparams that shapes and a config.json imply."""
+def hparams_of(
+    contents: Contents, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the hparams that shapes and settings imply.
+
+    Args:
+      contents: of the folder, which show the shapes.
+      settings: of the encoder, by the keys of config.json.
+    """
     hparams = contents.hparams()
     # A generator may be in a different folder.
     hparams.pop("uniform_generator", None)
     overrides = hparams.pop("model_hparam_overrides", {})
     defaults = {name: _DEFAULTS[name] for name in SETTINGS}
-    defaults["num_attention_heads"] = default_heads(config["hidden_size"])
+    defaults["num_attention_heads"] = default_heads(settings["hidden_size"])
     overrides.pop("num_attention_heads", None)
-    stated = {**config, "hidden_act": ACTIVATIONS[config["hidden_act"]]}
+    stated = {**settings, "hidden_act": ACTIVATIONS[settings["hidden_act"]]}
     for name, default in defaults.items():
         if stated[name] != default:
             overrides[name] = stated[name]

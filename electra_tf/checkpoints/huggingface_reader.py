@@ -117,9 +117,8 @@ class _Folder:
             )
 
     def _find_network(self) -> Network:
-        architecture, declared = heads.find_architecture(
-            self.config, self._stored
-        )
+        declared = (self.config.get("architectures") or [""])[0] or ""
+        architecture = heads.find_architecture(declared, self._stored)
         mark = self.config.get(layout.MARK)
         mark = mark if isinstance(mark, dict) else {}
         n_labels = self._sizes.get(layout.LABELS, 0)
@@ -364,7 +363,12 @@ def open_huggingface(folder: str) -> Weights:
     else:
         (folder,) = [network_folder.path for network_folder in folders.values()]
         is_generator = networks[0].encoder == "generator"
-        if is_generator and not layout.follows_generator_rule(configs[0]):
+        follows_rule = layout.follows_generator_rule(
+            configs[0]["hidden_size"],
+            configs[0]["num_attention_heads"],
+            configs[0]["intermediate_size"],
+        )
+        if is_generator and not follows_rule:
             # A generator's heads follow its size; a masked LM's need not.
             networks[0] = Network(layout.MASKED_LM)
     weights: Weights = _HuggingFaceWeights(

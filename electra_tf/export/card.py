@@ -23,7 +23,6 @@ import numpy as np
 import tensorflow as tf
 
 import electra_tf
-from configure.config import Config
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import BEST
@@ -355,7 +354,7 @@ def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
             "name": loaded.config.model_name,
             "training": {
                 "updates": loaded.global_step,
-                **_shown_hparams(loaded.config, hparams, {}, hparams),
+                **_shown_hparams(loaded.config.origins, hparams, {}, hparams),
             },
             "data": _task_data(loaded, task) if task else {},
             "metrics": _finetuning_metrics(loaded, task),
@@ -395,7 +394,7 @@ def _pretraining_facts(
     training = {
         "updates": loaded.global_step,
         "assumptions": list(loaded.assumptions),
-        **_shown_hparams(loaded.config, hparams, defaults, run),
+        **_shown_hparams(loaded.config.origins, hparams, defaults, run),
         **released.get("training", {}),
     }
     # A checkpoint that is loaded for its weights has a placeholder name.
@@ -411,7 +410,7 @@ def _pretraining_facts(
 
 
 def _shown_hparams(
-    config: Config,
+    origins: Mapping[str, str],
     hparams: Mapping[str, Any],
     defaults: Mapping[str, Any],
     run: Mapping[str, Any],
@@ -419,14 +418,14 @@ def _shown_hparams(
     """Return the hparams of the run that the card has.
 
     Args:
-      config: has the origins of hparams.
+      origins: of the hparams, by name.
       hparams: without paths.
       defaults: are not shown.
       run: the run's own hparams, for those that are always shown.
     """
     shown = {name: run[name] for name in _SHOWN if name in run}
     for name, value in hparams.items():
-        origin = config.origins.get(name, "argument")
+        origin = origins.get(name, "argument")
         is_set = origin not in ("default", "derived")
         if is_set and (name not in defaults or value != defaults[name]):
             shown[name] = value

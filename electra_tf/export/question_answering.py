@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from configure.finetuning import FinetuningConfig
 from electra_tf.export import signatures
 from electra_tf.export.tagging import WINDOWS_AT_ONCE
 from electra_tf.finetuning.question_answering import MAX_WINDOWS, QATask
@@ -85,7 +84,13 @@ class QuestionAnsweringModule(signatures.TaskModule):
         query = tokenizer.encode(question)
         passages = read_passages(context, tokenizer, self._normalizer)
         windows = cut_windows(
-            query, passages.pieces, config, tokenizer, self.task.min_length
+            query,
+            passages.pieces,
+            tokenizer,
+            config.max_query_length,
+            config.max_seq_length,
+            config.doc_stride,
+            min_length=self.task.min_length,
         )
         specs = {}
         for name, rank in _OUTPUTS[self._is_joint].items():
@@ -443,8 +448,10 @@ class Windows(NamedTuple):
 def cut_windows(
     query: tf.RaggedTensor,
     passage: tf.RaggedTensor,
-    config: FinetuningConfig,
     tokenizer: GraphTokenizer,
+    max_query_length: int,
+    max_seq_length: int,
+    doc_stride: int,
     min_length: int,
 ) -> Windows:
     """Divide passages into windows: `[CLS] query [SEP] part [SEP]`.
@@ -456,17 +463,19 @@ def cut_windows(
     Args:
       query: int32 [B, (Q)], ids of the whole questions.
       passage: int32 [B, (P)], ids of the passages.
-      config: has lengths and stride.
       tokenizer: has the ids of the special tokens.
+      max_query_length: the most wordpieces of a question in a window.
+      max_seq_length: the most wordpieces of a window.
+      doc_stride: the most wordpieces from one window to the next.
       min_length: smallest L.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     """
     n_query = tf.cast(query.row_lengths(), tf.int32)
-    n_query = tf.minimum(n_query, config.max_query_length)
+    n_query = tf.minimum(n_query, max_query_length)
     n_pieces = tf.cast(passage.row_lengths(), tf.int32)
-    capacity = config.max_seq_length - n_query - 3
-    stride = tf.minimum(capacity, config.doc_stride)
+    capacity = max_seq_length - n_query - 3
+    stride = tf.minimum(capacity, doc_stride)
     beyond = tf.maximum(n_pieces - capacity, 0)
     n_windows = tf.minimum((beyond + stride - 1) // stride + 1, MAX_WINDOWS)
     n_windows = tf.where(n_pieces > 0, n_windows, 0)
@@ -484,7 +493,7 @@ def cut_windows(
     inputs, _ = signatures.pack(
         tf.gather(signatures.cut(query, n_query), question),
         parts.with_values(tf.gather(passage.values, parts.values)),
-        config.max_seq_length,
+        max_seq_length,
         tokenizer,
         width,
     )

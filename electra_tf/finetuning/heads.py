@@ -8,12 +8,12 @@ finetune/tagging/tagging_tasks.py.
 """
 
 import abc
+import dataclasses
 import math
 from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
-from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.contents import HIDDEN
 from electra_tf.modeling.activations import gelu
 from electra_tf.modeling.dropout import dropout
@@ -260,6 +260,19 @@ class SummarizationHead(TaggingHead):
         return tf.concat([means, tf.math.log(number), lengths], -1)
 
 
+@dataclasses.dataclass(frozen=True)
+class AnswerHeadSettings:
+    """The hparams that a head for answers depends on."""
+
+    joint_prediction: bool  # whether an end is scored given its start
+    beam_size: int  # starts considered in joint prediction
+    max_seq_length: int  # tokens per example
+    answerable_classifier: bool  # whether it learns if there is an answer
+    # ... also from hidden states weighted by the start logits
+    answerable_uses_start_logits: bool
+    answerable_weight: float  # weight of that loss
+
+
 class QuestionAnsweringHead(Head):
     """A head for the start and the end of an answer, and for answerability.
 
@@ -277,22 +290,22 @@ class QuestionAnsweringHead(Head):
         self,
         task_name: str,
         hidden_size: int,
-        config: FinetuningConfig,
+        settings: AnswerHeadSettings,
         seed: int = 0,
     ) -> None:
         super().__init__(task_name, seed)
-        self.config = config
+        self.settings = settings
         self._n_unnamed = 0
         self.start = self._dense(hidden_size, 1)
         self.qa_hidden, width = None, hidden_size
-        if config.joint_prediction:
+        if settings.joint_prediction:
             scope, width = f"{self.scope}/qa_hidden", QA_HIDDEN_SIZE
             self.qa_hidden = Dense(scope, 2 * hidden_size, width, seed=seed)
         self.end = self._dense(width)
         self.answerable_hidden = self.answerable = None
-        if config.answerable_classifier:
+        if settings.answerable_classifier:
             width = hidden_size
-            if config.answerable_uses_start_logits:
+            if settings.answerable_uses_start_logits:
                 self.answerable_hidden = self._dense(
                     2 * hidden_size, QA_HIDDEN_SIZE, "gelu"
                 )
@@ -320,18 +333,18 @@ class QuestionAnsweringHead(Head):
         allowed += tf.one_hot(0, tf.shape(allowed)[1])
         mask = _MASKED * (1.0 - allowed)
         start_logits = tf.squeeze(self.start(hidden), -1) + mask  # [B, L]
-        batch, size = tf.shape(hidden)[0], self.config.beam_size
+        batch, size = tf.shape(hidden)[0], self.settings.beam_size
         beam = {
             "start_top_log_probs": tf.zeros([batch, size]),
             "start_top_index": tf.zeros([batch, size], tf.int32),
             "end_top_log_probs": tf.zeros([batch, size, size]),
             "end_top_index": tf.zeros([batch, size, size], tf.int32),
         }
-        if not self.config.joint_prediction:
+        if not self.settings.joint_prediction:
             end_logits = tf.squeeze(self.end(hidden), -1) + mask
         else:
             log_probs, index = tf.nn.top_k(
-                tf.nn.log_softmax(start_logits), self.config.beam_size
+                tf.nn.log_softmax(start_logits), self.settings.beam_size
             )
             beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
             end_logits_of = self._end_given_start(hidden, mask)
@@ -364,9 +377,9 @@ class QuestionAnsweringHead(Head):
         cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
         starts = self.feature(features, "start_positions")
         losses = cross_entropy(starts, outputs["start_logits"])
-        if self.config.joint_prediction and not training:
+        if self.settings.joint_prediction and not training:
             # The loss of zero logits, which the original's evaluation reports.
-            losses += math.log(self.config.max_seq_length)
+            losses += math.log(self.settings.max_seq_length)
         else:
             ends = self.feature(features, "end_positions")
             losses += cross_entropy(ends, outputs["end_logits"])
@@ -376,7 +389,7 @@ class QuestionAnsweringHead(Head):
             loss = tf.nn.sigmoid_cross_entropy_with_logits(
                 tf.cast(impossible, tf.float32), outputs["answerable_logit"]
             )
-            losses += loss * self.config.answerable_weight
+            losses += loss * self.settings.answerable_weight
         return losses
 
     def _dense(
@@ -413,11 +426,11 @@ class QuestionAnsweringHead(Head):
         # activations are in memory. There is no `tf.while_loop`, because LiteRT
         # cannot convert loops that collect tensors.
         log_probs, index = [], []
-        for number in range(self.config.beam_size):
+        for number in range(self.settings.beam_size):
             with tf.control_dependencies(log_probs[-1:]):
                 logits = end_logits_of(tf.identity(starts[:, number]))
                 best = tf.math.top_k(
-                    tf.nn.log_softmax(logits), self.config.beam_size
+                    tf.nn.log_softmax(logits), self.settings.beam_size
                 )
             log_probs.append(best.values)
             index.append(best.indices)

@@ -19,17 +19,22 @@ from configure.errors import UserError
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files import filesystem
 from electra_tf.finetuning import questions
-from electra_tf.finetuning.heads import QuestionAnsweringHead
+from electra_tf.finetuning.heads import (
+    AnswerHeadSettings,
+    QuestionAnsweringHead,
+)
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.matching import MATCHES
 from electra_tf.metrics.question_answering import (
+    AnswerRule,
     SpanScorer,
     Window,
     metric_names,
 )
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.offsets import OffsetTokenizer
 
 # The id of a window is this times its example's number, plus its index in the
@@ -214,7 +219,16 @@ class QATask(Task):
         self, encoder_config: EncoderConfig, seed: int
     ) -> QuestionAnsweringHead:
         width = encoder_config.hidden_size
-        return QuestionAnsweringHead(self.name, width, self.config, seed)
+        config = self.config
+        settings = AnswerHeadSettings(
+            config.joint_prediction,
+            config.beam_size,
+            config.max_seq_length,
+            config.answerable_classifier,
+            config.answerable_uses_start_logits,
+            config.answerable_weight,
+        )
+        return QuestionAnsweringHead(self.name, width, settings, seed)
 
     def get_scorer(self, split: str = "dev") -> SpanScorer:
         return self.scorer_of(self.get_examples(split))
@@ -224,8 +238,17 @@ class QATask(Task):
 
     def scorer_of(self, examples: Sequence[QAExample]) -> SpanScorer:
         """Return a new scorer of predictions on examples."""
+        config = self.config
+        rule = AnswerRule(
+            config.n_best_size,
+            config.max_answer_length,
+            config.joint_prediction,
+            config.answerable_classifier,
+            config.qa_na_threshold,
+        )
         return SpanScorer(
-            self.config,
+            rule,
+            BasicTokenizer(config.do_lower_case, config.strip_accents),
             self.name,
             self.version,
             examples,

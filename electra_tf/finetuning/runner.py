@@ -193,7 +193,7 @@ class _Run:
             }
             if current_worker(self._strategy).total > 1:
                 facts |= self._preprocessor.facts()
-        refuse_differences(self._strategy, config, facts)
+        refuse_differences(self._strategy, config.as_dict(), facts)
         return records
 
     def _trial_numbers(self) -> Iterable[int]:

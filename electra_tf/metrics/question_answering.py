@@ -17,7 +17,6 @@ import numpy as np
 from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig
 from electra_tf.metrics.matching import encode_answers, keeps_script
 from electra_tf.metrics.scorers import (
     ANY_SCRIPT,
@@ -98,6 +97,16 @@ class Answer(NamedTuple):
         return self.start_score + self.end_score
 
 
+class AnswerRule(NamedTuple):
+    """The hparams by which answers are chosen from a head's outputs."""
+
+    n_best_size: int  # answers that are kept per question
+    max_answer_length: int  # tokens
+    joint_prediction: bool  # whether an end is scored given its start
+    answerable_classifier: bool  # whether an output scores "no answer"
+    qa_na_threshold: float  # Null odds above it mean that there is no answer.
+
+
 class _Spans(NamedTuple):
     """Candidates of one or several windows; one row per candidate."""
 
@@ -109,7 +118,7 @@ class _Spans(NamedTuple):
 
 
 def find_answers(
-    config: FinetuningConfig,
+    rule: AnswerRule,
     windows: Sequence[Window],
     outputs: Sequence[Row],
     doc_tokens: Sequence[str],
@@ -121,7 +130,7 @@ def find_answers(
     Without any, the answer is "empty".
 
     Args:
-      config: the settings of the search.
+      rule: the settings of the search.
       windows: the windows of a question.
       outputs: the head's outputs for each window.
       doc_tokens: the words of the passage.
@@ -132,7 +141,7 @@ def find_answers(
     parts = []
     pairs = zip(windows, outputs, strict=True)
     for number, (window, output) in enumerate(pairs):
-        parts.append(_allowed_spans(config, number, window, output))
+        parts.append(_allowed_spans(rule, number, window, output))
     if not parts:
         return [Answer("empty", 0.0, 0.0)]
     spans = _Spans(*map(np.concatenate, zip(*parts, strict=True)))
@@ -140,7 +149,7 @@ def find_answers(
     order = np.argsort(-(spans.start_score + spans.end_score), kind="stable")
     answers: dict[str, Answer] = {}
     for row in order:
-        if len(answers) >= config.n_best_size:
+        if len(answers) >= rule.n_best_size:
             break
         window = windows[spans.window[row]]
         start, end = spans.start[row], spans.end[row]
@@ -188,15 +197,15 @@ def probabilities(answers: Sequence[Answer]) -> list[float]:
 
 
 def _allowed_spans(
-    config: FinetuningConfig,
+    rule: AnswerRule,
     number: int,
     window: Window,
     output: Row,
 ) -> _Spans:
     """Return the candidates of a window that can be answers."""
-    names = SPAN_OUTPUTS[config.joint_prediction]
+    names = SPAN_OUTPUTS[rule.joint_prediction]
     arrays = [np.asarray(output[name]) for name in names]
-    if config.joint_prediction:
+    if rule.joint_prediction:
         # The beam: each start with the ends that were scored given it.
         start_score, start, end_score, end = arrays
         grid = np.broadcast_arrays(
@@ -204,7 +213,7 @@ def _allowed_spans(
         )
     else:  # Each of the best starts with each of the best ends.
         best = [
-            np.argsort(-logits, kind="stable")[: config.n_best_size]
+            np.argsort(-logits, kind="stable")[: rule.n_best_size]
             for logits in arrays
         ]
         start, end = np.meshgrid(*best, indexing="ij")
@@ -221,7 +230,7 @@ def _allowed_spans(
         & (window.words[last] >= 0)
         & window.max_context[first]
         & (length >= 1)
-        & (length <= config.max_answer_length)
+        & (length <= rule.max_answer_length)
     )
     columns = [part[allowed] for part in (start, end, start_score, end_score)]
     return _Spans(np.full(len(columns[0]), number), *columns)
@@ -276,7 +285,8 @@ class SpanScorer(Scorer, Generic[QuestionT]):
 
     def __init__(
         self,
-        config: FinetuningConfig,
+        rule: AnswerRule,
+        tokenizer: BasicTokenizer,
         name: str,
         version: str,
         examples: Sequence[QuestionT],
@@ -286,7 +296,8 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         """Make a scorer.
 
         Args:
-          config: the settings of the search for answers.
+          rule: the settings of the search for answers.
+          tokenizer: the tokenizer that made the wordpieces.
           name: the name of the task.
           version: squad1, squad2 or mrqa.
           examples: the questions of the split.
@@ -295,16 +306,14 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         """
         super().__init__()
         self._updated = True  # There may be only questions without windows.
-        self._config = config
+        self._rule = rule
         self._name = name
         self._version = version
         self._match = match
         self.metric_names = metric_names(version, match)
         self._examples = examples
         self._windows_of = windows_of
-        self._tokenizer = BasicTokenizer(
-            config.do_lower_case, config.strip_accents
-        )
+        self._tokenizer = tokenizer
         self._outputs: dict[int, dict[str, np.ndarray]] = {}
         self._null_scores: dict[int, np.float32] = {}
         self._losses: dict[int, float] = {}
@@ -318,10 +327,10 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         super().update(results)
         eid = int(results["eid"])
         self._losses[eid] = float(results["loss"])
-        names = SPAN_OUTPUTS[self._config.joint_prediction]
+        names = SPAN_OUTPUTS[self._rule.joint_prediction]
         outputs = {name: np.array(results[name]) for name in names}
         if self._version == "squad2":
-            if self._config.answerable_classifier:
+            if self._rule.answerable_classifier:
                 self._null_scores[eid] = np.float32(results["answerable_logit"])
             else:
                 start = np.float32(results["start_logits"][0])
@@ -377,7 +386,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
 
         Source: google-research/electra, run_finetuning.py, run_finetuning.
         """
-        threshold = self._config.qa_na_threshold
+        threshold = self._rule.qa_na_threshold
         return {
             key: "" if self.null_odds.get(key, -np.inf) > threshold else text
             for key, text in self.predictions.items()
@@ -397,7 +406,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             outputs = [self._outputs[window.eid] for window in windows]
             by_offset = bool(windows) and windows[0].spans is not None
             answers = find_answers(
-                self._config,
+                self._rule,
                 windows,
                 outputs,
                 example.doc_tokens,
@@ -411,7 +420,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
                 best = next((a for a in answers if a.text), best)
                 scores = [self._null_scores[window.eid] for window in windows]
                 odds = min([NO_WINDOW, *scores])
-                if not self._config.answerable_classifier:
+                if not self._rule.answerable_classifier:
                     odds = odds - best.start_score - best.end_score
                 self.null_odds[example.key] = float(odds)
             self.predictions[example.key] = best.text
@@ -435,7 +444,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             self._match, self._examples, self.predictions
         )
         if self._version == "squad2":
-            threshold = self._config.qa_na_threshold
+            threshold = self._rule.qa_na_threshold
             self.scores = evaluate_squad2(
                 questions, predictions, self.null_odds, threshold
             )

@@ -121,7 +121,9 @@ def run(
     preemption = PreemptionHandler(config.preemption_seconds)
     with reports_lost_workers(strategy):
         if current_worker(strategy).total > 1:
-            refuse_differences(strategy, config, _worker_inputs(config))
+            refuse_differences(
+                strategy, config.as_dict(), _worker_inputs(config)
+            )
         print_start(console, config, strategy)
         if config.do_eval:
             path = find_latest_checkpoint(config.model_dir, config.as_dict())

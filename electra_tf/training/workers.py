@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from configure.errors import TRY_AGAIN, UserError
 from configure.formatting import limit_lines
-from configure.run_config import RunConfig
 from electra_tf.training.cluster import read_cluster
 from electra_tf.training.meeting import meet
 
@@ -174,7 +173,9 @@ _FREE_HPARAMS = frozenset(
 
 
 def refuse_differences(
-    strategy: tf.distribute.Strategy, config: RunConfig, facts: dict[str, Any]
+    strategy: tf.distribute.Strategy,
+    hparams: Mapping[str, Any],
+    facts: dict[str, Any],
 ) -> None:
     """Raise a UserError on all workers if their settings differ.
 
@@ -183,15 +184,15 @@ def refuse_differences(
 
     Args:
       strategy: that of the workers.
-      config: its hparams are compared, except for paths and `threads`.
+      hparams: of the run; compared, except for paths and `threads`.
       facts: compared in addition; a fact named like an hparam replaces it.
     """
-    hparams = {
+    compared = {
         f"hparam {name}": value
-        for name, value in config.as_dict().items()
+        for name, value in hparams.items()
         if name not in _FREE_HPARAMS and name not in facts
     }
-    packed = json.dumps(facts | hparams).encode()
+    packed = json.dumps(facts | compared).encode()
     size = gather(strategy, len(packed)).max()
     packed = packed.ljust(-(-size // 4) * 4)  # to whole int32 values
     rows = gather(strategy, np.frombuffer(packed, np.int32))

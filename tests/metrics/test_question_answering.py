@@ -161,15 +161,19 @@ def logits(**best):
     return values
 
 
-def answers_to(config, start, end):
+RULE = qa.AnswerRule(
+    n_best_size=20,
+    max_answer_length=30,
+    joint_prediction=False,
+    answerable_classifier=True,
+    qa_na_threshold=-2.75,
+)
+
+
+def answers_to(rule, start, end):
     outputs = [{"start_logits": start, "end_logits": end}]
     tokenizer = BasicTokenizer()
-    return qa.find_answers(config, [WINDOW], outputs, WORDS.split(), tokenizer)
-
-
-def make_config(**hparams):
-    settings = {"max_seq_length": 128, "joint_prediction": False, **hparams}
-    return FinetuningConfig.create("m", "d", task_names=["squad"], **settings)
+    return qa.find_answers(rule, [WINDOW], outputs, WORDS.split(), tokenizer)
 
 
 SPANS = {
@@ -190,7 +194,7 @@ def test_only_spans_of_the_passage_are_answers():
     # context, or end before they start.
     start = logits(_0=9, _1=8, _15=7, _6=6, _4=3, _3=2)
     end = logits(_0=9, _7=8, _15=7, _3=6, _4=5)
-    answers = answers_to(make_config(), start, end)
+    answers = answers_to(RULE, start, end)
     assert [a.text for a in answers[:2]] == ["Smith", "Steve"]
     assert [a.score for a in answers[:2]] == [8.0, 8.0]
     assert {a.text for a in answers} <= SPANS
@@ -198,7 +202,8 @@ def test_only_spans_of_the_passage_are_answers():
 
 def test_without_a_span_the_answer_is_the_word_empty():
     outside = logits(_0=9)
-    (answer,) = answers_to(make_config(n_best_size=1), outside, outside)
+    rule = RULE._replace(n_best_size=1)
+    (answer,) = answers_to(rule, outside, outside)
     assert (answer.text, answer.score) == ("empty", 0.0)
 
 
@@ -207,8 +212,14 @@ def make_scorer(windows, **answers):
         types.SimpleNamespace(key=key, answers=texts, doc_tokens=[])
         for key, texts in answers.items()
     ]
-    config = make_config(joint_prediction=True)
-    return qa.SpanScorer(config, "squad", "squad2", examples, lambda _: windows)
+    return qa.SpanScorer(
+        RULE._replace(joint_prediction=True),
+        BasicTokenizer(),
+        "squad",
+        "squad2",
+        examples,
+        lambda _: windows,
+    )
 
 
 def test_no_windows_are_no_answer_and_those_of_others_are_noticed():
