@@ -209,7 +209,7 @@ def on_files(files, config):
         ("hyperparameters.md", _hyperparameters_page),
     ):
         files.append(File.generated(config, page, content=write()))
-    for name in ("LICENSE", "examples/pretraining.ipynb"):
+    for name in ("LICENSE", "CITATION.cff", "examples/pretraining.ipynb"):
         content = (ROOT / name).read_bytes()
         files.append(File.generated(config, name, content=content))
     return files
