@@ -1,8 +1,28 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that compute a loaded model's outputs and answers."""
+"""Fixtures for questions: texts, and a loaded model's outputs and answers."""
+
+import gzip
+import json
 
 import pytest
+
+QUESTION = {
+    "id": "q1",
+    "question": "where is the king?",
+    "answers": [{"text": "city", "answer_start": 19}],
+}
+SQUAD = {
+    "data": [
+        {
+            "title": "Kings",
+            "paragraphs": [
+                {"context": "The king is in the city.", "qas": [QUESTION]},
+                {"context": "She was for the north.", "qas": []},
+            ],
+        }
+    ]
+}
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +75,16 @@ def evaluated_questions(head_outputs, qa_example):
         return scorer
 
     return scored
+
+
+@pytest.fixture
+def text_folder(tmp_path):
+    """A folder of a text, compressed JSON lines and a file of SQuAD's."""
+    path = tmp_path / "texts"
+    (path / "deep").mkdir(parents=True)
+    lines = ["", "The king built", "three castles.", "", "Her city was quiet."]
+    (path / "a.txt").write_text("\n".join(lines))
+    rows = '{"id": 7, "text": "Bees make honey."}\n\n{"text": "Ice melts."}\n'
+    (path / "deep" / "b.jsonl.gz").write_bytes(gzip.compress(rows.encode()))
+    (path / "c.json").write_text(json.dumps(SQUAD))
+    return path

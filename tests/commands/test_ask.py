@@ -10,27 +10,19 @@ import pytest
 
 from electra_tf.commands import ask
 from tests.conftest import refused
-from tests.extras.ask.conftest import write_texts
 
 pytest.importorskip("bm25s", reason="no extra ask")
 pytest.importorskip("Stemmer", reason="no extra ask")
 
 
 @pytest.fixture
-def folder(tmp_path):
-    path = tmp_path / "texts"
-    write_texts(path)
-    return path
-
-
-@pytest.fixture
-def run(folder, finetuned_folder, tmp_path):
+def run(text_folder, finetuned_folder, tmp_path):
     """Runs the command; returns its answers."""
 
     def call(*flags, task="facts"):
         output = tmp_path / "out.jsonl"
-        argv = ["ask", str(folder), *flags, f"--output={output}", "--overwrite"]
-        argv.append(f"--model={finetuned_folder(task)}")
+        argv = ["ask", str(text_folder), *flags, f"--output={output}"]
+        argv += [f"--model={finetuned_folder(task)}", "--overwrite"]
         assert ask.main(ask.parse_flags(argv)) == 0
         return [json.loads(line) for line in output.read_text().splitlines()]
 
@@ -48,10 +40,10 @@ def run(folder, finetuned_folder, tmp_path):
     ],
 )
 def test_a_question_that_cannot_be_answered_is_refused(
-    run, folder, tmp_path, flags, task, message
+    run, text_folder, tmp_path, flags, task, message
 ):
     (tmp_path / "out.jsonl").touch()
-    flags = [flag.format(folder=folder) for flag in flags]
+    flags = [flag.format(folder=text_folder) for flag in flags]
     refused(message, run, *flags, task=task)
 
 
@@ -124,11 +116,11 @@ def test_a_bad_line_of_questions_is_refused(run, tmp_path, question, message):
     refused(message, run, f"--questions={path}")
 
 
-def test_a_fitted_weight_is_stored_for_its_model(run, folder, capsys):
-    (report,) = run(f"--fit={folder / 'c.json'}")
+def test_a_fitted_weight_is_stored_for_its_model(run, text_folder, capsys):
+    (report,) = run(f"--fit={text_folder / 'c.json'}")
     assert report["questions"] == report["gold_indexed"] == 1
     assert report["gold_in_first_5"] == 1.0
-    path = folder.parent / "texts.index.fit.json"
+    path = text_folder.parent / "texts.index.fit.json"
     fitted = json.loads(path.read_text())
     assert fitted["weight"] == report["weight"]
     path.write_text(json.dumps({**fitted, "weight": 1.0}))

@@ -89,38 +89,38 @@ def test_an_index_of_another_splitter_is_made_again(opened, monkeypatch):
     assert not opened()[1]
 
 
-def test_an_unchanged_index_is_read(opened, folder):
+def test_an_unchanged_index_is_read(opened, text_folder):
     first, lines = opened()
     assert "indexed 6 passages of 3 files" in lines[0]
-    path = folder.parent / "stored.index"
+    path = text_folder.parent / "stored.index"
     content = path.read_bytes()
     again, lines = opened()
     assert not lines and path.read_bytes() == content
     question = "is the king in the city?"
     assert again.search(question, 9) == first.search(question, 9)
-    assert not list(folder.parent.glob("*.tmp"))
+    assert not list(text_folder.parent.glob("*.tmp"))
 
 
-def test_a_damaged_index_is_made_again(opened, folder):
+def test_a_damaged_index_is_made_again(opened, text_folder):
     first, _ = opened()
-    path = folder.parent / "stored.index"
+    path = text_folder.parent / "stored.index"
     content = path.read_bytes()
     path.write_bytes(content[:2000] + b"\xff\xff" + content[2002:])
     again, lines = opened()
     assert lines and again.passages == first.passages
 
 
-def test_a_changed_text_is_indexed_again(opened, folder):
+def test_a_changed_text_is_indexed_again(opened, text_folder):
     opened()
-    (folder / "a.txt").write_text("The king built\nthree houses.")
+    (text_folder / "a.txt").write_text("The king built\nthree houses.")
     changed, lines = opened()
     assert "indexed 5 passages" in lines[0]
     assert changed.search("castles", 1) == []
 
 
-def test_skipped_files_are_reported(opened, folder):
-    (folder / ".hidden").write_bytes(b"\0")
-    (folder / "again").symlink_to("deep")
+def test_skipped_files_are_reported(opened, text_folder):
+    (text_folder / ".hidden").write_bytes(b"\0")
+    (text_folder / "again").symlink_to("deep")
     assert opened()[1][:2] == [
         "Skipped files and folders reached a second time: 1 (again)",
         "Skipped hidden: 1 (.hidden)",
@@ -128,12 +128,12 @@ def test_skipped_files_are_reported(opened, folder):
 
 
 @pytest.fixture
-def forge(opened, folder):
+def forge(opened, text_folder):
     """Makes an index, and changes a part of its file."""
 
     def call(name, change):
         index, _ = opened()
-        path = folder.parent / "stored.index"
+        path = text_folder.parent / "stored.index"
         with zipfile.ZipFile(path) as packed:
             parts = {part: packed.read(part) for part in packed.namelist()}
         parts[name] = change(parts[name])
@@ -216,21 +216,20 @@ def test_an_index_with_a_cut_header_of_an_array_is_made_again(opened, forge):
     assert "indexed 6 passages" in opened()[1][0]
 
 
-def test_an_index_among_the_texts_is_refused(folder):
-    path = str(folder / "stored.index")
-    refused(
-        "lies among the texts", open_index, str(folder), path, "none", print
-    )
+def test_an_index_among_the_texts_is_refused(text_folder):
+    path = str(text_folder / "stored.index")
+    arguments = (str(text_folder), path, "none", print)
+    refused("lies among the texts", open_index, *arguments)
 
 
-def test_a_refused_text_leaves_no_index(opened, folder):
-    (folder / "a.txt").write_bytes(b"fine\nb\0d")
+def test_a_refused_text_leaves_no_index(opened, text_folder):
+    (text_folder / "a.txt").write_bytes(b"fine\nb\0d")
     refused("found a byte 0", opened)
-    assert not (folder.parent / "stored.index").exists()
+    assert not (text_folder.parent / "stored.index").exists()
 
 
-def test_a_missing_folder_is_refused(opened, folder):
-    refused("none: cannot be read: No such file", opened, folder / "none")
+def test_a_missing_folder_is_refused(opened, text_folder):
+    refused("none: cannot be read: No such file", opened, text_folder / "none")
 
 
 @pytest.mark.parametrize("name", ["bm25s", "Stemmer"])

@@ -47,8 +47,8 @@ def cut(tmp_path):
         ),
     ],
 )
-def test_passages_name_their_source(folder, name, expected):
-    passages = read_passages(name, str(folder / name))
+def test_passages_name_their_source(text_folder, name, expected):
+    passages = read_passages(name, str(text_folder / name))
     assert [tuple(passage) for passage in passages] == expected
 
 
