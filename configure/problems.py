@@ -41,6 +41,11 @@ class Problem:
     file: str = ""  # "path" or "path:12"; "": the message names the file
     field: str = ""  # hparam, flag or key; "": the message names the field
 
+    def is_fatal(self, strict: bool) -> bool:
+        """Return whether the problem stops the program."""
+        is_strict_doubt = strict and self.level is Level.DOUBT
+        return self.level is Level.ERROR or is_strict_doubt
+
     def __str__(self) -> str:
         parts = (self.file, self.field, self.message)
         return ": ".join(part for part in parts if part)

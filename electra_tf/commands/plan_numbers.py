@@ -13,7 +13,7 @@ from typing import Any
 from configure.errors import UserError
 from configure.generator import generator_kind
 from configure.pretraining import PretrainingConfig
-from configure.problems import Level
+from configure.problems import Problem, collect_error
 from electra_tf.checkpoints.formats import resolve_reference
 from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.checkpoints.sizes import check_same_model
@@ -57,10 +57,10 @@ def plan(config: PretrainingConfig) -> Numbers:
         checkpointed = pretraining_memory(
             dataclasses.replace(config, recompute_grad=True)
         )
-    records, obstacles, warnings = _check_records(config)
-    for obstacle in _other_obstacles(config):
-        if obstacle not in obstacles:
-            obstacles.append(obstacle)
+    records, problems = _count_records(config), _find_problems(config)
+    strict = config.strict
+    fatal = [str(problem) for problem in problems if problem.is_fatal(strict)]
+    obstacles = [*dict.fromkeys(fatal)]  # each text once
     steps, examples = config.num_train_steps, config.train_batch_size
     epochs = None
     if records and records["examples"]:
@@ -90,6 +90,7 @@ def plan(config: PretrainingConfig) -> Numbers:
     stages = steps_per_stage(steps, config.two_stage_steps)
     if len(stages) > 1:
         numbers["stages"] = _stages(config, stages, parameters.total)
+    warnings = [str(p) for p in problems if not p.is_fatal(strict)]
     warnings += [f"training would stop: {text}" for text in obstacles]
     warnings += _memory_warnings(config, memory, checkpointed, machine)
     warnings += _disk_warnings(numbers["checkpoints"])
@@ -111,55 +112,53 @@ def _stages(
     return stages
 
 
-def _check_records(
-    config: PretrainingConfig,
-) -> tuple[Numbers | None, list[str], list[str]]:
-    """Return the count of examples, errors and warnings of the records."""
-    count = None
+def _count_records(config: PretrainingConfig) -> Numbers | None:
+    """Return the count of examples; None if `_find_problems` has the reason."""
+    with contextlib.suppress(UserError):
+        return count_training_examples(config)._asdict()
+    return None
+
+
+def _find_problems(config: PretrainingConfig) -> list[Problem]:
+    """Return the problems of the data, of the networks and of checkpoints."""
     problems = [*find_problems(config, training=True)]
     if config.eval_every_n_steps:
         problems += find_problems(config, training=False)
-    # Whatever keeps the examples from being counted is among the problems.
-    with contextlib.suppress(UserError):
-        count = count_training_examples(config)._asdict()
-    errors: list[str] = []
-    warnings: list[str] = []
-    for problem in dict.fromkeys(problems):
-        is_error = problem.level is Level.ERROR or (
-            problem.level is Level.DOUBT and config.strict
-        )
-        (errors if is_error else warnings).append(str(problem))
-    return count, errors, warnings
+    if config.training_schedule == "two_stage":
+        networks = list_networks(config)
+        collect_error(problems, lambda: check_equal_sizes(networks))
+    collect_error(problems, lambda: _check_vocab(config))
+    collect_error(problems, lambda: _check_initial_checkpoint(config))
+    collect_error(problems, lambda: _check_earlier_run(config))
+    return [*dict.fromkeys(problems)]
 
 
-def _other_obstacles(config: PretrainingConfig) -> Iterator[str]:
-    """Yield the reasons, other than records, why training would stop."""
-    try:
-        if config.training_schedule == "two_stage":
-            check_equal_sizes(list_networks(config))
-        rows = EncoderConfig.of(config).vocab_size
-        check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
-    except UserError as error:
-        yield str(error)
+def _check_vocab(config: PretrainingConfig) -> None:
+    rows = EncoderConfig.of(config).vocab_size
+    check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
+
+
+def _check_initial_checkpoint(config: PretrainingConfig) -> None:
     initial = config.init_checkpoint
     with contextlib.suppress(UserError):
         initial = initial and resolve_reference(initial)
-    if initial:
-        is_found = any(map(filesystem.exists, (initial, f"{initial}.index")))
-        if not is_found:
-            yield (
-                f"init_checkpoint {initial}: no such folder or checkpoint."
-                + hub_hint(initial)
-            )
+    if not initial:
+        return
+    if not any(map(filesystem.exists, (initial, f"{initial}.index"))):
+        raise UserError(
+            f"init_checkpoint {initial}: no such folder or checkpoint."
+            + hub_hint(initial)
+        )
+
+
+def _check_earlier_run(config: PretrainingConfig) -> None:
+    """Raise a UserError if the run cannot continue the one in its folder."""
     folder = config.model_dir
     earlier = os.path.join(folder, "config.json")
     checkpoint = os.path.join(folder, "checkpoint")
     is_begun = filesystem.exists(earlier) and filesystem.exists(checkpoint)
     if is_begun and not config.overwrite:
-        try:
-            check_same_model(read_json(earlier), config.as_dict(), folder)
-        except UserError as error:
-            yield str(error)
+        check_same_model(read_json(earlier), config.as_dict(), folder)
 
 
 def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:

@@ -51,3 +51,16 @@ def test_a_collected_error_leaves_the_result_out():
 def test_bugs_are_not_collected():
     with pytest.raises(ZeroDivisionError):
         collect_error([], lambda: 1 / 0)
+
+
+@pytest.mark.parametrize(
+    ("problem", "strict", "expected"),
+    [
+        (ERROR, False, True),
+        (DOUBTS[0], False, False),
+        (DOUBTS[0], True, True),
+        (WARNING, True, False),
+    ],
+)
+def test_errors_and_strict_doubts_are_fatal(problem, strict, expected):
+    assert problem.is_fatal(strict) == expected
