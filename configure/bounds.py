@@ -13,6 +13,16 @@ from typing import Annotated, Any, NamedTuple
 
 from configure.errors import UserError
 
+# The declared types in messages.
+TYPE_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    dict: "a JSON object",
+    list: "a list",
+}
+
 
 class Bound(NamedTuple):
     """A condition on a value, stored as metadata of `Annotated`."""

@@ -8,19 +8,10 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
-from configure.bounds import check_bounds, plain_types
+from configure.bounds import TYPE_WORDS, check_bounds, plain_types
 from configure.errors import UserError
 from configure.formatting import shorten
 from configure.suggestions import suggest_names
-
-_TYPE_WORDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    dict: "an object",
-    list: "a list",
-}
 
 
 def check_object(value: Any, fields: Mapping[str, Any], prefix: str) -> None:
@@ -57,7 +48,7 @@ def check_value(value: Any, declared: Any, name: str) -> None:
         return
     options = plain_types(declared)
     if not any(_has_type(value, option) for option in options):
-        expected = [_TYPE_WORDS[o] for o in options if o in _TYPE_WORDS]
+        expected = [TYPE_WORDS[o] for o in options if o in TYPE_WORDS]
         if type(None) in options:
             expected.append("null")
         raise UserError(

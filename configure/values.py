@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from configure.bounds import plain_types
+from configure.bounds import TYPE_WORDS, plain_types
 from configure.errors import UserError
 from configure.json_text import parse_json
 
@@ -17,15 +17,6 @@ TRUE_WORDS = frozenset({"true", "t", "yes", "y", "on", "1"})
 FALSE_WORDS = frozenset({"false", "f", "no", "n", "off", "0"})
 NONE_WORDS = frozenset({"none", "null"})
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
-
-TYPE_WORDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    dict: "a JSON object",
-    list: "a list of names",
-}
 
 
 def coerce(name: str, value: Any, declared: Any) -> Any:

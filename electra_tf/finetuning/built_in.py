@@ -5,7 +5,6 @@
 Source: google-research/electra, finetune/task_builder.py.
 """
 
-import dataclasses
 from typing import Any
 
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
@@ -54,21 +53,16 @@ _SUMMARIZATION: dict[str, Any] = {
 }
 
 
-def _make_spec(name: str, description: dict[str, Any]) -> TaskSpec:
-    spec = TaskSpec.from_dict({"name": name, **description})
-    return dataclasses.replace(spec, original=True)
-
-
 BUILT_IN: dict[str, TaskSpec] = {
     **GLUE_TASKS,
-    "chunk": _make_spec("chunk", _CONLL),
-    "ner": _make_spec("ner", _CONLL),
-    "pos": _make_spec("pos", _POS),
-    "squad": _make_spec("squad", _SQUAD2),
-    "squadv1": _make_spec("squadv1", _SQUAD1),
-    "summarization": _make_spec("summarization", _SUMMARIZATION),
-    "newsqa": _make_spec("newsqa", _MRQA),
-    "naturalqs": _make_spec("naturalqs", _MRQA),
-    "triviaqa": _make_spec("triviaqa", _MRQA),
-    "searchqa": _make_spec("searchqa", _MRQA),
+    "chunk": TaskSpec.built_in("chunk", _CONLL),
+    "ner": TaskSpec.built_in("ner", _CONLL),
+    "pos": TaskSpec.built_in("pos", _POS),
+    "squad": TaskSpec.built_in("squad", _SQUAD2),
+    "squadv1": TaskSpec.built_in("squadv1", _SQUAD1),
+    "summarization": TaskSpec.built_in("summarization", _SUMMARIZATION),
+    "newsqa": TaskSpec.built_in("newsqa", _MRQA),
+    "naturalqs": TaskSpec.built_in("naturalqs", _MRQA),
+    "triviaqa": TaskSpec.built_in("triviaqa", _MRQA),
+    "searchqa": TaskSpec.built_in("searchqa", _MRQA),
 }

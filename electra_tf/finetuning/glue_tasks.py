@@ -9,7 +9,6 @@ Source: google-research/electra, finetune/classification/
 Differs: WNLI, the mismatched dev set and its scores are additions.
 """
 
-import dataclasses
 from typing import Any
 
 from electra_tf.finetuning.task_description import TaskSpec
@@ -116,12 +115,7 @@ _DESCRIPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def _make_spec(name: str, description: dict[str, Any]) -> TaskSpec:
-    spec = TaskSpec.from_dict({"name": name, "files": _FILES, **description})
-    return dataclasses.replace(spec, original=True)
-
-
 GLUE_TASKS: dict[str, TaskSpec] = {
-    name: _make_spec(name, description)
+    name: TaskSpec.built_in(name, {"files": _FILES, **description})
     for name, description in _DESCRIPTIONS.items()
 }

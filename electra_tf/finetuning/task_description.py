@@ -201,6 +201,12 @@ class TaskSpec:
             )
         return spec
 
+    @classmethod
+    def built_in(cls, name: str, description: Mapping[str, Any]) -> TaskSpec:
+        """Check the description of a built-in task."""
+        spec = cls.from_dict({"name": name, **description})
+        return dataclasses.replace(spec, original=True)
+
     def resolve_split(self, split: str) -> str:
         """Return the name of a split in `files`: MNLI's dev is dev_matched."""
         matched = f"{split}_matched"

@@ -36,7 +36,7 @@ def test_a_valid_object_passes():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], r"study\.json: expected an object, got \[\]"),
+        ([], r"study\.json: expected a JSON object, got \[\]"),
         ({"kinds": "a"}, "kinds: unknown key. Nearest names: kind, "),
         ({"kind": 1}, "study.json: kind: expected text, got 1"),
         ({"kind": "c"}, "study.json: kind: must be one of a, b, got 'c'"),
@@ -49,7 +49,7 @@ def test_a_valid_object_passes():
         ({"seeds": 3}, "seeds: expected a list, got 3"),
         ({"seeds": [1, 2.0]}, r"seeds\[1\]: expected a whole number, got 2.0"),
         ({"note": 3}, "note: expected text or null, got 3"),
-        ({"settings": "x" * 200}, r"expected an object, got 'xxx.*\.\.\.$"),
+        ({"settings": "x" * 200}, r"expected a JSON object, got 'xxx.*\.\.\.$"),
     ],
 )
 def test_an_invalid_object_is_refused_with_its_key(value, message):

@@ -192,7 +192,7 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
         ({"type": "tagging", "tags": "words", "metric": "f1"}, "of accuracy,"),
         ({"both_orders": True}, "both_orders: expected pairs"),
         ({"splits": {"tset": {}}}, "no 'tset'"),
-        ({"splits": {"dev": 5}}, "splits.dev: expected an object"),
+        ({"splits": {"dev": 5}}, "splits.dev: expected a JSON object"),
         ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
         ({"type": "multilabel", "label_separator": ""}, "_separator: must be"),
     ],
