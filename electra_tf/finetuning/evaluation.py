@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.finetuning import FinetuningConfig
 from electra_tf.files.atomic import write_atomically
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Batches, Preprocessor
@@ -44,13 +43,13 @@ class Evaluator:
 
     def __init__(
         self,
-        config: FinetuningConfig,
         model: FinetuningModel,
         tasks: Sequence[Task],
         preprocessor: Preprocessor,
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> None:
+        config = model.config
         self._config = config
         self._preprocessor = preprocessor
         self._strategy = strategy

@@ -119,6 +119,10 @@ class Submission:
     notes: list[str]  # remarks on the files for the user
 
 
+# The number of each example -> the server's index, its location.
+Indices = dict[int, tuple[int, str]]
+
+
 class _MissingError(Exception):
     """The reason why a file cannot be made."""
 
@@ -140,8 +144,14 @@ def collect(
         chosen = trial or best
         submission.trials[part.task] = chosen
         try:
+            if config.data_source == "tfds":
+                indices = _read_tfds_indices(part, config.tfds_data_dir)
+            else:
+                directory = config.raw_data_dir(part.task)
+                indices = _read_file_indices(part, directory)
+            path = config.test_predictions(part.task, part.split, chosen)
             submission.rows[part.file] = _read_rows(
-                config, part, chosen, submission.notes
+                path, part, indices, submission.notes
             )
         except _MissingError as error:
             submission.missing[part.file] = str(error)
@@ -173,11 +183,16 @@ def _open_results(
 
 
 def _read_rows(
-    config: FinetuningConfig, part: Part, trial: int, notes: list[str]
+    path: str, part: Part, indices: Indices, notes: list[str]
 ) -> list[tuple[int, str]]:
-    """Return the rows of a file; raise _MissingError if there are none."""
-    indices = _read_indices(config, part)
-    path = config.test_predictions(part.task, part.split, trial)
+    """Return the rows of a file; raise _MissingError if there are none.
+
+    Args:
+      path: of the predictions.
+      part: the file.
+      indices: of the examples that were predicted.
+      notes: gets remarks on the file.
+    """
     if not filesystem.exists(path):
         raise _MissingError(
             f"no {path}; predict with --write_test_outputs (of the first"
@@ -242,24 +257,27 @@ def _format_predictions(
     return texts
 
 
-def _read_indices(
-    config: FinetuningConfig, part: Part
-) -> dict[int, tuple[int, str]]:
-    """Return the number of each example -> the server's index, its location."""
-    spec = GLUE_TASKS[part.task]
-    if config.data_source == "tfds":
-        name, split = spec.tfds.locate(part.split)
-        rows = tfds_data.read_rows(name, split, config.tfds_data_dir)
-        indices = {
-            number: (int(row.cells["idx"]), f"tfds:{name}/{split}:{row.line}")
-            for number, row in enumerate(rows)
-        }
-    else:
-        directory = config.raw_data_dir(part.task)
-        path = spec.find_split(part.split, directory).path
-        if not filesystem.exists(path):
-            raise _MissingError(f"no {path}")
-        indices = dict(_indices_of_file(path))
+def _read_tfds_indices(part: Part, data_dir: str | None) -> Indices:
+    """Return the indices of a split of TensorFlow Datasets."""
+    name, split = GLUE_TASKS[part.task].tfds.locate(part.split)
+    rows = tfds_data.read_rows(name, split, data_dir)
+    indices = {
+        number: (int(row.cells["idx"]), f"tfds:{name}/{split}:{row.line}")
+        for number, row in enumerate(rows)
+    }
+    return _check_indices(part, indices)
+
+
+def _read_file_indices(part: Part, directory: str) -> Indices:
+    """Return the indices of a split that is a file of a task's directory."""
+    path = GLUE_TASKS[part.task].find_split(part.split, directory).path
+    if not filesystem.exists(path):
+        raise _MissingError(f"no {path}")
+    return _check_indices(part, dict(_indices_of_file(path)))
+
+
+def _check_indices(part: Part, indices: Indices) -> Indices:
+    """Return indices of a split; raise a UserError if one is repeated."""
     if len({index for index, _ in indices.values()}) != len(indices):
         raise UserError(
             f"the {part.split} split of {part.task} has an index twice"
@@ -268,7 +286,7 @@ def _read_indices(
 
 
 def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the items of `_read_indices`; by position without an index."""
+    """Yield the items of `Indices`; by position without an index."""
     rows = tables.read_rows(path, "tsv")
     header = next(rows, None)
     names = header.cells if header is not None else []

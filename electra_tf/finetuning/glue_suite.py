@@ -89,7 +89,15 @@ class _Suite:
             if config.wnli_majority:
                 values["wnli_majority"] = task == "wnli"
             self._configs[task] = config.with_values("program", values)
-            if missing := _missing_data(self._configs[task], task):
+            missing = ""
+            if config.data_source != "tfds":
+                missing = _missing_data(
+                    task,
+                    config.raw_data_dir(task),
+                    config.do_train,
+                    config.do_eval,
+                )
+            if missing:
                 self._outcomes[task] = Outcome("no data", missing)
             else:
                 self._outcomes[task] = Outcome("not reached")
@@ -206,15 +214,15 @@ class _Suite:
         write_atomically(self._text_path, text)
 
 
-def _missing_data(config: FinetuningConfig, task: str) -> str:
+def _missing_data(
+    task: str, directory: str, do_train: bool, do_eval: bool
+) -> str:
     """Return which required files of a task are missing; "" for none."""
-    if config.data_source == "tfds":
-        return ""
-    spec, directory = GLUE_TASKS[task], config.raw_data_dir(task)
+    spec = GLUE_TASKS[task]
     splits = []
-    if config.do_train:
+    if do_train:
         splits.append("train")
-    if config.do_eval:
+    if do_eval:
         splits.append("dev")
     if not splits:
         splits = [split for split in spec.files if "test" in split][:1]

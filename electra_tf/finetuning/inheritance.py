@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig
 from configure.formatting import join_names
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.checkpoints.huggingface_heads import UNNAMED
@@ -28,21 +27,31 @@ _SHOWN_LABELS = 12  # in messages
 
 
 def inherited_hparams(
-    config: FinetuningConfig, weights: Weights
+    weights: Weights,
+    task_names: Sequence[str],
+    task_config: str | None,
+    max_seq_length: int,
 ) -> dict[str, Any]:
-    """Return the hparams that heads of transformers set for a run's tasks."""
+    """Return the hparams that heads of transformers set for a run's tasks.
+
+    Args:
+      weights: the checkpoint.
+      task_names: the tasks.
+      task_config: the file that describes one of them, if any.
+      max_seq_length: of the run; a shorter length of the model replaces it.
+    """
     types = {}
-    for name in config.task_names:
-        spec = find_spec(config.task_config, name)
+    for name in task_names:
+        spec = find_spec(task_config, name)
         if spec:
             types[name] = spec.type
     hparams: dict[str, Any] = {}
     for name in _match_heads(_transformers_heads(weights), types).values():
         hparams |= head_hparams(weights, name)
     length = weights.max_length
-    if length is not None and length < config.max_seq_length:
+    if length is not None and length < max_seq_length:
         hparams["max_seq_length"] = length
-    return {n: v for n, v in hparams.items() if not config.is_explicit(n)}
+    return hparams
 
 
 def _transformers_heads(weights: Weights) -> dict[str, TaskHead]:

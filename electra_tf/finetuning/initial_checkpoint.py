@@ -3,6 +3,7 @@
 """The initial checkpoint of fine-tuning, and the settings that it fills in."""
 
 import dataclasses
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from configure.config import SIZE_HPARAMS, TOKENIZER_HPARAMS
@@ -43,40 +44,72 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
       UserError: the checkpoint cannot be read, or a stated size or vocabulary
         differs from the model's.
     """
+    explicit = {
+        name: value
+        for name, value in config.as_dict().items()
+        if config.is_explicit(name)
+    }
+    casing = {n: explicit[n] for n in TOKENIZER_HPARAMS if n in explicit}
     weights = None
     values: dict[str, Any] = {}
     warnings: list[str] = []
     if config.init_checkpoint:
-        try:
-            weights = formats.open_weights(config.init_checkpoint)
-        except UserError as error:
-            raise UserError(
-                f"init_checkpoint: {error} To start from random weights, set"
-                " init_checkpoint to null."
-            ) from error
-        values = _read_sizes(config, weights) | inherited_hparams(
-            config, weights
+        weights = _open_weights(config.init_checkpoint)
+        sizes = {
+            name: explicit[name]
+            for name in (*SIZE_HPARAMS, "debug")
+            if name in explicit
+        }
+        values = _read_sizes(weights, sizes, config.debug)
+        inherited = inherited_hparams(
+            weights,
+            config.task_names,
+            config.task_config,
+            config.max_seq_length,
         )
-        warnings = _list_warnings(config, weights)
-    if not config.is_explicit("vocab_file"):
+        values |= {n: v for n, v in inherited.items() if n not in explicit}
+        warnings = _list_warnings(
+            weights,
+            config.max_seq_length,
+            casing,
+            config.model_hparam_overrides,
+        )
+    if "vocab_file" not in explicit:
         vocab_file = None if weights is None else weights.vocab_file
         if not vocab_file:
             vocab_file = formats.find_vocab(config.pretrained_model_dir)
         if vocab_file:
             values["vocab_file"] = vocab_file
     vocab_file = values.get("vocab_file", config.vocab_file)
-    values |= _read_casing(config, weights, vocab_file)
+    values |= _read_casing(weights, vocab_file, casing)
     # The original's splitting of words for tagging ignores added tokens.
     has_added_tokens = bool(read_settings(vocab_file).distinctive)
-    if has_added_tokens and not config.is_explicit("fix_tagging_casing"):
+    if has_added_tokens and "fix_tagging_casing" not in explicit:
         values["fix_tagging_casing"] = True
     current = config.as_dict()
     values = {n: v for n, v in values.items() if current[n] != v}
     notes = [f"{n} = {v} (of the pre-trained model)" for n, v in values.items()]
     if values:
         config = config.with_values("checkpoint", values)
-    _check_vocabulary(config, weights)
+    rows = EncoderConfig.of(config).vocab_size
+    count = len(vocabulary.check_vocab(config.vocab_file, rows))
+    if weights is not None and weights.vocab_file:
+        vocabulary.refuse_other_vocab(
+            config.vocab_file, weights.vocab_file, weights.path
+        )
+    else:
+        vocabulary.check_vocab_size(config, count)
     return InitialCheckpoint(config, weights, (*notes, *warnings))
+
+
+def _open_weights(path: str) -> Weights:
+    try:
+        return formats.open_weights(path)
+    except UserError as error:
+        raise UserError(
+            f"init_checkpoint: {error} To start from random weights, set"
+            " init_checkpoint to null."
+        ) from error
 
 
 def digest_weights(weights: Weights) -> str:
@@ -84,19 +117,30 @@ def digest_weights(weights: Weights) -> str:
     return file_sha256(formats.digest_file(weights.path))
 
 
-def _list_warnings(config: FinetuningConfig, weights: Weights) -> list[str]:
-    """Return the ways in which the run differs from the pre-training."""
+def _list_warnings(
+    weights: Weights,
+    max_seq_length: int,
+    casing: Mapping[str, bool],
+    overrides: Collection[str],
+) -> list[str]:
+    """Return the ways in which the run differs from the pre-training.
+
+    Args:
+      weights: the checkpoint.
+      max_seq_length: of the run.
+      casing: the hparams of casing that the user stated.
+      overrides: the names of the sizes that the user stated.
+    """
     warnings = []
     settings = read_config(formats.find_model_folder(weights.path)) or {}
     if "task_names" not in settings:  # not a fine-tuned model
-        length = settings.get("max_seq_length", config.max_seq_length)
-        if length < config.max_seq_length:
+        length = settings.get("max_seq_length", max_seq_length)
+        if length < max_seq_length:
             warnings.append(
-                f"max_seq_length {config.max_seq_length}: the model was"
+                f"max_seq_length {max_seq_length}: the model was"
                 f" pre-trained at {length}; positions beyond are random"
             )
-    for name in filter(config.is_explicit, TOKENIZER_HPARAMS):
-        value = getattr(config, name)
+    for name, value in casing.items():
         trained_value = weights.hparams.get(name, value)
         if trained_value != value:
             warnings.append(
@@ -106,20 +150,22 @@ def _list_warnings(config: FinetuningConfig, weights: Weights) -> list[str]:
     if weights.hparams:
         return warnings
     for note in weights.contents.assumptions():
-        is_overridden = note.split(":")[0] in config.model_hparam_overrides
+        is_overridden = note.split(":")[0] in overrides
         if note.startswith(UNSEEN_SIZES) and not is_overridden:
             warnings.append(f"{note}; it has no file that says so")
     return warnings
 
 
 def _read_casing(
-    config: FinetuningConfig, weights: Weights | None, vocab_file: str
+    weights: Weights | None, vocab_file: str, stated: Mapping[str, bool]
 ) -> dict[str, bool]:
-    """Return the casing hparams that the model or its vocabulary fills in."""
-    stated = {
-        name: getattr(config, name)
-        for name in filter(config.is_explicit, TOKENIZER_HPARAMS)
-    }
+    """Return the casing hparams that the model or its vocabulary fills in.
+
+    Args:
+      weights: the checkpoint; None: random weights.
+      vocab_file: of the run.
+      stated: the hparams of casing that the user stated.
+    """
     if weights is None:
         casing = resolve_casing(vocab_file, stated)
     else:
@@ -127,24 +173,26 @@ def _read_casing(
     return {name: v for name, v in casing.items() if name not in stated}
 
 
-def _read_sizes(config: FinetuningConfig, weights: Weights) -> dict[str, Any]:
+def _read_sizes(
+    weights: Weights, stated: Mapping[str, Any], debug: bool
+) -> dict[str, Any]:
     """Return the size hparams that the weights fill in.
+
+    Args:
+      weights: the checkpoint.
+      stated: the hparams of sizes that the user stated.
+      debug: whether the run trains a tiny model.
 
     Raises:
       UserError: a stated size differs from the model's.
     """
-    stated = {
-        name: getattr(config, name)
-        for name in (*SIZE_HPARAMS, "debug")
-        if config.is_explicit(name)
-    }
     origin = "the given"
-    if config.debug:
+    if debug:
         origin = "debug (set init_checkpoint to null)"
     weights.contents.check_hparams(stated, f"{origin} hparams")
     model_hparams = dict(weights.hparams) or weights.contents.hparams()
     hparams = merge_hparams(model_hparams, stated)
-    if config.debug:
+    if debug:
         return {}
     if weights.hparams:
         _refuse_other_sizes(
@@ -165,17 +213,3 @@ def _refuse_other_sizes(
                 f" hparams make it {value}; set model_hparam_overrides.{name},"
                 " or leave the sizes out."
             )
-
-
-def _check_vocabulary(
-    config: FinetuningConfig, weights: Weights | None
-) -> None:
-    """Raise a UserError if the vocabulary is not that of the model."""
-    rows = EncoderConfig.of(config).vocab_size
-    count = len(vocabulary.check_vocab(config.vocab_file, rows))
-    if weights is not None and weights.vocab_file:
-        vocabulary.refuse_other_vocab(
-            config.vocab_file, weights.vocab_file, weights.path
-        )
-    else:
-        vocabulary.check_vocab_size(config, count)

@@ -8,13 +8,12 @@ Source: Mercier, Efficient transfer learning for NLP with ELECTRA (2021), table
 
 import collections
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.evaluation import Evaluation, Evaluator, Row
 from electra_tf.finetuning.task import Task
@@ -23,19 +22,14 @@ from electra_tf.training.summaries import Console
 NO_MODEL = "none (wnli_majority)"  # in place of the path of a trial's model
 
 
-def uses_majority(config: FinetuningConfig) -> bool:
-    """Return whether a run answers WNLI by the majority.
-
-    Raises:
-      UserError: WNLI is learned together with other tasks.
-    """
-    if config.wnli_majority and len(config.task_names) > 1:
+def check_alone(task_names: Sequence[str]) -> None:
+    """Raise a UserError if WNLI is learned together with other tasks."""
+    if len(task_names) > 1:
         raise UserError(
             "hparam wnli_majority: wnli is learned together with others"
-            f" (task_names {', '.join(config.task_names)}). Pass wnli alone, or"
+            f" (task_names {', '.join(task_names)}). Pass wnli alone, or"
             " use run_glue, which trains one task after the other."
         )
-    return config.wnli_majority
 
 
 class MajorityEvaluator(Evaluator):

@@ -16,44 +16,44 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning.evaluation import Evaluator, Row
 from electra_tf.finetuning.task import Task
 from electra_tf.training.summaries import Console
 
 
 def write_test_outputs(
-    config: FinetuningConfig,
-    evaluator: Evaluator,
-    task: Task,
-    trial: int,
-    console: Console,
+    evaluator: Evaluator, task: Task, split: str, path: str, console: Console
 ) -> None:
-    """Predict the test splits of a task and write a file for each.
+    """Predict a test split of a task and write its file.
 
-    Files of questions hold an answer by the id of each question. Files of other
-    tasks hold, by the number of each example, logits (classes), a number from 0
-    to 1, or labels.
+    The file of a task of questions holds an answer by the id of each question.
+    Files of other tasks hold, by the number of each example, logits (classes),
+    a number from 0 to 1, or labels.
+
+    Args:
+      evaluator: with the model.
+      task: the task.
+      split: of the task.
+      path: the file.
+      console: where to print.
     """
-    for split in task.get_test_splits():
-        if not task.has_split(split):
-            console.warning(
-                f"{task.name}: there is no {split} split to predict; skipped"
-            )
-            continue
-        path = config.test_predictions(task.name, split, trial)
-        scorer = task.get_scorer(split)
-        if hasattr(scorer, "final_answers"):
-            evaluator.predict(task, split, scorer.update)
-            scorer.answer()
-            answers = scorer.final_answers()
-            evaluator.write(path, json.dumps(answers) + "\n")
-            count = len(answers)
-        else:
-            outputs = _predict_outputs(evaluator, task, split)
-            evaluator.write(path, pickle.dumps(outputs))
-            count = len(outputs)
-        console.line(f"{task.name}, {split}: {count} predictions in {path}")
+    if not task.has_split(split):
+        console.warning(
+            f"{task.name}: there is no {split} split to predict; skipped"
+        )
+        return
+    scorer = task.get_scorer(split)
+    if hasattr(scorer, "final_answers"):
+        evaluator.predict(task, split, scorer.update)
+        scorer.answer()
+        answers = scorer.final_answers()
+        evaluator.write(path, json.dumps(answers) + "\n")
+        count = len(answers)
+    else:
+        outputs = _predict_outputs(evaluator, task, split)
+        evaluator.write(path, pickle.dumps(outputs))
+        count = len(outputs)
+    console.line(f"{task.name}, {split}: {count} predictions in {path}")
 
 
 def _predict_outputs(
@@ -73,32 +73,19 @@ def _predict_outputs(
     return dict(sorted(outputs.items()))
 
 
-def missing_predictions(
-    config: FinetuningConfig,
-    tasks: Sequence[Task],
-    trial: int,
-    model: str | None,
-) -> list[str]:
-    """Return the files of a trial that are missing or out of date.
+def is_predicted(task: Task, split: str, path: str, model: str | None) -> bool:
+    """Return whether the file of a split exists and is up to date.
 
     Args:
-      config: the settings of the run.
-      tasks: its tasks.
-      trial: the number of the trial, from 1.
-      model: its checkpoint, if it was kept.
+      task: the task.
+      split: of the task.
+      path: the file of its predictions.
+      model: the checkpoint that makes them, if it was kept.
     """
-    missing = []
-    for task in tasks:
-        for split in task.get_test_splits():
-            if not task.has_split(split):
-                continue
-            path = config.test_predictions(task.name, split, trial)
-            sources = [*(task.data_files(split) or ())][:1]
-            if model is not None:
-                sources.append(f"{model}.index")
-            if not _is_newer(path, sources):
-                missing.append(path)
-    return missing
+    sources = [*(task.data_files(split) or ())][:1]
+    if model is not None:
+        sources.append(f"{model}.index")
+    return _is_newer(path, sources)
 
 
 def _is_newer(path: str, sources: Sequence[str]) -> bool:

@@ -8,7 +8,6 @@ Built-in tasks are described in `built_in`, your own in a JSON file that
 Source: google-research/electra, finetune/task_builder.py.
 """
 
-import functools
 import os
 from collections.abc import Callable
 
@@ -39,23 +38,13 @@ TYPES: dict[str, type[Task]] = {
 }
 
 
-def _make_task(
-    config: FinetuningConfig,
-    tokenizer: Tokenizer,
-    spec: TaskSpec,
-    directory: str | None = None,
-) -> Task:
-    return TYPES[spec.type](config, spec, tokenizer, directory)
-
-
-# Add your own task in Python here.
+# Tasks that a description alone does not define. Add your own task in Python
+# here.
 TASKS: dict[str, Callable[[FinetuningConfig, Tokenizer], Task]] = {
-    name: functools.partial(_make_task, spec=spec)
-    for name, spec in BUILT_IN.items()
+    "chunk": lambda config, tokenizer: TaggingTask(
+        config, BUILT_IN["chunk"], tokenizer, type_change_starts_span=False
+    )
 }
-TASKS["chunk"] = lambda config, tokenizer: TaggingTask(
-    config, BUILT_IN["chunk"], tokenizer, type_change_starts_span=False
-)
 
 
 def get_tasks(
@@ -84,10 +73,13 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
             directory = os.path.dirname(os.path.abspath(config.task_config))
             if not config.allow_outside_files:
                 _refuse_outside_files(spec, config.task_config, directory)
-            return _make_task(config, tokenizer, spec, directory)
+            return TYPES[spec.type](config, spec, tokenizer, directory)
     if name in TASKS:
         return TASKS[name](config, tokenizer)
-    nearest = suggest_names(name, [*TASKS, *described_names])
+    if name in BUILT_IN:
+        spec = BUILT_IN[name]
+        return TYPES[spec.type](config, spec, tokenizer)
+    nearest = suggest_names(name, [*{**BUILT_IN, **TASKS}, *described_names])
     raise UserError(
         f"hparam task_names: unknown task {name}. {nearest}. Describe your own"
         " task in a JSON file and pass --task_config"

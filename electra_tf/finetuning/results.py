@@ -56,7 +56,8 @@ class TrialRecord:
 
 def make_record(
     trial: int,
-    config: FinetuningConfig,
+    seed: int,
+    model_dir: str,
     global_step: int,
     evaluations: Sequence[Evaluation],
     other_splits: Mapping[str, Evaluation],
@@ -65,21 +66,19 @@ def make_record(
 
     Args:
       trial: its number, from 1.
-      config: its settings.
+      seed: of its draws.
+      model_dir: where its model was made, or read from.
       global_step: updates of the evaluated weights.
       evaluations: the evaluation of each task on its main split.
       other_splits: "task/split" -> the evaluation on a further split.
     """
-    model_dir = config.model_dir
-    if not config.do_train:
-        model_dir = str(config.init_checkpoint)
     baselines = {}
     for evaluation in evaluations:
         for kind, metrics in evaluation.scorer.baselines().items():
             baselines[f"{evaluation.task}/{kind}"] = metrics
     return TrialRecord(
         trial=trial,
-        seed=config.seed,
+        seed=seed,
         model_dir=model_dir,
         global_step=global_step,
         results={e.task: e.results for e in evaluations},

@@ -24,10 +24,10 @@ from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.majority import (
     NO_MODEL,
     MajorityEvaluator,
-    uses_majority,
+    check_alone,
 )
 from electra_tf.finetuning.predictions import (
-    missing_predictions,
+    is_predicted,
     write_test_outputs,
 )
 from electra_tf.finetuning.preprocessing import Preprocessor
@@ -114,8 +114,9 @@ class _Run:
         self._console = console
         self._strategy = strategy
         self._is_chief = current_worker(strategy).is_chief
-        self._by_majority = uses_majority(config)
+        self._by_majority = config.wnli_majority
         if self._by_majority:
+            check_alone(config.task_names)
             # Without models there is nothing to load: every trial is computed.
             config = dataclasses.replace(
                 config, do_train=True, num_trials=max(config.num_trials, 1)
@@ -145,7 +146,7 @@ class _Run:
     def run(self) -> dict[str, Any]:
         config = self._config
         if config.do_train and not (config.overwrite or self._by_majority):
-            refuse_foreign_models(config)
+            refuse_foreign_models(config.model_dir, config.num_trials)
         records = self._read_finished_trials()
         finished = {record.trial for record in records}
         interrupted = None
@@ -264,8 +265,16 @@ class _Run:
             other_splits = evaluator.evaluate_other_splits(self.tasks)
             evaluations = [evaluator.evaluate_task(t) for t in self.tasks]
             print_evaluations(self._console, trial, evaluations, other_splits)
+            model_dir = config.model_dir
+            if not config.do_train:
+                model_dir = str(config.init_checkpoint)
             record = make_record(
-                trial, config, global_step, evaluations, other_splits
+                trial,
+                config.seed,
+                model_dir,
+                global_step,
+                evaluations,
+                other_splits,
             )
         if config.write_test_outputs and trial <= config.n_writes_test:
             self._console.heading("Predicting the test set")
@@ -274,9 +283,11 @@ class _Run:
                     self._console.warning(
                         f"{task.name} has no test split to predict"
                     )
-                write_test_outputs(
-                    config, evaluator, task, trial, self._console
-                )
+                for split in task.get_test_splits():
+                    path = config.test_predictions(task.name, split, trial)
+                    write_test_outputs(
+                        evaluator, task, split, path, self._console
+                    )
         return record
 
     def _predict_missing(
@@ -287,7 +298,12 @@ class _Run:
         if not config.write_test_outputs or trial > config.n_writes_test:
             return
         model = find_best_or_latest(f"{config.model_dir}_{trial}")
-        missing = missing_predictions(config, self.tasks, trial, model)
+        missing = []
+        for task in self.tasks:
+            for split in filter(task.has_split, task.get_test_splits()):
+                path = config.test_predictions(task.name, split, trial)
+                if not is_predicted(task, split, path, model):
+                    missing.append(path)
         if not missing:
             return
         if not (self._by_majority or model):

@@ -146,19 +146,24 @@ def make_tasks(
     config: FinetuningConfig, tokenizer: Tokenizer, weights: Weights
 ) -> list[Task]:
     """Return the tasks of the heads that a checkpoint describes."""
-    return [
-        _make_task(config, tokenizer, weights, name, head)
-        for name, head in described_heads(weights).items()
-    ]
+    tasks = []
+    for name, head in described_heads(weights).items():
+        task = TYPES[head.kind](config, _make_spec(name, head), tokenizer)
+        if head.kind == "tagging":
+            task.set_model_labels(head.labels)
+        if head.kind != "question_answering" and not (
+            head.labels or head.kind == "regression"
+        ):
+            raise UserError(
+                f"{weights.path}: it does not name the labels of {name}."
+                " Convert the folder of the run that trained it."
+            )
+        tasks.append(task)
+    return tasks
 
 
-def _make_task(
-    config: FinetuningConfig,
-    tokenizer: Tokenizer,
-    weights: Weights,
-    name: str,
-    head: TaskHead,
-) -> Task:
+def _make_spec(name: str, head: TaskHead) -> TaskSpec:
+    """Return the description of the task of a head."""
     settings: dict[str, Any] = {}
     if head.kind in ("classification", "multilabel"):
         settings["labels"] = head.labels
@@ -168,15 +173,4 @@ def _make_task(
     elif head.kind == "tagging":
         has_spans = all(map(_TAG.fullmatch, head.labels))
         settings["tags"] = "spans" if has_spans else "words"
-    spec = TaskSpec(name, head.kind, **settings)
-    task = TYPES[head.kind](config, spec, tokenizer)
-    if head.kind == "tagging":
-        task.set_model_labels(head.labels)
-    if head.kind != "question_answering" and not (
-        head.labels or head.kind == "regression"
-    ):
-        raise UserError(
-            f"{weights.path}: it does not name the labels of {name}. Convert"
-            " the folder of the run that trained it."
-        )
-    return task
+    return TaskSpec(name, head.kind, **settings)

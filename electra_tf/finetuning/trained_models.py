@@ -32,14 +32,19 @@ _NOT_INHERITED = (
 _RESULTS = ("results_json", "results_pkl", "results_txt", "run_name")
 
 
-def refuse_foreign_models(config: FinetuningConfig) -> None:
-    """Raise a UserError if training would continue another program's model."""
-    folder, prefix = os.path.split(f"{config.model_dir}_")
+def refuse_foreign_models(model_dir: str, num_trials: int) -> None:
+    """Raise a UserError if training would continue another program's model.
+
+    Args:
+      model_dir: the start of the paths of the trials' folders.
+      num_trials: the number of trials; negative: unlimited.
+    """
+    folder, prefix = os.path.split(f"{model_dir}_")
     for name in _list_folder(folder):
         trial = name.removeprefix(prefix)
         if prefix + trial != name or not trial.isdigit():
             continue
-        if 0 < config.num_trials < int(trial):
+        if 0 < num_trials < int(trial):
             continue
         directory = os.path.join(folder, name)
         path = tf1.find_latest(directory)
@@ -64,7 +69,11 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """
     if config.init_checkpoint and config.is_explicit("init_checkpoint"):
         return _with_stated_model(config)
-    settings = read_config(_find_run(config)) or {}
+    folder = f"{config.model_dir}_1"
+    if not (config.is_explicit("task_names") or find_best_or_latest(folder)):
+        parent = os.path.dirname(config.model_dir)
+        folder = _find_only_run(parent, config.run_name) or folder
+    settings = read_config(folder) or {}
     config = config.with_run_settings(settings, _NOT_INHERITED)
     trials = config.num_trials
     if trials < 0 or not config.is_explicit("num_trials"):
@@ -95,16 +104,14 @@ def _with_stated_model(config: FinetuningConfig) -> FinetuningConfig:
     return dataclasses.replace(config, num_trials=1)
 
 
-def _find_run(config: FinetuningConfig) -> str:
-    """Return the folder of the first trial.
+def _find_only_run(folder: str, run_name: str) -> str | None:
+    """Return the first trial of the only run in a folder; None: no run.
 
-    Without task_names it is that of the only run in the folder.
+    Args:
+      folder: of fine-tuned models.
+      run_name: of the run, if it has one.
     """
-    first_trial = f"{config.model_dir}_1"
-    if config.is_explicit("task_names") or find_best_or_latest(first_trial):
-        return first_trial
-    suffix = f"_{config.run_name}_model_1" if config.run_name else "_model_1"
-    folder = os.path.dirname(config.model_dir)
+    suffix = f"_{run_name}_model_1" if run_name else "_model_1"
     runs = [
         name
         for name in _list_folder(folder)
@@ -116,7 +123,7 @@ def _find_run(config: FinetuningConfig) -> str:
             " --task_names of the run to evaluate, and its --run_name if it"
             " has one."
         )
-    return os.path.join(folder, runs[0]) if runs else first_trial
+    return os.path.join(folder, runs[0]) if runs else None
 
 
 def find_trained_model(directory: str) -> str:

@@ -100,7 +100,6 @@ class Trial(Run):
         self.title = f"{config.model_name} on {', '.join(config.task_names)}"
         super().__init__(config, strategy, console, preemption)
         self.evaluator = Evaluator(
-            config,
             self.model,
             tasks,
             preprocessor,

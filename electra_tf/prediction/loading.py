@@ -142,36 +142,38 @@ def read_run(
     )
     if weights:
         return config, tokenizer, make_tasks(config, tokenizer, weights)
-    return config, tokenizer, _read_tasks(home, config, tokenizer)
-
-
-def _read_tasks(
-    home: str, config: FinetuningConfig, tokenizer: Tokenizer
-) -> list[Task]:
-    """Return the tasks of a run, with the labels that it was trained on."""
     path = config.task_config  # the user's description
-    copy = os.path.join(home, TASK_FILE)  # the description as of the training
     is_argument = config.origins.get("task_config") == "argument"
-    task_config = config
-    if path and not is_argument and tf.io.gfile.exists(copy):
-        # The data files are not read, so they may be anywhere.
-        task_config = dataclasses.replace(
-            config, task_config=copy, allow_outside_files=True
-        )
-    elif path and not tf.io.gfile.exists(path):
+    copy = None
+    if path and not is_argument:
+        copy = _find_description(home)
+    if path and not copy and not tf.io.gfile.exists(path):
         raise UserError(
             f"{path}: no such file; {home} was trained on the task that it"
             " describes. Pass its current path: --task_config=FILE"
         )
-    tasks = get_tasks(task_config, tokenizer)
+    if not copy:
+        tasks = get_tasks(config, tokenizer)
+    else:
+        # The data files are not read, so they may be anywhere.
+        task_config = dataclasses.replace(
+            config, task_config=copy, allow_outside_files=True
+        )
+        tasks = get_tasks(task_config, tokenizer)
     for task in tasks:
-        if task.directory == os.path.dirname(os.path.abspath(copy)):
+        if copy and task.directory == os.path.dirname(os.path.abspath(copy)):
             # Paths of data are relative to the user's description.
             task.directory = os.path.dirname(os.path.abspath(path))
         if not task.load_model_labels(home) and task.labels_path():
             task.load_model_labels(config.preprocessed_data_dir)
         task.resolve_labels()
-    return tasks
+    return config, tokenizer, tasks
+
+
+def _find_description(home: str) -> str | None:
+    """Return the description of a task as of the training, if there is one."""
+    path = os.path.join(home, TASK_FILE)
+    return path if tf.io.gfile.exists(path) else None
 
 
 def read_heads(weights: Weights, path: str) -> dict[str, TaskHead]:

@@ -299,7 +299,7 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     model = FinetuningModel(task.config, [task])
     rows = Preprocessor(task.config, [task])
     strategy = tf.distribute.get_strategy()
-    evaluator = Evaluator(task.config, model, [task], rows, strategy)
+    evaluator = Evaluator(model, [task], rows, strategy)
     found = evaluator.evaluate_task(task)
     assert found.results["exact"] == 100.0 and found.details["loss"] == 0.0
 
