@@ -215,9 +215,8 @@ def on_files(files, config):
     return files
 
 
-def on_page_markdown(markdown, page, config, files):
+def on_page_markdown(markdown, page, **_):
     """Point links that leave docs/ to the pages or files of the site."""
-    del config, files
 
     def replaced(match):
         path = os.path.normpath(os.path.join("docs", match[1]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from electra_tf.data.input_files import find_record_files, text_hparam
+from electra_tf.data.input_files import InputFiles
 from electra_tf.data.manifest import listed_shards, load_manifest
 from electra_tf.data.raw_text import RawText
 from electra_tf.data.tfrecords import count_records
@@ -33,13 +33,14 @@ def count_training_examples(config: PretrainingConfig) -> ExampleCount:
     Manifests have the counts of their record files. Other files are counted up
     to some size, and text up to a sample; the rest is estimated.
     """
-    if hparam := text_hparam(config, training=True):
+    files = InputFiles.of(config)
+    if hparam := files.text_hparam(training=True):
         text = RawText(config, hparam)
         sample = text.sample()
         examples = round(sample.examples * text.num_bytes / sample.bytes)
         is_exact = sample.bytes == text.num_bytes
         return ExampleCount(examples, is_exact, len(text.paths))
-    paths = find_record_files(config, training=True).paths
+    paths = files.find_records(training=True).paths
     folders = {os.path.dirname(path) for path in paths}
     shards = {
         folder: listed_shards(load_manifest(folder)) for folder in folders

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
 from configure.errors import UserError
@@ -21,58 +22,78 @@ class RecordFiles(NamedTuple):
     empty: list[str]  # empty files, of training or of evaluation records
 
 
-def find_record_files(config: PretrainingConfig, training: bool) -> RecordFiles:
-    """Return the record files of a run.
+@dataclasses.dataclass(frozen=True)
+class InputFiles:
+    """The files of a run; evaluations prefer held-out ones."""
 
-    Evaluations read the held-out records, or without them the training records.
+    pretrain_tfrecords: str
+    eval_tfrecords: str | None
+    pretrain_text: str
+    eval_text: str
+    eval_origin: str | None  # of eval_tfrecords; None: unknown
 
-    Args:
-      config: names the files in `pretrain_tfrecords` and `eval_tfrecords`.
-      training: whether the records are for training.
-
-    Raises:
-      UserError: no file with a record matches.
-    """
-    held_out, empty = ([], []) if training else _find_held_out(config)
-    if held_out:
-        return RecordFiles(held_out, True, empty)
-    pattern = config.pretrain_tfrecords
-    paths, more_empty = find_files(pattern)
-    if not (paths or more_empty):
-        raise UserError(
-            f"No record file matches pretrain_tfrecords = {pattern!r}. Build "
-            "them with build_pretraining_dataset.py, or correct the hparam."
+    @classmethod
+    def of(cls, config: PretrainingConfig) -> InputFiles:
+        """Return the files that the hparams name."""
+        return cls(
+            config.pretrain_tfrecords,
+            config.eval_tfrecords,
+            config.pretrain_text,
+            config.eval_text,
+            config.origins.get("eval_tfrecords"),
         )
-    if not paths:
-        raise UserError(
-            f"All {len(more_empty)} files of pretrain_tfrecords = {pattern!r} "
-            "are empty. Build them again."
-        )
-    return RecordFiles(paths, False, empty + more_empty)
 
+    def find_records(self, training: bool) -> RecordFiles:
+        """Return the record files.
 
-def _find_held_out(config: PretrainingConfig) -> tuple[list[str], list[str]]:
-    """Return held-out record files that are filled, and the empty ones."""
-    pattern = config.eval_tfrecords
-    held_out, empty = find_files(pattern)
-    # A derived name may match nothing, because not all builds hold records
-    # out.
-    is_derived = config.origins.get("eval_tfrecords", "derived") == "derived"
-    if not held_out and not is_derived:
-        raise UserError(
-            f"No record file matches eval_tfrecords = {pattern!r}. Correct "
-            "it, or leave it out to evaluate on the held-out records "
-            "next to pretrain_tfrecords."
-        )
-    return held_out, empty
+        Evaluations read the held-out records, or without them the training
+        records.
 
+        Args:
+          training: whether the records are for training.
 
-def text_hparam(config: PretrainingConfig, training: bool) -> str | None:
-    """Return the hparam that names the text to read; None for records."""
-    if not training and config.eval_text:
-        return "eval_text"
-    if not config.pretrain_text:
-        return None
-    if not training and _find_held_out(config)[0]:
-        return None
-    return "pretrain_text"
+        Raises:
+          UserError: no file with a record matches.
+        """
+        held_out, empty = ([], []) if training else self._find_held_out()
+        if held_out:
+            return RecordFiles(held_out, True, empty)
+        pattern = self.pretrain_tfrecords
+        paths, more_empty = find_files(pattern)
+        if not (paths or more_empty):
+            raise UserError(
+                f"No record file matches pretrain_tfrecords = {pattern!r}."
+                " Build them with build_pretraining_dataset.py, or correct the"
+                " hparam."
+            )
+        if not paths:
+            raise UserError(
+                f"All {len(more_empty)} files of pretrain_tfrecords ="
+                f" {pattern!r} are empty. Build them again."
+            )
+        return RecordFiles(paths, False, empty + more_empty)
+
+    def text_hparam(self, training: bool) -> str | None:
+        """Return the hparam that names the text to read; None for records."""
+        if not training and self.eval_text:
+            return "eval_text"
+        if not self.pretrain_text:
+            return None
+        if not training and self._find_held_out()[0]:
+            return None
+        return "pretrain_text"
+
+    def _find_held_out(self) -> tuple[list[str], list[str]]:
+        """Return held-out record files that are filled, and the empty ones."""
+        pattern = self.eval_tfrecords
+        held_out, empty = find_files(pattern)
+        # A derived name may match nothing, because not all builds hold records
+        # out.
+        may_be_missing = self.eval_origin in (None, "derived")
+        if not held_out and not may_be_missing:
+            raise UserError(
+                f"No record file matches eval_tfrecords = {pattern!r}. Correct"
+                " it, or leave it out to evaluate on the held-out records next"
+                " to pretrain_tfrecords."
+            )
+        return held_out, empty

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-from electra_tf.data.input_files import find_record_files, text_hparam
+from electra_tf.data.input_files import InputFiles
 from electra_tf.data.raw_text import RawText
 from electra_tf.data.tfrecords import FEATURE_NAMES
 
@@ -61,11 +61,12 @@ def build_dataset(
     # Evaluations draw masks by the number of a batch, and several workers must
     # have the same rows, so these orders are always fixed.
     deterministic = config.deterministic_input or not training or worker[1] > 1
-    if hparam := text_hparam(config, training):
+    files = InputFiles.of(config)
+    if hparam := files.text_hparam(training):
         text = RawText(config, hparam)
         shuffled, records = text.repeats, _cut_text(text)
     else:
-        paths, held_out, _ = find_record_files(config, training)
+        paths, held_out, _ = files.find_records(training)
         shuffled = training or not held_out
         if shuffled:
             seed = _derive_seed(config.seed, "files")
@@ -126,12 +127,13 @@ def each_example_once(
     config: PretrainingConfig, batch_size: int
 ) -> tf.data.Dataset:
     """Return batches of all training examples; of text, its first epoch."""
-    if hparam := text_hparam(config, training=True):
+    files = InputFiles.of(config)
+    if hparam := files.text_hparam(training=True):
         text = RawText(config, hparam)
         text.repeats = False
         records = _cut_text(text)
     else:
-        paths = find_record_files(config, training=True).paths
+        paths = files.find_records(training=True).paths
         records = tf.data.TFRecordDataset(paths)
     batches = records.batch(batch_size).map(
         lambda payloads: _parse(payloads, config.max_seq_length)

@@ -17,9 +17,8 @@ from configure.errors import UserError
 from configure.formatting import join_names
 from configure.problems import Level, Problem, collect_error, raise_errors
 from electra_tf.data.input_files import (
+    InputFiles,
     RecordFiles,
-    find_record_files,
-    text_hparam,
 )
 from electra_tf.data.manifest import MANIFEST_NAME, listed_shards, load_manifest
 from electra_tf.data.raw_text import RawText
@@ -57,10 +56,6 @@ class _Expected(NamedTuple):
     do_lower_case: bool
     strip_accents: bool
 
-    @classmethod
-    def of(cls, config: PretrainingConfig) -> _Expected:
-        return cls(*(getattr(config, name) for name in cls._fields))
-
     def has_vocabulary(self) -> bool:
         return bool(self.vocab_file) and filesystem.exists(self.vocab_file)
 
@@ -88,16 +83,19 @@ def find_problems(
       training: whether the data is for training; False: for evaluations.
     """
     errors: list[Problem] = []
-    record_files = None
-    text = collect_error(errors, lambda: text_hparam(config, training))
+    files, record_files = InputFiles.of(config), None
+    text = collect_error(errors, lambda: files.text_hparam(training))
     if text:
-        yield from _check_text(config, text)
+        try:
+            yield from RawText(config, text).problems()
+        except UserError as error:
+            yield Problem(Level.ERROR, str(error))
         if not training and text == "pretrain_text":
             message = "No eval_text: evaluating on the training text."
             yield Problem(Level.WARNING, message)
     elif not errors:
         record_files = collect_error(
-            errors, lambda: find_record_files(config, training)
+            errors, lambda: files.find_records(training)
         )
     yield from errors
     if record_files and not training and not record_files.held_out:
@@ -108,32 +106,32 @@ def find_problems(
             " evaluating on the training records, as the original does.",
         )
     if training and (text or record_files):
-        yield from _check_held_out(config, record_files)
+        yield from _check_held_out(files, record_files)
     if record_files:
-        yield from _check_files(_Expected.of(config), record_files)
-
-
-def _check_text(config: PretrainingConfig, hparam: str) -> Iterator[Problem]:
-    try:
-        yield from RawText(config, hparam).problems()
-    except UserError as error:
-        yield Problem(Level.ERROR, str(error))
+        expected = _Expected(
+            config.vocab_file,
+            config.vocab_size,
+            config.max_seq_length,
+            config.do_lower_case,
+            config.strip_accents,
+        )
+        yield from _check_files(expected, record_files)
 
 
 def _check_held_out(
-    config: PretrainingConfig, record_files: RecordFiles | None
+    files: InputFiles, record_files: RecordFiles | None
 ) -> Iterator[Problem]:
     """Check that no file is for training and for evaluations."""
     if record_files:
         kind, trained = "tfrecords", record_files.paths
     else:
-        kind, trained = "text", find_files(config.pretrain_text)[0]
-    held_out, _ = find_files(getattr(config, f"eval_{kind}"))
+        kind, trained = "text", find_files(files.pretrain_text)[0]
+    held_out, _ = find_files(getattr(files, f"eval_{kind}"))
     shared = sorted({*trained} & {*held_out})
     if shared:
-        patterns = getattr(config, f"pretrain_{kind}")
+        patterns = getattr(files, f"pretrain_{kind}")
         # Users who name the held-out files themselves may want the overlap.
-        is_error = config.origins.get(f"eval_{kind}") == "derived"
+        is_error = kind == "tfrecords" and files.eval_origin == "derived"
         yield Problem(
             Level.ERROR if is_error else Level.DOUBT,
             f"{join_names(shared, 3)}: both trained on and held out for"
@@ -404,12 +402,12 @@ def _check_casing(
         )
 
 
-def locate_damage(config: PretrainingConfig) -> str:
+def locate_damage(files: InputFiles) -> str:
     """Return a message about the first unreadable record, or ""."""
     paths = []
     for training in (True, False):
-        if not text_hparam(config, training):
-            paths += find_record_files(config, training).paths
+        if not files.text_hparam(training):
+            paths += files.find_records(training).paths
     for path in dict.fromkeys(paths):
         try:
             for _ in read_records(path):

@@ -20,7 +20,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.fingerprints import files_fingerprint
-from electra_tf.data.input_files import find_record_files
+from electra_tf.data.input_files import InputFiles
 from electra_tf.data.input_pipeline import build_dataset, each_example_once
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -178,7 +178,7 @@ def draw_exam(
       UserError: no generator, or too few held-out records.
     """
     loaded.require_generator("drawing an exam")
-    record_files = find_record_files(config, training=False)
+    record_files = InputFiles.of(config).find_records(training=False)
     if not record_files.held_out:
         raise UserError(
             f"eval_tfrecords: no held-out records match"

@@ -29,7 +29,7 @@ from electra_tf.data.fingerprints import (
     files_fingerprint,
     input_fingerprints,
 )
-from electra_tf.data.input_files import find_record_files, text_hparam
+from electra_tf.data.input_files import InputFiles
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.manifest import load_manifest
 from electra_tf.data.record_checks import check_records, locate_damage
@@ -137,7 +137,9 @@ def run(
             if not isinstance(error.__cause__, tf.errors.DataLossError):
                 raise
             # TensorFlow's error names no file.
-            raise UserError(f"{error} {locate_damage(config)}") from error
+            raise UserError(
+                f"{error} {locate_damage(InputFiles.of(config))}"
+            ) from error
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
@@ -229,7 +231,8 @@ class PretrainingRun(Run):
         config = self.config
         self._print_model()
         fingerprint = data_fingerprint(config.as_dict())
-        source = text_hparam(config, training=True) or DATA_PATHS[0]
+        files = InputFiles.of(config)
+        source = files.text_hparam(training=True) or DATA_PATHS[0]
         fingerprint[f"files of {source}"] = files_fingerprint(
             getattr(config, source)
         )
@@ -244,11 +247,14 @@ class PretrainingRun(Run):
         return build_optimizer(self.config, self.model)
 
     def describe_evaluation_data(self) -> str:
-        config, source = self.config, text_hparam(self.config, training=False)
+        config, files = self.config, InputFiles.of(self.config)
+        source = files.text_hparam(training=False)
         paths = getattr(config, source) if source else None
-        paths = paths or find_record_files(config, training=False).paths
-        files = files_fingerprint(paths)
-        return f"{files}; {config.num_eval_steps} x {config.eval_batch_size}"
+        paths = paths or files.find_records(training=False).paths
+        fingerprint = files_fingerprint(paths)
+        return (
+            f"{fingerprint}; {config.num_eval_steps} x {config.eval_batch_size}"
+        )
 
     def start_fresh(self) -> None:
         load_initial_checkpoint(self.model, self.directory, self.console)
@@ -453,7 +459,7 @@ class PretrainingRun(Run):
             examples = count_training_examples(config).examples
             text += f", about {count / examples:.1f} epochs of raw text"
         else:
-            paths = find_record_files(config, training=True).paths
+            paths = InputFiles.of(config).find_records(training=True).paths
             folders = {os.path.dirname(path) for path in paths}
             if all(load_manifest(folder) for folder in folders):
                 examples = count_training_examples(config).examples

@@ -13,11 +13,11 @@ from configure.errors import UserError
 from configure.problems import Level
 from electra_tf.data import (
     example_count,
-    input_files,
     input_pipeline,
     raw_text,
     record_checks,
 )
+from electra_tf.data.input_files import InputFiles
 from electra_tf.data.raw_text import RawText
 from electra_tf.data.tfrecords import (
     FEATURE_NAMES,
@@ -219,7 +219,8 @@ def test_evaluation_without_held_out_data_reads_training_text(text_config):
 
 def test_evaluation_prefers_held_out_records_to_training_text(text_config):
     text_config.eval_tfrecords = f"{text_config.folder}/eval_data*"
-    assert input_files.text_hparam(text_config, training=False) is None
+    files = InputFiles.of(text_config)
+    assert files.text_hparam(training=False) is None
 
 
 def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):

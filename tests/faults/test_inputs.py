@@ -21,7 +21,7 @@ from configure.hparams_json import read_hparams
 from configure.json_text import parse_json
 from electra_tf.data import archives, corpora
 from electra_tf.data.corpora import Corpus, ReadingReport
-from electra_tf.data.input_files import find_record_files
+from electra_tf.data.input_files import InputFiles
 from electra_tf.data.manifest import load_manifest
 from electra_tf.extras.serving import application
 from electra_tf.extras.serving.served_model import open_model
@@ -163,7 +163,7 @@ def test_broken_links_are_named(tmp_path, tiny_config):
     message = r"b\.txt: broken symbolic link"
     refused(message, corpora.list_sources, Corpus(str(tmp_path)))
     config = tiny_config(pretrain_tfrecords=str(tmp_path / "*.txt"))
-    refused(message, find_record_files, config, training=True)
+    refused(message, InputFiles.of(config).find_records, training=True)
 
 
 @pytest.mark.parametrize(
