@@ -78,8 +78,9 @@ def main(parsed: Parsed) -> None:
     config, args = parsed
     config = with_vocab_casing(config)
     if args.memory_curve:
-        table = memory_curve.run(config, args.memory_curve, args.memory_gib)
-        print(table, end="")
+        limit = memory_curve.memory_limit(args.memory_gib)
+        curve = memory_curve.MemoryCurve(config, limit)
+        print(curve.write(args.memory_curve), end="")
         return
     numbers = plan(config)
     if args.measure:

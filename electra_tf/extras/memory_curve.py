@@ -70,144 +70,217 @@ class Point(NamedTuple):
         row["measured"] = None
         return row
 
+    def key(self) -> str:
+        """Return the hparams on which a peak depends."""
+        saved = json.loads(self.config.to_json())
+        hparams = self.config.explicit_hparams(saved)
+        hparams = {k: v for k, v in hparams.items() if k not in _PATHS}
+        return json.dumps(hparams, sort_keys=True)
 
-def kinds(config: PretrainingConfig) -> dict[str, PretrainingConfig]:
-    """Return configs by kind: the given one, its masked LM, BERT's shape."""
-    if config.objective == "mlm":
-        raise UserError(
-            f"objective is {config.objective!r}, and --memory_curve compares"
-            " with a masked LM; expected another objective, such as electra"
-        )
-    masked_lm = {
-        "electra_objective": False,
-        "electric_objective": False,
-        "objective": "mlm",
-        "two_tower_generator": False,
-        "training_schedule": "joint",
-        "generator": "sized",
-        "uniform_generator": False,
-    }
-    width = EncoderConfig.of(config).hidden_size
-    bert_shape = {**masked_lm, "embedding_size": width}
-    plain = dataclasses.replace(config, two_stage_steps=None, keep_best=None)
-    return {
-        config.objective_facts.title: config,
-        "masked LM": plain.with_values("argument", masked_lm),
-        "BERT's shape": plain.with_values("argument", bert_shape),
-    }
-
-
-def resize(
-    config: PretrainingConfig, batch: int, length: int, **sizes: int
-) -> PretrainingConfig:
-    """Return a config with another batch, length and sizes of the encoder."""
-    positions = EncoderConfig.of(config).max_position_embeddings
-    overrides = {
-        **config.model_hparam_overrides,
-        **sizes,
-        "max_position_embeddings": max(positions, length),
-    }
-    return config.with_values(
-        "argument",
-        {
-            "train_batch_size": batch,
-            "max_seq_length": length,
-            "model_hparam_overrides": overrides,
-            "recompute_grad": bool(config.recompute_grad),
-            "gradient_accumulation_steps": 1,
-        },
-    )
+    def measure_peak(self) -> int:
+        """Return the most bytes that a process held while it trained."""
+        command = [
+            sys.executable,
+            "-m",
+            "electra_tf",
+            "plan",
+            "--json",
+            f"--data-dir={self.config.data_dir}",
+            f"--model-name={self.config.model_name}",
+            f"--hparams={self.config.to_json()}",
+            "--measured_steps=1",
+            f"--measure={self.config.train_batch_size}",
+        ]
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            lines = process.stderr.strip().splitlines() or ["no error message"]
+            raise UserError(
+                "the measured process failed with exit status"
+                f" {process.returncode}: {lines[-1]}"
+            )
+        return json.loads(process.stdout)["measured"]["peak_bytes"]
 
 
-def points(config: PretrainingConfig, limit: int) -> Iterator[Point]:
-    """Yield all points of a curve.
+class MemoryCurve:
+    """The peaks of a run and of two others, over lengths and sizes.
 
-    Args:
-      config: the run.
-      limit: bytes; points that are predicted to take more are not measured.
+    Attributes:
+      configs: by kind: the run, its masked LM, BERT's shape.
     """
 
-    def make_point(
-        part: str, kind: str, resized: PretrainingConfig, is_chosen: bool
-    ) -> Point:
-        fits = pretraining_memory(resized).total <= limit
-        return Point(part, kind, resized, is_chosen and fits)
+    def __init__(self, config: PretrainingConfig, limit: int) -> None:
+        """Derive the configs of the other kinds.
 
-    configs = kinds(config)
-    for length, kind in itertools.product(LENGTHS, configs):
-        resized = resize(configs[kind], BATCH, length)
-        yield make_point("lengths", kind, resized, True)
-    choices = [list(enumerate(values)) for values in GRID.values()]
-    for chosen in itertools.product(*choices):
-        sizes = dict(zip(GRID, (value for _, value in chosen), strict=True))
-        # Indices whose sum is a multiple of 3 pair any two values once.
-        is_third = sum(index for index, _ in chosen) % 3 == 0
-        for kind in list(configs)[:2]:
-            resized = resize(
-                configs[kind], BATCH, config.max_seq_length, **sizes
+        Args:
+          config: the run.
+          limit: bytes; points that are predicted to take more are not measured.
+
+        Raises:
+          UserError: the run is a masked LM.
+        """
+        if config.objective == "mlm":
+            raise UserError(
+                f"objective is {config.objective!r}, and --memory_curve"
+                " compares with a masked LM; expected another objective, such"
+                " as electra"
             )
-            yield make_point("grid", kind, resized, is_third)
-
-
-def measure_peak(config: PretrainingConfig) -> int:
-    """Return the most bytes that a process held while it trained."""
-    command = [
-        sys.executable,
-        "-m",
-        "electra_tf",
-        "plan",
-        "--json",
-        f"--data-dir={config.data_dir}",
-        f"--model-name={config.model_name}",
-        f"--hparams={config.to_json()}",
-        "--measured_steps=1",
-        f"--measure={config.train_batch_size}",
-    ]
-    process = subprocess.run(command, capture_output=True, text=True)
-    if process.returncode:
-        lines = process.stderr.strip().splitlines() or ["no error message"]
-        raise UserError(
-            "the measured process failed with exit status"
-            f" {process.returncode}: {lines[-1]}"
+        masked_lm = {
+            "electra_objective": False,
+            "electric_objective": False,
+            "objective": "mlm",
+            "two_tower_generator": False,
+            "training_schedule": "joint",
+            "generator": "sized",
+            "uniform_generator": False,
+        }
+        width = EncoderConfig.of(config).hidden_size
+        bert_shape = {**masked_lm, "embedding_size": width}
+        plain = dataclasses.replace(
+            config, two_stage_steps=None, keep_best=None
         )
-    return json.loads(process.stdout)["measured"]["peak_bytes"]
+        self.configs: dict[str, PretrainingConfig] = {
+            config.objective_facts.title: config,
+            "masked LM": plain.with_values("argument", masked_lm),
+            "BERT's shape": plain.with_values("argument", bert_shape),
+        }
+        self._length = config.max_seq_length
+        self._limit = limit
+
+    def resize(
+        self, kind: str, batch: int, length: int, **sizes: int
+    ) -> PretrainingConfig:
+        """Return the config of a kind with other sizes."""
+        config = self.configs[kind]
+        positions = EncoderConfig.of(config).max_position_embeddings
+        overrides = {
+            **config.model_hparam_overrides,
+            **sizes,
+            "max_position_embeddings": max(positions, length),
+        }
+        return config.with_values(
+            "argument",
+            {
+                "train_batch_size": batch,
+                "max_seq_length": length,
+                "model_hparam_overrides": overrides,
+                "recompute_grad": bool(config.recompute_grad),
+                "gradient_accumulation_steps": 1,
+            },
+        )
+
+    def _fits(self, kind: str, batch: int, length: int, **sizes: int) -> bool:
+        resized = self.resize(kind, batch, length, **sizes)
+        return pretraining_memory(resized).total <= self._limit
+
+    def points(self) -> Iterator[Point]:
+        """Yield all points of the curve."""
+        for length, kind in itertools.product(LENGTHS, self.configs):
+            resized = self.resize(kind, BATCH, length)
+            fits = self._fits(kind, BATCH, length)
+            yield Point("lengths", kind, resized, fits)
+        choices = [list(enumerate(values)) for values in GRID.values()]
+        for chosen in itertools.product(*choices):
+            sizes = dict(zip(GRID, (value for _, value in chosen), strict=True))
+            # Indices whose sum is a multiple of 3 pair any two values once.
+            is_third = sum(index for index, _ in chosen) % 3 == 0
+            for kind in list(self.configs)[:2]:
+                resized = self.resize(kind, BATCH, self._length, **sizes)
+                fits = self._fits(kind, BATCH, self._length, **sizes)
+                yield Point("grid", kind, resized, is_third and fits)
+
+    def measure(self, folder: str) -> list[Row]:
+        """Return the rows of all points, measured where that is not done yet.
+
+        Args:
+          folder: holds points.jsonl, with a line for each measured point.
+        """
+        path = os.path.join(folder, "points.jsonl")
+        filesystem.make_directory(folder)
+        peaks = dict(_read_peaks(path))
+        rows, all_points = [], list(self.points())
+        for number, point in enumerate(all_points, 1):
+            row, key = point.row(), point.key()
+            if point.is_measured and key not in peaks:
+                print(
+                    f"{number} of {len(all_points)}: {row['kind']}, length"
+                    f" {row['length']}, {row['hidden_size']} x"
+                    f" {row['num_hidden_layers']}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                peaks[key] = point.measure_peak()
+                line = {"key": key, "measured": peaks[key]}
+                with open(path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
+            rows.append({**row, "measured": peaks.get(key)})
+        return rows
+
+    def find_largest(self) -> dict[str, Any]:
+        """Return the longest rows and largest batches that fit, by kind.
+
+        Returns:
+          `length`: of the longest rows at BATCH; `batches`: length -> batch.
+        """
+        largest = {}
+        for kind in self.configs:
+            length_fits = functools.partial(self._fits, kind, BATCH)
+            # In shorter rows there may be nothing to mask.
+            shortest = LENGTHS[0]
+            longest = _find_last(length_fits, shortest - 1)
+            batches = {}
+            for length in LENGTHS:
+                batch_fits = functools.partial(self._fits, kind, length=length)
+                batches[length] = _find_last(batch_fits, 0)
+            largest[kind] = {
+                "length": longest if longest >= shortest else 0,
+                "batches": batches,
+            }
+        return largest
+
+    def write(self, folder: str) -> str:
+        """Measure what is not measured yet; write table, JSON and picture.
+
+        Args:
+          folder: gets memory.txt, memory.json, memory.png and points.jsonl.
+
+        Returns:
+          The table.
+        """
+        largest = self.find_largest()
+        rows = self.measure(folder)
+        # A point of the grid may be one of the lengths as well.
+        measured_rows = {}
+        for row in rows:
+            if row["measured"]:
+                settings = tuple(row[name] for name in _KEYS[1:])
+                measured_rows[settings] = row
+        errors = [
+            row["predicted"] / row["measured"] - 1
+            for row in measured_rows.values()
+        ]
+        results = {
+            "limit_bytes": self._limit,
+            "largest": largest,
+            "points": rows,
+            "measured_points": len(measured_rows),
+            "within_tolerance": sum(abs(e) <= TOLERANCE for e in errors),
+            "worst_error": max(errors, key=abs, default=None),
+        }
+        text = _text(results)
+        for name, content in (
+            ("memory.txt", text),
+            ("memory.json", json.dumps(results, indent=1) + "\n"),
+            ("memory.png", _draw(rows)),
+        ):
+            write_atomically(os.path.join(folder, name), content)
+        return text
 
 
-def measure(config: PretrainingConfig, folder: str, limit: int) -> list[Row]:
-    """Return the rows of all points, measured where that is not done yet.
-
-    Args:
-      config: the run.
-      folder: holds points.jsonl, with a line for each measured point.
-      limit: see `points`.
-    """
-    path = os.path.join(folder, "points.jsonl")
-    filesystem.make_directory(folder)
-    peaks = dict(_read_peaks(path))
-    rows, all_points = [], list(points(config, limit))
-    for number, point in enumerate(all_points, 1):
-        row, key = point.row(), _key(point.config)
-        if point.is_measured and key not in peaks:
-            print(
-                f"{number} of {len(all_points)}: {row['kind']}, length"
-                f" {row['length']}, {row['hidden_size']} x"
-                f" {row['num_hidden_layers']}",
-                file=sys.stderr,
-                flush=True,
-            )
-            peaks[key] = measure_peak(point.config)
-            line = {"key": key, "measured": peaks[key]}
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
-        rows.append({**row, "measured": peaks.get(key)})
-    return rows
-
-
-def _key(config: PretrainingConfig) -> str:
-    """Return the hparams on which a peak depends."""
-    hparams = config.explicit_hparams(json.loads(config.to_json()))
-    hparams = {k: v for k, v in hparams.items() if k not in _PATHS}
-    return json.dumps(hparams, sort_keys=True)
+def memory_limit(gibibytes: float | None) -> int:
+    """Return a limit in bytes; None: three quarters of the machine's memory."""
+    if gibibytes and (limit := round(gibibytes * 2**30)):
+        return limit
+    return round(_SHARE * (machine_memory() or _UNKNOWN_MEMORY))
 
 
 def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
@@ -226,44 +299,6 @@ def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
             ) from error
 
 
-def find_largest(config: PretrainingConfig, limit: int) -> dict[str, Any]:
-    """Return the longest rows and largest batches that fit, by kind.
-
-    Args:
-      config: the run.
-      limit: bytes.
-
-    Returns:
-      `length`: of the longest rows at BATCH; `batches`: length -> batch.
-    """
-    largest = {}
-    for kind, kind_config in kinds(config).items():
-
-        def length_fits(length: int, config: Any = kind_config) -> bool:
-            resized = resize(config, BATCH, length)
-            return pretraining_memory(resized).total <= limit
-
-        def batch_fits(
-            batch: int, length: int, config: Any = kind_config
-        ) -> bool:
-            resized = resize(config, batch, length)
-            return pretraining_memory(resized).total <= limit
-
-        # In shorter rows there may be nothing to mask.
-        shortest = LENGTHS[0]
-        longest = _find_last(length_fits, shortest - 1)
-        largest[kind] = {
-            "length": longest if longest >= shortest else 0,
-            "batches": {
-                length: _find_last(
-                    functools.partial(batch_fits, length=length), 0
-                )
-                for length in LENGTHS
-            },
-        }
-    return largest
-
-
 def _find_last(fits: Callable[[int], bool], low: int) -> int:
     """Return the last number that fits, or `low`; memory grows with it."""
     high = LENGTHS[0]
@@ -276,50 +311,6 @@ def _find_last(fits: Callable[[int], bool], low: int) -> int:
         else:
             high = middle
     return low
-
-
-def run(config: PretrainingConfig, folder: str, gibibytes: float | None) -> str:
-    """Measure what is not measured yet; write table, JSON and picture.
-
-    Args:
-      config: the run.
-      folder: gets memory.txt, memory.json, memory.png and points.jsonl.
-      gibibytes: the limit; None: three quarters of the machine's memory.
-
-    Returns:
-      The table.
-    """
-    limit = round(gibibytes * 2**30) if gibibytes else 0
-    if not limit:
-        memory = machine_memory() or _UNKNOWN_MEMORY
-        limit = round(_SHARE * memory)
-    largest = find_largest(config, limit)
-    rows = measure(config, folder, limit)
-    # A point of the grid may be one of the lengths as well.
-    measured_rows = {}
-    for row in rows:
-        if row["measured"]:
-            settings = tuple(row[name] for name in _KEYS[1:])
-            measured_rows[settings] = row
-    errors = [
-        row["predicted"] / row["measured"] - 1 for row in measured_rows.values()
-    ]
-    results = {
-        "limit_bytes": limit,
-        "largest": largest,
-        "points": rows,
-        "measured_points": len(measured_rows),
-        "within_tolerance": sum(abs(e) <= TOLERANCE for e in errors),
-        "worst_error": max(errors, key=abs, default=None),
-    }
-    text = _text(results)
-    for name, content in (
-        ("memory.txt", text),
-        ("memory.json", json.dumps(results, indent=1) + "\n"),
-        ("memory.png", _draw(rows)),
-    ):
-        write_atomically(os.path.join(folder, name), content)
-    return text
 
 
 def _text(results: Mapping[str, Any]) -> str:

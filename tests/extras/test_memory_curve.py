@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from configure.pretraining import PretrainingConfig
-from electra_tf.extras import memory_curve
+from electra_tf.extras.memory_curve import GRID, LENGTHS, MemoryCurve, Point
 from electra_tf.plan.memory import pretraining_memory
 from tests.conftest import marked_heavy, read_json, refused
 
@@ -39,7 +39,7 @@ def config(tmp_path):
 )
 def test_peaks_are_within_the_factor(tmp_path, settings):
     config = PretrainingConfig.create("model", str(tmp_path), **settings)
-    peak = memory_curve.measure_peak(config)
+    peak = Point("lengths", KINDS[0], config, True).measure_peak()
     assert 1 / FACTOR < peak / pretraining_memory(config).total < FACTOR
 
 
@@ -48,11 +48,11 @@ def processes(monkeypatch):
     """Replaces processes by 1.05 times the prediction; lists their configs."""
     configs = []
 
-    def measure_peak(config):
-        configs.append(config)
-        return round(1.05 * pretraining_memory(config).total)
+    def measure_peak(point):
+        configs.append(point.config)
+        return round(1.05 * pretraining_memory(point.config).total)
 
-    monkeypatch.setattr(memory_curve, "measure_peak", measure_peak)
+    monkeypatch.setattr(Point, "measure_peak", measure_peak)
     return configs
 
 
@@ -60,7 +60,7 @@ def processes(monkeypatch):
 def all_points(tmp_path_factory):
     folder = tmp_path_factory.mktemp("points")
     config = PretrainingConfig.create("model", str(folder))
-    return list(memory_curve.points(config, 1 << 50))
+    return list(MemoryCurve(config, 1 << 50).points())
 
 
 def test_each_kind_has_every_length(all_points):
@@ -69,7 +69,7 @@ def test_each_kind_has_every_length(all_points):
         for point in all_points
         if point.part == "lengths"
     ]
-    assert set(lengths) == set(itertools.product(memory_curve.LENGTHS, KINDS))
+    assert set(lengths) == set(itertools.product(LENGTHS, KINDS))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_grid_has_two_kinds(all_points):
 @pytest.mark.parametrize("pair", itertools.combinations(range(3), 2))
 def test_a_third_of_the_grid_pairs_all_values_of_two_sizes(all_points, pair):
     measured = [
-        [point.row()[name] for name in memory_curve.GRID]
+        [point.row()[name] for name in GRID]
         for point in all_points
         if (point.part, point.kind, point.is_measured)
         == ("grid", "ELECTRA", True)
@@ -121,14 +121,14 @@ def test_a_third_of_the_grid_pairs_all_values_of_two_sizes(all_points, pair):
 def test_no_point_beyond_the_limit_is_measured(config):
     predictions = [
         point.row()["predicted"]
-        for point in memory_curve.points(config, 2 * GIB)
+        for point in MemoryCurve(config, 2 * GIB).points()
         if point.is_measured
     ]
     assert predictions and max(predictions) <= 2 * GIB
 
 
 def test_nothing_fits_into_no_memory(config):
-    largest = memory_curve.find_largest(config, 2**20)
+    largest = MemoryCurve(config, 2**20).find_largest()
     lengths = [one_kind["length"] for one_kind in largest.values()]
     batches = [b for k in largest.values() for b in k["batches"].values()]
     assert not any(lengths) and not any(batches)
@@ -138,29 +138,29 @@ def test_nothing_fits_into_no_memory(config):
 def largest(tmp_path_factory):
     folder = tmp_path_factory.mktemp("largest")
     config = PretrainingConfig.create("model", str(folder))
-    return memory_curve.kinds(config), memory_curve.find_largest(
-        config, 4 * GIB
-    )
+    curve = MemoryCurve(config, 4 * GIB)
+    return curve, curve.find_largest()
 
 
-def total(config, batch, length):
-    return pretraining_memory(memory_curve.resize(config, batch, length)).total
+def total(curve, kind, batch, length):
+    return pretraining_memory(curve.resize(kind, batch, length)).total
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_longest_rows_are_the_last_that_fit(largest, kind):
-    configs, sizes = largest
-    longest, config = sizes[kind]["length"], configs[kind]
-    assert total(config, 8, longest) <= 4 * GIB < total(config, 8, longest + 1)
+    curve, sizes = largest
+    longest = sizes[kind]["length"]
+    next_size = total(curve, kind, 8, longest + 1)
+    assert total(curve, kind, 8, longest) <= 4 * GIB < next_size
 
 
-@pytest.mark.parametrize("length", memory_curve.LENGTHS)
+@pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_largest_batch_is_the_last_that_fits(largest, kind, length):
-    configs, sizes = largest
-    batch, config = sizes[kind]["batches"][length], configs[kind]
-    next_size = total(config, batch + 1, length)
-    assert total(config, batch, length) <= 4 * GIB < next_size
+    curve, sizes = largest
+    batch = sizes[kind]["batches"][length]
+    next_size = total(curve, kind, batch + 1, length)
+    assert total(curve, kind, batch, length) <= 4 * GIB < next_size
 
 
 def test_a_masked_lm_fits_longer_rows(largest):
@@ -170,7 +170,8 @@ def test_a_masked_lm_fits_longer_rows(largest):
 
 def test_a_measured_point_is_not_measured_again(config, processes, tmp_path):
     folder = tmp_path / "curve"
-    text = memory_curve.run(config, str(folder), 2.0)
+    curve = MemoryCurve(config, 2 * GIB)
+    text = curve.write(str(folder))
     measured = len(processes)
     results = read_json(folder / "memory.json")
     assert results["measured_points"] == results["within_tolerance"] >= 20
@@ -180,23 +181,24 @@ def test_a_measured_point_is_not_measured_again(config, processes, tmp_path):
     path = folder / "points.jsonl"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-3]))  # as after a kill
-    assert memory_curve.run(config, str(folder), 2.0) == text
+    assert curve.write(str(folder)) == text
     assert len(processes) == measured + 3
 
 
 def test_points_of_another_model_are_measured(config, processes, tmp_path):
     folder = str(tmp_path / "curve")
-    memory_curve.run(config, folder, 2.0)
+    MemoryCurve(config, 2 * GIB).write(folder)
     measured = len(processes)
     other = config.with_values("argument", {"generator_hidden_size": 0.5})
-    memory_curve.run(other, folder, 2.0)
+    MemoryCurve(other, 2 * GIB).write(folder)
     assert len(processes) > measured
 
 
 def test_a_damaged_line_of_points_is_refused(config, processes, tmp_path):
     (tmp_path / "points.jsonl").write_text('{"key": 1}\n')
     message = r"points.jsonl:1: found .*key"
-    refused(message, memory_curve.run, config, str(tmp_path), 2.0)
+    curve = MemoryCurve(config, 2 * GIB)
+    refused(message, curve.write, str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -209,11 +211,11 @@ def test_a_damaged_line_of_points_is_refused(config, processes, tmp_path):
 )
 def test_other_settings_have_a_curve(config, hparams):
     other = config.with_values("argument", hparams)
-    points = list(memory_curve.points(other, 2 * GIB))
-    assert len(points) == 3 * len(memory_curve.LENGTHS) + 2 * 27
+    points = list(MemoryCurve(other, 2 * GIB).points())
+    assert len(points) == 3 * len(LENGTHS) + 2 * 27
 
 
 def test_a_masked_lm_is_not_compared_with_itself(tmp_path):
     config = PretrainingConfig.create("m", str(tmp_path), objective="mlm")
     message = "objective is 'mlm'.* expected another"
-    refused(message, memory_curve.kinds, config)
+    refused(message, MemoryCurve, config, 2 * GIB)
