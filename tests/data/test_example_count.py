@@ -22,7 +22,10 @@ def write_records(tmp_path):
 
     write.config = types.SimpleNamespace(
         pretrain_tfrecords=str(tmp_path / "pretrain_data.tfrecord*"),
+        eval_tfrecords="",
         pretrain_text="",
+        eval_text="",
+        origins={},
     )
     return write
 

@@ -161,13 +161,13 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
         # A task with a test set and a set that is not there.
         task = types.SimpleNamespace(
             name="mine",
-            get_test_splits=lambda: ["test", "diagnostic"],
             has_split="test".__eq__,
             get_scorer=lambda split: None,
         )
         config = finetuning_config(name)
-        write_test_outputs(config, evaluator, task, 3, Console(stream))
-        path = config.test_predictions("mine", "test", 3)
+        for split in ("diagnostic", "test"):
+            path = config.test_predictions("mine", split, 3)
+            write_test_outputs(evaluator, task, split, path, Console(stream))
         assert path.endswith("mine_test_3_predictions.pkl")
         assert "there is no diagnostic split" in stream.getvalue()
         return pickle.loads(pathlib.Path(path).read_bytes())
