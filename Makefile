@@ -29,7 +29,7 @@ help:
 	@echo "make lint                ruff, the import layers and mypy"
 	@echo "make typecheck           mypy on the packages that compute and train"
 	@echo "make docs                the documentation as a site in site/"
-	@echo "make notebook            run examples/pretraining.ipynb again (5 minutes)"
+	@echo "make notebook            run the notebooks of examples/ again (10 minutes)"
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
 	@echo "make pretrain-twin       its twin: a masked LM of equal FLOPs"
@@ -100,9 +100,10 @@ typecheck: $(READY)
 docs: $(READY)
 	@NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 
-# Executes the notebook and keeps its outputs.
+# Executes the notebooks and keeps their outputs. The figures of their cells need
+# the kernel's own MPLBACKEND.
 notebook: $(READY)
-	@.venv/bin/jupyter execute --inplace examples/pretraining.ipynb
+	@env -u MPLBACKEND .venv/bin/jupyter execute --inplace $(wildcard examples/*.ipynb)
 
 format: $(READY)
 	@.venv/bin/ruff check --fix .

@@ -209,7 +209,11 @@ def on_files(files, config):
         ("hyperparameters.md", _hyperparameters_page),
     ):
         files.append(File.generated(config, page, content=write()))
-    for name in ("LICENSE", "CITATION.cff", "examples/pretraining.ipynb"):
+    names = ["LICENSE", "CITATION.cff"]
+    names += [
+        f"examples/{p.name}" for p in sorted(ROOT.glob("examples/*.ipynb"))
+    ]
+    for name in names:
         content = (ROOT / name).read_bytes()
         files.append(File.generated(config, name, content=content))
     return files
