@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from electra_tf.files.atomic import write_atomically
+from electra_tf.finetuning.batches import Batches
 from electra_tf.finetuning.model import FinetuningModel
-from electra_tf.finetuning.preprocessing import Batches, Preprocessor
+from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.training import workers

@@ -1,9 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The data of tasks: examples, features, cached records, batches."""
+"""The data of tasks: from examples to features and cached records."""
 
 import collections
-import dataclasses
 import functools
 import hashlib
 import itertools
@@ -14,19 +13,20 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
 from configure.formatting import join_names
 from electra_tf.data import feature_spec
 from electra_tf.data.fingerprints import input_fingerprints
-from electra_tf.data.input_pipeline import input_options
 from electra_tf.data.tfrecords import frame_record
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import atomic_file, write_atomically
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_files import read_json
+from electra_tf.finetuning.batches import (
+    BUCKET_WIDTH,
+    Batches,
+)
 from electra_tf.finetuning.row_report import BadRow, RowReport
 from electra_tf.finetuning.task import Example, Task
 from electra_tf.text.changed_letters import (
@@ -37,11 +37,6 @@ from electra_tf.text.changed_letters import (
 from electra_tf.text.settings_files import read_settings
 from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
-# Lengths are rounded up to multiples of this for sorting, and in batches if
-# each length costs a compilation.
-_BUCKET_WIDTH = 16  # tokens
-_BATCHES_PER_POOL = 50  # the examples of a pool are sorted by length
-_PARSE_AT_ONCE = 4096
 _PROGRESS_EVERY = 20000
 # To be raised whenever the same data and settings make other records.
 _FORMAT = 2  # 2: other readers of CoNLL lines and of lists in cells
@@ -61,135 +56,6 @@ _DECIDING = tuple(
     max_query_length doc_stride
     """.split()
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Batches:
-    """The records of a split; every call returns the same batches."""
-
-    path: str  # the record file
-    specs: Sequence[feature_spec.FeatureSpec]  # every feature of a record
-    n_examples: int  # records in the file, padding rows included
-    batch_size: int
-    max_seq_length: int  # L of the records
-    training: bool  # True: endless and shuffled; False: once, in order
-    shuffle_buffer_size: int = 100
-    shuffle_whole_set: bool = False  # shuffle all examples in each epoch
-    by_length: bool = False  # batch examples of similar length
-    trim: bool = True  # pad batches to their longest row, not to L
-    shortest: int = 1  # minimum length of a batch
-    multiple: int = 1  # lengths are multiples of it (or L)
-    seed: int = 0
-
-    def __call__(self) -> tf.data.Dataset:
-        """Return the data set: features by name, int32 or float32 [B, ...].
-
-        An axis of length L in a record has the length of the batch, at most L.
-        An iterator made by `iter()` can be saved in a tf.train.Checkpoint.
-
-        Source: google-research/electra, finetune/preprocessing.py,
-          _input_fn_builder.
-        Differs: the order follows from a seed, whole batches are parsed, and
-          evaluations include the last, incomplete batch.
-        """
-        if self.by_length or (self.training and self.shuffle_whole_set):
-            batches = self._gathered()
-        else:
-            records = tf.data.TFRecordDataset(self.path)
-            if self.training:
-                records = records.repeat().shuffle(
-                    max(1, self.shuffle_buffer_size),
-                    seed=self._seed_of("records"),
-                )
-            batches = records.batch(
-                self.batch_size, drop_remainder=self.training
-            )
-        batches = batches.map(self._parse, num_parallel_calls=1).prefetch(2)
-        options = input_options()
-        options.experimental_distribute.auto_shard_policy = (
-            tf.data.experimental.AutoShardPolicy.OFF
-        )
-        return batches.with_options(options)
-
-    def _parse(self, records: tf.Tensor) -> dict[str, tf.Tensor]:
-        features = feature_spec.decode_example(self.specs, records)
-        return self._trim(features) if self.trim else features
-
-    def _trim(self, features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Cut off columns that are padding in every row.
-
-        A column that any `*_mask` uses is not padding: there may be more labels
-        than tokens, because words may have no wordpiece.
-        """
-        needed = tf.constant(self.shortest, tf.int32)
-        for spec in self.specs:
-            if spec.per_token and spec.name.endswith("_mask"):
-                used = tf.reduce_any(features[spec.name] != 0, 0)  # [L]
-                lengths = tf.where(used, tf.range(1, tf.size(used) + 1), 0)
-                needed = tf.maximum(needed, tf.reduce_max(lengths))
-        needed = _round_up(needed, self.multiple)
-        trimmed = {}
-        for spec in self.specs:
-            feature = features[spec.name]
-            trimmed[spec.name] = (
-                feature[:, :needed] if spec.per_token else feature
-            )
-        return trimmed
-
-    def _gathered(self) -> tf.data.Dataset:
-        """Return batches of records that are gathered by number from memory."""
-        records, lengths = self._load()
-        if self.training:
-            numbers = tf.data.Dataset.counter().flat_map(
-                lambda epoch: tf.data.Dataset.from_tensor_slices(
-                    self._epoch_order(lengths, epoch)
-                )
-            )
-        else:
-            order = tf.argsort(-lengths, stable=True)
-            numbers = tf.data.Dataset.from_tensor_slices(order)
-            numbers = numbers.batch(self.batch_size)
-        return numbers.map(lambda batch: tf.gather(records, batch))
-
-    def _epoch_order(self, lengths: tf.Tensor, epoch: tf.Tensor) -> tf.Tensor:
-        """Return the record numbers of an epoch, int32 [batches, size]."""
-        size = self.batch_size
-        count = self.n_examples // size * size
-
-        def shuffled(numbers: tf.Tensor, purpose: str) -> tf.Tensor:
-            seed = self._seed_of(purpose)
-            pair = tf.stack([seed, tf.cast(epoch, tf.int32)])
-            keys = tf.random.stateless_uniform([tf.shape(numbers)[0]], pair)
-            return tf.gather(numbers, tf.argsort(keys))
-
-        order = shuffled(tf.range(self.n_examples), "examples")[:count]
-        if not self.by_length:
-            return tf.reshape(order, [-1, size])
-        pool = tf.range(count) // (size * _BATCHES_PER_POOL)
-        span = self.max_seq_length + 1
-        key = pool * span + tf.gather(lengths, order)
-        order = tf.gather(order, tf.argsort(key, stable=True))
-        return shuffled(tf.reshape(order, [-1, size]), "batches")
-
-    def _seed_of(self, purpose: str) -> int:
-        """Return the seed of one shuffle."""
-        return random.Random(f"{self.seed} {purpose}").getrandbits(31)
-
-    def _load(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return all records, string [n], and their lengths, int32 [n]."""
-        mask_specs = [s for s in self.specs if s.name == "input_mask"]
-        records, lengths = [], []
-        parts = tf.data.TFRecordDataset(self.path).batch(_PARSE_AT_ONCE)
-        for part in parts.with_options(input_options()):
-            parsed = feature_spec.decode_example(mask_specs, part)["input_mask"]
-            records.append(part)
-            # Rounding keeps the order of examples within a bucket.
-            lengths.append(_round_up(tf.reduce_sum(parsed, 1), _BUCKET_WIDTH))
-        return tf.concat(records, 0), tf.concat(lengths, 0)
-
-
-def _round_up(lengths: tf.Tensor, multiple: int) -> tf.Tensor:
-    return -(-lengths // multiple) * multiple
 
 
 class Preprocessor:
@@ -290,7 +156,7 @@ class Preprocessor:
             by_length=by_length,
             trim=config.length_buckets,
             shortest=max(task.min_length for task in self._tasks),
-            multiple=_BUCKET_WIDTH if compiles else 1,
+            multiple=BUCKET_WIDTH if compiles else 1,
             seed=config.seed,
         )
         return batches, n_steps

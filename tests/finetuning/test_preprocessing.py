@@ -17,7 +17,8 @@ from electra_tf.data.feature_spec import (
     shared_feature_specs,
 )
 from electra_tf.finetuning import registry
-from electra_tf.finetuning.preprocessing import Batches, Preprocessor
+from electra_tf.finetuning.batches import Batches
+from electra_tf.finetuning.preprocessing import Preprocessor
 from tests.conftest import refused
 
 HEADER = "index\tsentence1\tsentence2\tlabel\n"
