@@ -17,7 +17,7 @@ import tensorflow as tf
 from electra_tf.export import signatures
 from electra_tf.export.tagging import WINDOWS_AT_ONCE
 from electra_tf.finetuning.question_answering import MAX_WINDOWS, QATask
-from electra_tf.metrics.question_answering import NO_WINDOW
+from electra_tf.metrics.answer_selection import NO_WINDOW
 from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
 from electra_tf.text.graph_tokenization import GraphTokenizer

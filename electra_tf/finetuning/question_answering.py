@@ -26,13 +26,9 @@ from electra_tf.finetuning.heads import (
 from electra_tf.finetuning.questions import Passage, QAExample, RawQuestion
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.answer_selection import AnswerRule, Window
 from electra_tf.metrics.matching import MATCHES
-from electra_tf.metrics.question_answering import (
-    AnswerRule,
-    SpanScorer,
-    Window,
-    metric_names,
-)
+from electra_tf.metrics.question_answering import SpanScorer, metric_names
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.offsets import OffsetTokenizer

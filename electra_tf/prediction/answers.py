@@ -27,7 +27,7 @@ from electra_tf.finetuning.questions import Passage, QAExample
 from electra_tf.finetuning.summarization import Document, SummarizationTask
 from electra_tf.finetuning.tagging import TaggingExample, TaggingTask
 from electra_tf.finetuning.task import Example, Task
-from electra_tf.metrics.question_answering import (
+from electra_tf.metrics.answer_selection import (
     SPAN_OUTPUTS,
     Answer,
     probabilities,

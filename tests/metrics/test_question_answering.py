@@ -10,6 +10,7 @@ from official.nlp.tools import squad_evaluate_v2_0
 
 from configure.finetuning import FinetuningConfig
 from electra_tf.finetuning import registry
+from electra_tf.metrics import answer_selection
 from electra_tf.metrics import question_answering as qa
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 from tests.conftest import read_json, refused
@@ -101,7 +102,7 @@ def test_projection_to_the_passage_equals_the_originals(recorded):
     for case in cases:
         tokenizer = BasicTokenizer(case["do_lower_case"])
         pair = case["pred_text"], case["orig_text"]
-        texts.append(qa.project_to_passage(*pair, tokenizer))
+        texts.append(answer_selection.project_to_passage(*pair, tokenizer))
     assert texts == [case["final_text"] for case in cases]
 
 
@@ -146,7 +147,7 @@ def test_questions_without_answers_cannot_be_scored(evaluate, arguments):
 
 
 WORDS = "Steve Smith's"
-WINDOW = qa.Window(
+WINDOW = answer_selection.Window(
     eid=0,
     tokens=["[CLS]", "who", "[SEP]", "steve", "smith", "'", "s", "[SEP]"],
     words=np.array([-1, -1, -1, 0, 1, 1, 1, -1]),
@@ -161,7 +162,7 @@ def logits(**best):
     return values
 
 
-RULE = qa.AnswerRule(
+RULE = answer_selection.AnswerRule(
     n_best_size=20,
     max_answer_length=30,
     joint_prediction=False,
@@ -173,7 +174,9 @@ RULE = qa.AnswerRule(
 def answers_to(rule, start, end):
     outputs = [{"start_logits": start, "end_logits": end}]
     tokenizer = BasicTokenizer()
-    return qa.find_answers(rule, [WINDOW], outputs, WORDS.split(), tokenizer)
+    return answer_selection.find_answers(
+        rule, [WINDOW], outputs, WORDS.split(), tokenizer
+    )
 
 
 SPANS = {

@@ -1,0 +1,243 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Selection of answers: the best spans by a model's scores, as text.
+
+Source: google-research/electra, finetune/qa/qa_metrics.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from electra_tf.metrics.scorers import (
+    Row,
+)
+from electra_tf.text.basic_tokenizer import BasicTokenizer
+
+# Null odds of a question without any window.
+NO_WINDOW = np.float32(1000000)
+# The outputs of the head that spans are made of, by `joint_prediction`.
+SPAN_OUTPUTS: Mapping[bool, tuple[str, ...]] = {
+    True: (
+        "start_top_log_probs",
+        "start_top_index",
+        "end_top_log_probs",
+        "end_top_index",
+    ),
+    False: ("start_logits", "end_logits"),
+}
+
+
+class Question(Protocol):
+    """A question with its expected answers."""
+
+    key: str  # its id in predictions
+    answers: tuple[str, ...]  # the texts that count as right, or none
+    question_text: str
+
+    @property
+    def doc_tokens(self) -> list[str]:
+        """The words of the passage."""
+
+    @property
+    def passage_text(self) -> str:
+        """The passage."""
+
+
+QuestionT = TypeVar("QuestionT", bound=Question)
+
+
+class Window(NamedTuple):
+    """A model input: a question and a part of its passage."""
+
+    eid: int  # the id in the model's outputs
+    tokens: list[str]  # including special ones, without padding
+    # Int [len(tokens)], the index of each token's word; -1: none.
+    words: np.ndarray
+    # Bool [len(tokens)], whether no other window has more context of the token.
+    max_context: np.ndarray
+    # Int [len(tokens), 2], the characters of each token in the passage, first
+    # and one past the last, -1: none. None: answers are searched in the words.
+    spans: np.ndarray | None = None
+
+
+class Answer(NamedTuple):
+    """A candidate answer."""
+
+    text: str  # as in the passage
+    start_score: float  # of its first wordpiece: a logit or a log probability
+    end_score: float  # of its last wordpiece
+    words: tuple[int, int] | None = None  # indices of its first and last word
+    # Its characters in the passage; None: it was searched in the words.
+    span: tuple[int, int] | None = None
+
+    @property
+    def score(self) -> float:
+        """The sum by which answers are ordered, in the scores' precision."""
+        return self.start_score + self.end_score
+
+
+class AnswerRule(NamedTuple):
+    """The hparams by which answers are chosen from a head's outputs."""
+
+    n_best_size: int  # answers that are kept per question
+    max_answer_length: int  # tokens
+    joint_prediction: bool  # whether an end is scored given its start
+    answerable_classifier: bool  # whether an output scores "no answer"
+    qa_na_threshold: float  # Null odds above it mean that there is no answer.
+
+
+class _Spans(NamedTuple):
+    """Candidates of one or several windows; one row per candidate."""
+
+    window: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    start_score: np.ndarray  # float32
+    end_score: np.ndarray  # float32
+
+
+def find_answers(
+    rule: AnswerRule,
+    windows: Sequence[Window],
+    outputs: Sequence[Row],
+    doc_tokens: Sequence[str],
+    tokenizer: BasicTokenizer,
+    passage: str | None = None,
+) -> list[Answer]:
+    """Return the `n_best_size` best different texts, best first.
+
+    Without any, the answer is "empty".
+
+    Args:
+      rule: the settings of the search.
+      windows: the windows of a question.
+      outputs: the head's outputs for each window.
+      doc_tokens: the words of the passage.
+      tokenizer: the tokenizer that made the wordpieces.
+      passage: the passage, of which an answer is the characters under its
+        wordpieces (`Window.spans`); None: `project_to_passage` searches it.
+    """
+    parts = []
+    pairs = zip(windows, outputs, strict=True)
+    for number, (window, output) in enumerate(pairs):
+        parts.append(_allowed_spans(rule, number, window, output))
+    if not parts:
+        return [Answer("empty", 0.0, 0.0)]
+    spans = _Spans(*map(np.concatenate, zip(*parts, strict=True)))
+    # Equal scores stay in the order of windows, starts and ends.
+    order = np.argsort(-(spans.start_score + spans.end_score), kind="stable")
+    answers: dict[str, Answer] = {}
+    for row in order:
+        if len(answers) >= rule.n_best_size:
+            break
+        window = windows[spans.window[row]]
+        start, end = spans.start[row], spans.end[row]
+        span = None
+        if passage is not None:
+            span = _character_span(window, start, end)
+            text = passage[slice(*span)]
+        else:
+            text = _search_text(window, start, end, doc_tokens, tokenizer)
+        if text not in answers:
+            scores = spans.start_score[row], spans.end_score[row]
+            words = int(window.words[start]), int(window.words[end])
+            answers[text] = Answer(text, *scores, words, span)
+    return list(answers.values()) or [Answer("empty", 0.0, 0.0)]
+
+
+def _character_span(window: Window, start: int, end: int) -> tuple[int, int]:
+    """Return the characters of wordpieces `start` to `end`, included."""
+    if window.spans is None:
+        raise ValueError("answers of a passage need windows with spans")
+    part = window.spans[start : end + 1]
+    return int(part[:, 0].min()), int(part[:, 1].max())
+
+
+def _search_text(
+    window: Window,
+    start: int,
+    end: int,
+    doc_tokens: Sequence[str],
+    tokenizer: BasicTokenizer,
+) -> str:
+    """Return an answer as the original finds it in the passage's words."""
+    words = doc_tokens[window.words[start] : window.words[end] + 1]
+    joined = " ".join(window.tokens[start : end + 1])
+    joined = joined.replace(" ##", "").replace("##", "")
+    joined = " ".join(joined.split())
+    return project_to_passage(joined, " ".join(words), tokenizer)
+
+
+def probabilities(answers: Sequence[Answer]) -> list[float]:
+    """Return the softmax over the scores of at least one answer."""
+    scores = np.array([answer.score for answer in answers], np.float64)
+    odds = np.exp(scores - scores.max())
+    return (odds / odds.sum()).tolist()
+
+
+def _allowed_spans(
+    rule: AnswerRule,
+    number: int,
+    window: Window,
+    output: Row,
+) -> _Spans:
+    """Return the candidates of a window that can be answers."""
+    names = SPAN_OUTPUTS[rule.joint_prediction]
+    arrays = [np.asarray(output[name]) for name in names]
+    if rule.joint_prediction:
+        # The beam: each start with the ends that were scored given it.
+        start_score, start, end_score, end = arrays
+        grid = np.broadcast_arrays(
+            start[:, None], end, start_score[:, None], end_score
+        )
+    else:  # Each of the best starts with each of the best ends.
+        best = [
+            np.argsort(-logits, kind="stable")[: rule.n_best_size]
+            for logits in arrays
+        ]
+        start, end = np.meshgrid(*best, indexing="ij")
+        start_logits, end_logits = arrays
+        grid = [start, end, start_logits[start], end_logits[end]]
+    start, end, start_score, end_score = (part.ravel() for part in grid)
+    count = len(window.tokens)
+    inside = (start < count) & (end < count)
+    first, last = np.where(inside, start, 0), np.where(inside, end, 0)
+    length = end - start + 1
+    allowed = (
+        inside
+        & (window.words[first] >= 0)
+        & (window.words[last] >= 0)
+        & window.max_context[first]
+        & (length >= 1)
+        & (length <= rule.max_answer_length)
+    )
+    columns = [part[allowed] for part in (start, end, start_score, end_score)]
+    return _Spans(np.full(len(columns[0]), number), *columns)
+
+
+def project_to_passage(
+    answer: str, passage: str, tokenizer: BasicTokenizer
+) -> str:
+    """Return the part of a passage that a tokenized answer stands for.
+
+    Tokenizing lower-cases, splits punctuation off and may drop accents. The
+    passage is tokenized in the same way, the answer is searched in the result,
+    and the positions of its first and last character are mapped back by
+    counting characters that are not spaces. The whole passage is returned if
+    tokenizing changed the number of characters, or if the answer is not found.
+    """
+    tokenized = " ".join(tokenizer.tokenize(passage))
+    start = tokenized.find(answer)
+    if start < 0:
+        return passage
+    end = start + len(answer) - 1
+    passage_indices = [i for i, c in enumerate(passage) if c != " "]
+    indices = [i for i, c in enumerate(tokenized) if c != " "]
+    if len(passage_indices) != len(indices):
+        return passage
+    to_passage = dict(zip(indices, passage_indices, strict=True))
+    if start not in to_passage or end not in to_passage:
+        return passage
+    return passage[to_passage[start] : to_passage[end] + 1]
