@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of text and tables, builds of records, and batches of records.
+"""Text and tables of users, pre-training records, and batches.
 
-Builds of pre-training records, in the order that a line of text goes through:
+Builds of pre-training records, in the order of their steps:
 build: a whole build, and the work of a job.
 jobs, beam: parts of a corpus, and the worker processes that run them.
 build_options, manifest, build_report: the settings and the outcome of a build.
 corpora, archives, tfds_data: documents of text.
-segments: the cutting of documents into examples.
+segments: splitting of documents into examples.
 tfrecords: examples as bytes, and TFRecord files.
 
 Batches of a pre-training run:
@@ -20,6 +20,6 @@ tables, columns, conll: rows, columns and sentences.
 values, list_cells: the notation of other programs.
 feature_spec: features of fine-tuning examples.
 
-TensorFlow is imported only by `input_pipeline` and `feature_spec`, so that
-worker processes start fast.
+Only `input_pipeline` and `feature_spec` import TensorFlow, so that worker
+processes start quickly.
 """

@@ -1,8 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The text of archives and of large files, read in bounded memory.
+"""Texts in archives and in large files, read in bounded memory.
 
-A file may be a bomb: made to unpack to far more than memory or disk hold.
+A malicious file may be a bomb, which unpacks to more than memory or disk can
+  hold.
 """
 
 import bz2
@@ -22,28 +23,28 @@ from electra_tf.files import filesystem
 
 _PACKERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _TAR_NAME = re.compile(r"\.tar(\.\w+)?$|\.tgz$")
-# The first bytes of zip, gzip, bzip2, xz, 7z, Zstandard, RAR and UTF-16 files,
-# with which no text in UTF-8 begins.
+# First bytes of zip, gzip, bzip2, xz, 7z, Zstandard, RAR and UTF-16 files, with
+# which no UTF-8 text begins.
 _NO_TEXT = re.compile(
     rb"PK\x03\x04|\x1f\x8b|BZh\d1AY&SY|\xfd7zXZ\0|7z\xbc\xaf"
     rb"|\x28\xb5\x2f\xfd|Rar!\x1a|\xff\xfe|\xfe\xff"
 )
 _NO_MEMBERS = (".xz", ".tar", ".gz", ".zip", ".jsonl", ".ndjson")
 _BLOCK = 1 << 20  # bytes
-# An unpacked text up to this size is no bomb, however small its file is.
+# Unpacked texts up to this size are not bombs, even if their files are tiny.
 _UNPACKED_ANYWAY = 1 << 26  # bytes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits beyond which a file is not text, or a bomb."""
+    """Limits beyond which a file is not a text, or is a bomb."""
 
     # ---- Limits ----
-    max_line_mb: Positive = 64  # of a line
-    # Text of an archive whose members are shuffled (--draws=stream) and so are
-    # all in memory.
+    max_line_mb: Positive = 64  # maximum size of a line
+    # Maximum text of an archive whose members are shuffled (--draws=stream),
+    # which requires all members in memory.
     max_archive_gb: Positive = 4
-    max_ratio: Positive = 200  # unpacked text / size of its packed file
+    max_ratio: Positive = 200  # maximum ratio of unpacked to packed size
 
 
 def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
@@ -56,7 +57,7 @@ def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
     while raw := file.readline(longest + 1):
         if len(raw) > longest:
             raise UserError(
-                f"{where}: a line of more than {limits.max_line_mb} MiB;"
+                f"{where}: a line has more than {limits.max_line_mb} MiB;"
                 " expected one sentence per line. Split the line, or raise"
                 " --max_line_mb."
             )
@@ -67,29 +68,30 @@ def check_ratio(unpacked: int, path: str, size: int, limits: Limits) -> None:
     """Raise a UserError for a file that unpacks to far more than text does."""
     if unpacked > max(_UNPACKED_ANYWAY, size * limits.max_ratio):
         raise UserError(
-            f"{path}: its {size:,} bytes unpack to more than"
-            f" {limits.max_ratio} times as much; text unpacks to 3 to 20 times."
-            " Remove the file, or raise --max_ratio."
+            f"{path}: {size:,} bytes unpack to more than {limits.max_ratio}"
+            " times their size; expected 3 to 20 times, as for text. Remove the"
+            " file, or raise --max_ratio."
         )
 
 
 def check_text(file: IO[bytes], path: str) -> None:
-    """Raise a UserError for an open file that is no text, such as a zip."""
+    """Raise a UserError for an open file that is not text, such as a zip."""
     start = file.read(512)
     file.seek(0)
     is_tar = start[257:262] == b"ustar"
-    # A file with the extension of an archive may be a damaged archive.
+    # A damaged archive still has the extension of an archive.
     may_be_tar = path.endswith((".xz", ".bz2")) and b"\0" in start
     if is_tar or may_be_tar or _NO_TEXT.match(start):
         raise UserError(
             f"{path}: found UTF-16 or an unsupported or damaged archive;"
             " expected UTF-8 text, or .tar, .tar.gz, .tar.xz or .tar.bz2."
-            " Convert it (iconv), unpack it, download it again or remove it."
+            " Convert the file (iconv), unpack it, download it again, or remove"
+            " it."
         )
 
 
 class _Metered:
-    """A file that refuses to read headers of gigabytes at once."""
+    """A file that refuses to read gigabytes of header at once."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.seek, self.tell, self._file = file.seek, file.tell, file
@@ -102,7 +104,7 @@ class _Metered:
 
 @contextlib.contextmanager
 def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
-    """Yield a tar file, compressed or not, and the file as it is on disk."""
+    """Yield an optionally compressed tar file, and the file on disk."""
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(filesystem.open_file(path, "rb"))
         start = raw.read(8)
@@ -115,10 +117,11 @@ def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
 
 
 def is_tar(path: str) -> bool:
-    """Return whether a file with the extension of an archive is a tar file.
+    """Return whether a file with an archive's extension is a tar file.
 
     Raises:
-      UserError: the name has .tar or .tgz, but the file is no tar file.
+      UserError: the file is not a tar file, although its extension is .tar or
+        .tgz.
     """
     try:
         with _open(path):
@@ -126,18 +129,18 @@ def is_tar(path: str) -> bool:
     except tarfile.ReadError as error:
         if _TAR_NAME.search(path):
             raise damage_error(path, error) from error
-        return False  # A file with the extension .xz may be a text.
+        return False  # A file with the extension .xz may be a compressed text.
 
 
 def read_members(
     path: str, limits: Limits
 ) -> Iterator[tuple[str, IO[bytes], int]]:
-    """Yield the name and the open file of each text, and the bytes read.
+    """Yield the name, the open file and the bytes read of each member.
 
-    The bytes are those of the archive on disk, up to this member.
+    The bytes read are those of the archive on disk, up to this member.
 
     Raises:
-      UserError: a member is no text file, or the archive is a bomb.
+      UserError: a member is not a text file, or the archive is a bomb.
     """
     size, total = filesystem.file_size(path), 0
     with _open(path) as (archive, raw):
@@ -153,10 +156,10 @@ def read_members(
                 or member.name.lower().endswith(_NO_MEMBERS)
             ):
                 raise UserError(
-                    f"{path}: member {member.name!r} is not a text file in the"
-                    " archive: a link, a device, a path outside of it, JSON, or"
-                    " an archive. Nothing was extracted; remove the member, or"
-                    " unpack the outer archive first."
+                    f"{path}: member {member.name!r} is a link, a device, a"
+                    " path outside the archive, JSON, or an archive; expected a"
+                    " text file. Nothing was extracted. Remove the member, or"
+                    " unpack the outer archive."
                 )
             total += member.size
             check_ratio(total, path, size, limits)
@@ -166,18 +169,18 @@ def read_members(
 def damage_error(path: str, error: Exception) -> UserError:
     """Return the error of an archive that cannot be read to its end."""
     return UserError(
-        f"{path}: the archive is damaged or cut short ({error}); download it"
-        " again or remove it."
+        f"{path}: the archive is corrupt or truncated ({error}). Download the"
+        " archive again, or remove it."
     )
 
 
 def load_members(
     members: Iterable[tuple[str, IO[bytes], int]], path: str, limits: Limits
 ) -> list[tuple[str, bytes]]:
-    """Return the names and texts of all members.
+    """Load the names and texts of all members of an archive.
 
     Raises:
-      UserError: they are larger than `max_archive_gb`.
+      UserError: the texts are larger than `max_archive_gb`.
     """
     texts = []
     remaining = limits.max_archive_gb << 30
@@ -189,9 +192,9 @@ def load_members(
             if remaining < 0:
                 raise UserError(
                     f"{path}: more than {limits.max_archive_gb} GiB of text in"
-                    " one archive (--max_archive_gb), which must fit into"
-                    " memory; pass --draws=document, or unpack it and build"
-                    " from the directory."
+                    " an archive (--max_archive_gb), which must fit into"
+                    " memory. Pass --draws=document, or unpack the archive and"
+                    " build from the directory."
                 )
         texts.append((name, b"".join(blocks)))
     return texts

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds on Apache Beam, in processes of this machine or on a cluster.
+"""Builds on Apache Beam, in local processes or on a cluster.
 
-A finished job writes its report next to its records: every runner of Beam
-returns at least files from its workers.
+A finished job writes its report next to its records, because all of Beam's
+runners return at least the files of their workers.
 """
 
 import json
@@ -42,12 +42,13 @@ class _RunJob(beam.DoFn):
         self._runner.prepare()
 
     def process(self, job: Job) -> None:
-        # Some runners run a job twice at once, so each attempt needs files of
-        # its own.
+        # Some runners start a job twice at the same time, so that each attempt
+        # needs separate files.
         job = job._replace(attempt=f"{uuid.uuid4().hex[:12]}-")
         try:
             report = self._runner.run(job)
-        except UserError as error:  # Runners report exceptions as tracebacks.
+        # Runners would report exceptions as tracebacks.
+        except UserError as error:
             report = {"error": str(error)}
         options = self._runner.options
         path = _report_path(options, job)
@@ -56,10 +57,10 @@ class _RunJob(beam.DoFn):
 
 
 def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
-    """Run a pipeline to its end; return its error, or that of a lost worker.
+    """Run a pipeline; return its error, or the error of a lost worker.
 
-    Beam would wait for ever for a worker that was killed, so it runs in a
-    thread that is left behind then.
+    Beam would wait forever for a killed worker. It therefore runs in a thread,
+    which is abandoned if a worker is lost.
     """
     errors: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
@@ -67,7 +68,8 @@ def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
         try:
             pipeline.run().wait_until_finish()
             errors.put(None)
-        except BaseException as error:  # Each runner raises its own kind.
+        # Each runner raises its own classes of errors.
+        except BaseException as error:
             errors.put(error)
 
     def on_lost(arguments: threading.ExceptHookArgs) -> None:
@@ -94,11 +96,11 @@ def run_jobs(
     jobs: list[Job],
     on_done: OnDone,
 ) -> None:
-    """Run jobs; a job that already has a report is not run again."""
+    """Run the jobs that have no report yet."""
     failure: BaseException | None = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:
-        """Report the finished jobs; return the others and their errors."""
+        """Report finished jobs, and return the other jobs with their errors."""
         remaining = []
         for job in jobs:
             path = _report_path(runner.options, job)
@@ -110,8 +112,8 @@ def run_jobs(
         return remaining
 
     if remaining := [job for job, _ in unfinished(jobs)]:
-        # Local workers import this package from here, in whatever folder the
-        # command was started.
+        # Local workers import this package from its folder, whatever the
+        # working directory of the command.
         paths = [_PACKAGES, os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         inputs = pipeline | beam.Create(remaining).with_output_types(Any)
@@ -120,18 +122,18 @@ def run_jobs(
     if failed := unfinished(remaining):
         reason = max(error for _, error in failed)
         if not reason:
-            reason = f"Beam's run ended: {failure!r:.500}"
+            reason = f"Apache Beam failed: {failure!r:.500}"
         raise UserError(
             f"{reason}\n({len(failed)} of {len(jobs)} jobs failed. Finished"
-            " jobs are kept; run the same command again to continue.)"
+            " jobs are kept. Run the same command again to continue.)"
         ) from failure
 
 
 def open_pipeline(options: BuildOptions) -> beam.Pipeline:
-    """Return an empty pipeline.
+    """Return an empty pipeline with the options of --beam_options.
 
     Raises:
-      UserError: a flag that Beam rejects.
+      UserError: Beam rejects a flag.
     """
 
     def refuse(reason: object) -> NoReturn:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A build of pre-training records: text becomes examples, examples records."""
+"""Builds of pre-training records from a corpus."""
 
 import contextlib
 import dataclasses
@@ -56,12 +56,13 @@ from electra_tf.text.changed_letters import ScriptCounter
 
 
 def build_records(options: BuildOptions) -> dict[str, Any]:
-    """Build the pre-training records of a corpus and return the manifest.
+    """Build the pre-training records of a corpus, and return the manifest.
 
-    The same call after an interruption runs the remaining jobs.
+    After an interruption, the same call runs the remaining jobs.
 
     Source: build_pretraining_dataset.py, main.
-    Differs: never wipes the output directory; see BuildOptions.overwrite.
+    Differs: does not delete other files in the output directory; see
+      BuildOptions.overwrite.
     """
     options = options.with_casing()
     _check_options(options)
@@ -73,8 +74,8 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         manifest = _open_output(options, manifest, lock)
         if manifest["complete"]:
             print(
-                f"{options.output_dir}: already complete, nothing to do (the"
-                " corpus has the same names and sizes)."
+                f"{options.output_dir}: the build is already complete (the"
+                " corpus has the same file names and sizes)."
             )
             print("\n".join(build_report.summary(manifest)))
             return manifest
@@ -91,11 +92,11 @@ def _build(
     jobs: list[Job],
     run: RunJobs,
 ) -> None:
-    """Run the jobs that are not finished, and complete the manifest."""
+    """Run the unfinished jobs, and complete the manifest."""
     remaining = [job for job in jobs if str(job.index) not in manifest["jobs"]]
     if len(remaining) < len(jobs):
         num_done = len(jobs) - len(remaining)
-        print(f"Continuing: {num_done} of {len(jobs)} jobs done.")
+        print(f"Continuing: {num_done} of {len(jobs)} jobs are done.")
     started = time.monotonic()
 
     def on_done(job: Job, report: JobReport) -> None:
@@ -114,23 +115,25 @@ def _check_options(options: BuildOptions) -> None:
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
     if vocabulary.is_bpe(options.vocab_file):
-        open_tokenizer(options)  # In a worker, the error would name no file.
+        # The error of a worker would not name the file.
+        open_tokenizer(options)
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
-            f"num_processes is {options.num_processes} and num_shards "
-            f"{options.num_shards}: with draws=stream each process writes its "
-            "own shards. Use fewer processes or more shards."
+            f"num_processes is {options.num_processes} and num_shards"
+            f" {options.num_shards}; expected a shard or more for each process"
+            " with draws=stream. Lower --num_processes, or raise --num_shards."
         )
 
 
 def _choose_runner(options: BuildOptions) -> RunJobs:
-    """Return the function that runs jobs."""
+    """Return the function that runs the jobs of a build."""
     if options.runner != "beam":
         return run_jobs
-    # Imported here because Beam's import takes seconds, and few have it.
+    # Beam is imported here, because its import takes seconds and few install
+    # it.
     from electra_tf.data import beam
 
-    # Opening the pipeline checks its flags, before any work.
+    # Opening the pipeline checks its flags before any work.
     return functools.partial(beam.run_jobs, beam.open_pipeline(options))
 
 
@@ -139,10 +142,10 @@ def _open_output(
     requested: dict[str, Any],
     lock: contextlib.ExitStack,
 ) -> dict[str, Any]:
-    """Lock the output directory and return the manifest to continue with.
+    """Lock the output directory, and return the manifest to continue.
 
     Raises:
-      UserError: the directory has other files, or cannot be written to.
+      UserError: the directory contains other files, or cannot be written to.
     """
     directory = options.output_dir
     try:
@@ -156,38 +159,41 @@ def _open_output(
             existing = None
         else:
             existing = load_manifest(directory)
-            # A build may have been killed before its first manifest.
+            # A build may have been killed before it wrote its first manifest.
             names = [n for n in names if not n.startswith(TEMPORARY_PREFIX)]
             if existing is None and names:
                 raise UserError(
                     f"output_dir {directory!r} is not empty"
                     f" ({join_names(names, 3)}) and has no {MANIFEST_NAME}."
                     " Choose an empty directory, or pass --overwrite, which"
-                    " removes pretrain_data.tfrecord-*, eval_data.tfrecord-*"
-                    f" and {MANIFEST_NAME} from it and nothing else."
+                    " removes only pretrain_data.tfrecord-*,"
+                    f" eval_data.tfrecord-* and {MANIFEST_NAME} from this"
+                    " directory."
                 )
         if existing is None:
             save_manifest(directory, requested)
             return requested
     except OSError as error:
         raise UserError(
-            f"output_dir {directory!r} cannot be written to: "
-            f"{error.strerror or error}. Choose another directory."
+            f"output_dir {directory!r} cannot be written to:"
+            f" {error.strerror or error}. Choose a different directory."
         ) from error
     if lines := find_differences(existing, requested):
         raise UserError(
-            f"output_dir {directory!r} holds records of another build:\n  "
+            f"output_dir {directory!r} contains records of a different build:\n"
+            "  "
             + "\n  ".join(lines)
-            + "\nChoose another directory, or pass --overwrite to remove them."
+            + "\nChoose a different directory, or pass --overwrite to remove"
+            " these records."
         )
     if not existing["complete"]:
-        # A directory that cannot be written to fails before the work.
+        # This write fails before the work if the directory is not writable.
         save_manifest(directory, existing)
     return existing
 
 
 def _complete(options: BuildOptions, manifest: dict[str, Any]) -> None:
-    """Add up the counts of all jobs and mark the manifest as complete."""
+    """Sum the counts of all jobs, and mark the manifest as complete."""
     totals: Counter = Counter()
     for job in manifest["jobs"].values():
         totals.update(job["counts"])
@@ -195,9 +201,9 @@ def _complete(options: BuildOptions, manifest: dict[str, Any]) -> None:
     if not totals["examples"]:
         num_documents = totals["documents"] + totals["held_out_documents"]
         raise UserError(
-            f"No training example in {totals['lines']} lines of"
-            f" {num_documents} documents. Correct corpus_dir, corpus_format or"
-            " held_out_fraction, and run again with --overwrite."
+            f"{totals['lines']} lines of {num_documents} documents contain no"
+            " training example. Correct --corpus_dir, --corpus_format or"
+            " --held_out_fraction, and run again with --overwrite."
         )
     for name in filesystem.list_directory(options.output_dir):
         if name.startswith(TEMPORARY_PREFIX) and BUILD_FILES.fullmatch(name):
@@ -233,7 +239,7 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 
 
 class Progress:
-    """A printer of at most one progress line every few seconds."""
+    """A printer of progress lines, which skips most of its calls."""
 
     def __init__(self, job: Job):
         self._label = f"Job {job.index + 1} of {job.count}:"
@@ -262,7 +268,7 @@ def run_job(
     """Run a job from start to end.
 
     Args:
-      on_progress: called with the share of the text that was read and the
+      on_progress: function of the share of the text that was read and the
         number of examples so far.
 
     Source: build_pretraining_dataset.py, write_examples.
@@ -277,7 +283,9 @@ def run_job(
 
         def on_document() -> None:
             share = (done + writer.reading.units_read) / total
-            share = min(1.0, share)  # Compressed sources count unpacked bytes.
+            # Compressed sources count unpacked bytes, which may exceed the
+            # total.
+            share = min(1.0, share)
             on_progress(share, writer.training.shards.num_records)
 
         for source in sources:
@@ -287,9 +295,9 @@ def run_job(
         return writer.finish()
     except OSError as error:
         raise UserError(
-            f"{error.filename or options.output_dir}: "
-            f"{error.strerror or error}; check permissions, free space and "
-            "the limit on open files (ulimit -n)."
+            f"{error.filename or options.output_dir}:"
+            f" {error.strerror or error}. Check permissions, free space and the"
+            " limit on open files (ulimit -n)."
         ) from error
 
 
@@ -303,7 +311,7 @@ class _Split:
 
 
 class ExampleWriter:
-    """A writer of the examples of documents to the shards of a job.
+    """A writer of documents' examples to the shards of a job.
 
     Source: build_pretraining_dataset.py, ExampleWriter and write_examples.
     """
@@ -351,7 +359,7 @@ class ExampleWriter:
     def write(
         self, source: corpora.Source, on_document: Callable[[], object] = int
     ) -> None:
-        """Write the examples of a source; call `on_document` after each."""
+        """Write the examples of a source; call `on_document` per document."""
         seed = self._options.seed
         by_document = self._options.draws == "document"
         shuffle = None if by_document else self.random
@@ -399,8 +407,8 @@ class ExampleWriter:
     def _is_sampled(self, line: str) -> bool:
         """Return whether the letters of a line are counted.
 
-        The text of the line alone decides, so that any number of processes
-        has the same sample.
+        The sample depends only on the texts of lines, not on the number of
+        processes.
         """
         if self._job.every == 1:
             return True
@@ -412,12 +420,12 @@ class ExampleWriter:
             split.shards.write(self._encoder.encode(first, second))
 
     def finish(self) -> JobReport:
-        """Close the shards, give them their final names, return the report."""
+        """Close the shards, give them final names, and return the report."""
         training, held_out = self.training, self._held_out
         training.shards.close()
         held_out.shards.close()
-        # Both are closed before, so that a failed job leaves no file with a
-        # final name.
+        # Both sets of shards are closed first, so that a failed job leaves no
+        # file with a final name.
         shards = training.shards.publish()
         held_out_shards = held_out.shards.publish()
         builders = [training.builder, held_out.builder]

@@ -29,37 +29,39 @@ class BuildOptions:
     output_dir: str
 
     # ---- Examples ----
-    # Tokens per example, [CLS] and [SEP] included.
+    # Maximum number of tokens in an example, including [CLS] and [SEP].
     max_seq_length: _Length = 128
     num_processes: Annotated[Positive, at_most(4096)] = 1  # worker processes
-    # --no-lower-case keeps upper case. Default: as tokenizer_config.json
-    # next to the vocabulary states, otherwise true.
+    # Lower-case the text; --no-lower-case keeps upper case. Default: value in
+    # the tokenizer_config.json next to the vocabulary, otherwise true.
     do_lower_case: bool | None = None
-    # --no-strip-accents keeps accents. Default: as for --do-lower-case.
+    # Strip accents; --no-strip-accents keeps accents. Default: as for
+    # --do-lower-case.
     do_strip_accents: bool | None = None
 
     # ---- Extensions (every default keeps what the original does) ----
-    seed: Seed = 0  # of all randomness
+    seed: Seed = 0  # seed of all random draws
     # stream: one stream of random numbers per process, as in the original;
-    # document: drawn from seed, file and document, so the examples do not
-    # depend on the number of processes, and big files are split at document
+    # document: numbers drawn from seed, file and document. Examples then do not
+    # depend on the number of processes, and large files are split at document
     # boundaries.
     draws: Draws = "stream"
-    num_shards: Annotated[Positive, at_most(10**6)] = 1000  # record files
-    # Continue a long line in the next example; drop nothing.
+    # number of record files
+    num_shards: Annotated[Positive, at_most(10**6)] = 1000
+    # Continue a long line in the next example instead of dropping its rest.
     split_long_lines: bool = False
-    # Share of documents that goes to eval_data.tfrecord-* instead.
+    # Share of documents that are written to eval_data.tfrecord-* instead.
     held_out_fraction: BelowOne = 0.0
     # Remove earlier records (pretrain_data.tfrecord-*, eval_data.tfrecord-*,
-    # manifest.json) of the output directory; otherwise the same command
-    # continues a build.
+    # manifest.json) from the output directory. Without this flag, the same
+    # command continues an interrupted build.
     overwrite: bool = False
-    # Stop at the first byte that is not UTF-8, instead of leaving it out.
+    # Stop at the first byte that is not UTF-8 instead of skipping it.
     strict: bool = False
-    # beam: Apache Beam runs the build (extra `beam`), by default in
-    # num_processes processes here.
+    # beam: run the build on Apache Beam (extra `beam`), by default in
+    # num_processes local processes.
     runner: Annotated[str, one_of("processes", "beam")] = "processes"
-    # Beam's own flags, after an =: --beam_options="--runner=DataflowRunner ..."
+    # Flags of Beam, after an =: --beam_options="--runner=DataflowRunner ..."
     beam_options: str = ""
 
     def with_casing(self) -> "BuildOptions":
@@ -80,7 +82,7 @@ class BuildOptions:
         )
 
 
-# Flags of the original's two programs that build.
+# Flags of the original's two programs that build records.
 ORIGINAL_FLAGS = (
     "--max_seq_length",
     "--num_processes",
@@ -89,19 +91,19 @@ ORIGINAL_FLAGS = (
     "--do_strip_accents",
     "--no_strip_accents",
 )
-# Fields that each program sets from flags of its own.
+# Fields that the programs set from differently named flags.
 PATH_FIELDS = ("corpus", "vocab_file", "output_dir")
 
 
 def add_corpus_flags(parser: flags.FlagParser) -> None:
-    """Add the flags that choose among kinds of corpora."""
+    """Add the flags that choose the kind of corpus."""
     flags.add_field_flags(
         parser, corpora.Corpus, skip=("path", "blanks_separate_docs")
     )
 
 
 def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
-    """Return the corpus of parsed flags; a TFDS data set needs only a name."""
+    """Return the corpus of parsed flags."""
     corpus = corpora.Corpus(
         args.corpus_dir or "", **parsed_fields(corpora.Corpus, args)
     )
@@ -111,7 +113,7 @@ def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
 
 
 def options_from(args: argparse.Namespace, **paths: Any) -> BuildOptions:
-    """Return the options of parsed flags; `paths` are `PATH_FIELDS`."""
+    """Return the options of parsed flags and the `PATH_FIELDS` in `paths`."""
     return BuildOptions(**(parsed_fields(BuildOptions, args) | paths))
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The warnings of a build, and its closing report."""
+"""Warnings of a build, and its closing report."""
 
 from collections import Counter
 from typing import Any
@@ -17,7 +17,7 @@ _REMEDIES = {
     "strip_accents": "Pass --no-strip-accents to build_vocab and to this"
     " program, and --strip_accents=false to run_pretraining.py.",
 }
-# With fewer examples in a shard, training spends its time on opening files.
+# With fewer examples per shard, training spends its time opening files.
 _EXAMPLES_PER_SHARD = 100
 
 
@@ -37,21 +37,24 @@ def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
         and num_files < options.num_processes
     ):
         lines.append(
-            f"WARNING: {num_files} files for {options.num_processes} "
-            "processes: the others have nothing to do. Pass --draws=document "
-            "to split files at document boundaries."
+            f"WARNING: {num_files} files for {options.num_processes} processes,"
+            " so that some processes are idle. Pass --draws=document to split"
+            " files at document boundaries."
         )
     if options.draws == "document" and options.num_shards == 1:
-        lines.append("WARNING: num_shards is 1: only one process can write.")
+        lines.append(
+            "WARNING: num_shards is 1, so that only one process can write."
+            " Raise --num_shards."
+        )
     return lines
 
 
 def summary(manifest: dict[str, Any], seconds: float = 0.0) -> list[str]:
-    """Return the closing report: counts, time, warnings.
+    """Return the lines of the closing report: counts, time, warnings.
 
     Args:
-      manifest: that of a complete build.
-      seconds: the duration of the build; 0: not reported.
+      manifest: manifest of a complete build.
+      seconds: duration of the build; 0: not reported.
     """
     counts, settings = manifest["counts"], manifest["settings"]
     names = """documents lines lines_over_length tokens unknown_tokens
@@ -81,23 +84,24 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
             f"{settings['num_shards']} shards for "
             f"{counts['examples']:,} examples"
             + (f" (at least {empty} are empty)" if empty else "")
-            + f"; training reads {useful} shards or fewer faster: "
-            f"pass --num_shards={useful}"
+            + f"; training reads at most {useful} shards faster. Pass"
+            f" --num_shards={useful}"
         )
     if counts["tokens_dropped"] > 0.01 * counts["tokens"]:
         warnings.append(
-            f"{counts['tokens_dropped']:,} tokens at the ends of "
-            "lines did not fit and were dropped, as in the original; "
-            "pass --split_long_lines to keep them."
+            f"{counts['tokens_dropped']:,} tokens at the ends of lines did not"
+            " fit and were dropped, as in the original. Pass --split_long_lines"
+            " to keep these tokens."
         )
     if counts["unknown_tokens"] > 0.05 * counts["tokens"]:
         warnings.append(
-            "more than 5% of the tokens are [UNK]: does the "
-            "vocabulary fit the text and --do-lower-case?"
+            "more than 5% of the tokens are [UNK]. Check that the vocabulary"
+            " and --do-lower-case fit the text."
         )
     if settings["held_out_fraction"] and not counts["held_out_examples"]:
         warnings.append(
-            "held_out_fraction selected no document; raise it or add documents."
+            "held_out_fraction selected no document. Raise --held_out_fraction"
+            " or add documents."
         )
     warnings += _stripping_warnings(manifest)
     warnings += invalid_bytes(manifest)
@@ -105,7 +109,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 
 
 def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
-    """Return lines about bytes that are not UTF-8 in all finished jobs."""
+    """Return lines about invalid UTF-8 in the texts of finished jobs."""
     invalid: dict[str, list[int]] = {}
     counts: Counter = Counter()
     for job in manifest["jobs"].values():
@@ -114,13 +118,13 @@ def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
             entry = invalid.setdefault(name, [offset, 0])
             entry[0] = min(entry[0], offset)
             entry[1] += count
-    # Builds of earlier versions did not count the bytes.
+    # Builds of earlier versions did not count these bytes.
     bytes_read = counts.get("bytes", manifest["corpus"]["num_bytes"])
     return corpora.invalid_bytes_warning(invalid, bytes_read)
 
 
 def _stripping_warnings(manifest: dict[str, Any]) -> list[str]:
-    """Return warnings about scripts that lose letters by lower-casing."""
+    """Return warnings about scripts that lose letters by normalization."""
     jobs = manifest["jobs"].values()
     scripts = sum_of_scripts(job.get("scripts", {}) for job in jobs)
     settings = manifest["settings"]

@@ -1,15 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of a table, resolved by the names in its header or by numbers."""
+"""Columns of a table, found by their names in the header or by numbers."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from configure.errors import UserError
 
-# The names and numbers (from 0, or from the end if negative) that a column may
-# have, in order of preference.
+# Alternative names or numbers of a column, in order of preference. Numbers
+# count from 0, or from the end if negative.
 Options = Sequence[int | str]
-# Header cells of a column that numbers the rows, as pandas writes it.
+# Header cells of row-number columns, which pandas writes.
 _UNNAMED = ("", "Unnamed: 0")
 
 
@@ -22,18 +22,19 @@ def column_indices(
 ) -> dict[str, int]:
     """Return the index of each column.
 
-    It is that of the first name that the header has, or the first number.
+    The first name that the header contains selects the column. Without names,
+    the first number does.
 
     Args:
-      columns: options by the purpose of the column, such as "text_a".
-      header: the names in the header; empty for a table without one.
-      path: the file, for messages.
-      remedy: returns the remedy for a purpose without a column.
-      optional: the purposes that need no column. The numbers of such a purpose
-        count only if it has no names.
+      columns: options for each purpose of a column, such as "text_a".
+      header: names in the header; empty for a table without a header.
+      path: path of the file, for messages.
+      remedy: function that returns the remedy for a purpose without column.
+      optional: purposes that may have no column. Their numbers count only if
+        their options contain no names.
 
     Raises:
-      UserError: no column fits a purpose, or several have the name.
+      UserError: no column or more than one column fits a purpose.
     """
     indices = {}
     for purpose, options in columns.items():
@@ -62,8 +63,8 @@ def _no_column(
     path: str,
     remedy: Callable[[str], str],
 ) -> UserError:
-    """Return the error of a purpose that no single column fits."""
-    names = f"the header names: {', '.join(header)[:200]}"
+    """Return the error for a purpose that no single column fits."""
+    names = f"the header contains: {', '.join(header)[:200]}"
     if not header:
         names = "the table has no header"
     return UserError(
@@ -74,13 +75,13 @@ def _no_column(
 def refuse_unnamed(
     indices: Mapping[str, int], header: Sequence[str], path: str
 ) -> None:
-    """Raise a UserError for a column that has no name in a header."""
+    """Raise a UserError for a selected column without a name in the header."""
     for purpose, index in indices.items():
         is_inside = -len(header) <= index < len(header)
         if is_inside and len(header) > 1 and header[index] in _UNNAMED:
             raise UserError(
-                f"{path}:1: column {index}, for {purpose}, has no name, as the"
-                " row numbers that pandas writes; the header names:"
-                f" {', '.join(header)}. Pass the name of another column, or"
-                " name this column in the header"
+                f"{path}:1: column {index}, selected for {purpose}, has no name"
+                " in the header, like row numbers of pandas; the header"
+                f" contains: {', '.join(header)}. Pass the name of a different"
+                " column, or name this column in the header"
             )

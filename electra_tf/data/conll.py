@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of CoNLL files: a word per line, a blank line after a sentence.
+"""Reader of CoNLL files: a word per line, a blank line after a sentence.
 
 Only spaces and tabs separate columns; other white space is part of a word.
-Lines without a word are recognized and counted: comments, and, in files whose
-first column numbers the words (CoNLL-U, GermEval), ranges and empty nodes. One
-sentence at a time is in memory.
+Lines without a word are skipped and counted: comments, and, in files whose
+first column numbers the words (CoNLL-U, GermEval), ranges and empty nodes. The
+reader holds one sentence at a time in memory.
 """
 
 import collections
@@ -28,21 +28,21 @@ _CELL = re.compile(r"[^ \t]+")
 _NUMBER = re.compile(r"[0-9]+")
 _BETWEEN = re.compile(r"[0-9]+([-.])[0-9]+")
 _CONLL_U_COLUMNS = 10
-# Comments even if they have as many cells as the line of a word: `# key =
+# Comments even if they have as many cells as a line with a word: `# key =
 # value` of CoNLL-U, `# id ...` of MultiCoNER.
 _KEY_AND_VALUE = re.compile(
     r"#[ \t]+[^\W\d][\w.:-]*( [\w.:-]+)?[ \t]*=([ \t]|$)|# id[ \t]"
 )
-# Comments, unless they have as many cells as the line of a word: any `# text`,
-# such as `#<TAB>...` of GermEval, and `#begin document` of CoNLL-2012.
+# Comments, except with as many cells as a line with a word: any `# text`, such
+# as `#<TAB>...` of GermEval, and `#begin document` of CoNLL-2012.
 _MAY_BE_COMMENT = re.compile(
     r"#[ \t]+[^ \t]|#(begin|end) document|#[^\W\d][\w.:-]*[ \t]*="
 )
-# The dialect is inferred from the first lines of a file.
+# Numbers of lines from which the dialect of a file is inferred.
 _PEEKED_WORDS = 200  # lines with a word
-_PEEKED_LINES = 20_000  # lines in all
-# A first column that the caller reads as texts holds numbers of words only if
-# some sentence counts up to this number: single digits are words, too.
+_PEEKED_LINES = 20_000  # lines of any kind
+# Minimum of the largest number in a numbered first column that the caller reads
+# as text. A column with lower numbers may contain words that are digits.
 _SURE_NUMBERS = 3
 
 
@@ -51,9 +51,10 @@ class Sentence:
     """One sentence of a file.
 
     Attributes:
-      number: its number in the file, from 0; unusable sentences count.
-      columns: the text of each word, by column name.
-      lines: the line number of each word, from 1.
+      number: 0-based index of the sentence in the file, invalid sentences
+        included.
+      columns: texts of the words, by column name.
+      lines: 1-based line number of each word.
     """
 
     number: int
@@ -63,13 +64,13 @@ class Sentence:
 
 @dataclasses.dataclass(frozen=True)
 class Dialect:
-    """The notation of a file's lines.
+    """Notation of a file's lines.
 
     Attributes:
-      is_numbered: whether the line of a word begins with its number, from 1.
-      is_conll_u: whether lines have ten columns that only tabs separate.
-      widths: the counts of cells that lines of words have.
-      has_tabs: whether all lines of words have tabs.
+      is_numbered: whether a line begins with the 1-based number of its word.
+      is_conll_u: whether lines have ten tab-separated columns.
+      widths: numbers of cells in the lines with a word.
+      has_tabs: whether all lines with a word contain tabs.
     """
 
     is_numbered: bool
@@ -88,12 +89,12 @@ class Dialect:
     ) -> str | None:
         """Return the kind of a line without a word; None if it has a word.
 
-        A "#" is a word if its line has as many cells as the lines of other
-        words, and tabs if they all have tabs.
+        A "#" is a word if its line has as many cells as other lines with words,
+        and contains tabs if all of those do.
 
         Args:
-          text: the line.
-          cells: its cells.
+          text: text of the line.
+          cells: cells of the line.
           is_first: whether a sentence may begin with this line.
         """
         if self.is_numbered:
@@ -111,7 +112,7 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Return whether a line may be a comment, which shows no dialect."""
+    """Return whether a line may be a comment, which indicates no dialect."""
     text = text.strip(_BLANKS)
     return bool(
         text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
@@ -119,12 +120,12 @@ def _is_doubtful(text: str) -> bool:
 
 
 def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
-    """Infer the dialect of a file.
+    """Infer the dialect of a file from its first lines.
 
     Args:
-      lines: its first lines.
-      sure_numbers: the number that the first column of some sentence must count
-        up to; a column with lower numbers holds texts.
+      lines: first lines of the file.
+      sure_numbers: minimum of the largest number in a first column of word
+        numbers; a column with lower numbers contains texts.
     """
     widths: set[int] = set()
     last = highest = n_numbered = n_other = n_conll_u = n_without_tabs = 0
@@ -152,16 +153,16 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
 
 
 class ConllReader:
-    """An iterable of the sentences and the bad lines of a file.
+    """Iterable of the sentences and the invalid lines of a file.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       _get_labeled_sentences.
-    Differs: only spaces and tabs separate columns, and a line of nothing else
-      is blank (the original also splits at no-break spaces, line separators,
-      ...); lines without a word are left out.
+    Differs: only spaces and tabs separate columns, and a line that contains
+      nothing else is blank (the original also splits at no-break spaces, line
+      separators, ...); lines without a word are skipped.
 
     Attributes:
-      skipped: the count of lines without a word, by kind.
+      skipped: number of lines without a word, by kind.
     """
 
     def __init__(
@@ -171,26 +172,26 @@ class ConllReader:
         documents_end_sentences: bool = False,
         keeps_unended: bool = True,
     ) -> None:
-        """Prepare to read columns.
+        """Set the lines and the columns to read.
 
         Args:
-          lines: the lines of the file.
-          columns: the index of each column, from 0, or from the end if
-            negative.
+          lines: lines of the file.
+          columns: 0-based index of each column; negative from the end.
           documents_end_sentences: whether -DOCSTART- ends a sentence, as a
-            blank line does; False: it is ignored, as in the original.
-          keeps_unended: whether a last sentence without a blank line after it
-            is a sentence; False: a problem, as the original drops it.
+            blank line does; False: -DOCSTART- is ignored, as in the original.
+          keeps_unended: whether a last sentence without a blank line is kept;
+            False: a problem is yielded, because the original drops the
+            sentence.
 
         Raises:
-          UserError: a column has a name, which CoNLL files do not.
+          UserError: a column is a name, which CoNLL files do not contain.
         """
         for name, column in columns.items():
             if not isinstance(column, int):
                 raise UserError(
-                    f"{lines.path}: column {column!r} for {name}: CoNLL files"
-                    f" have no header. Pass its number, such as {name}=0 for"
-                    " the first column"
+                    f"{lines.path}: column {column!r} for {name} is a name, but"
+                    " CoNLL files have no header. Pass the number of the"
+                    f" column, such as {name}=0 for the first column"
                 )
         self.skipped: collections.Counter[str] = collections.Counter()
         self._lines, self._columns = lines, dict(columns)
@@ -202,7 +203,7 @@ class ConllReader:
     def __iter__(self) -> Iterator[Sentence | Row]:
         """Yield sentences, and a row for each problem.
 
-        A sentence with a bad line is left out.
+        A sentence with an invalid line is left out.
         """
         self.skipped.clear()
         lines, dialect = self._with_dialect()
@@ -242,14 +243,13 @@ class ConllReader:
         return Sentence(number, {name: [] for name in self._columns})
 
     def _last(self, sentence: Sentence) -> Sentence | Row:
-        """Return a sentence that the file ends in, or its problem."""
+        """Return a sentence that the end of the file ends, or its problem."""
         if self._keeps_unended:
             return sentence
         return Row(
             sentence.lines[-1],
             [],
-            "the end of the file within a sentence of"
-            f" {len(sentence.lines)} words",
+            f"the end of the file in a sentence of {len(sentence.lines)} words",
             "a blank line after the last sentence, or fix_last_sentence",
         )
 
@@ -267,23 +267,23 @@ class ConllReader:
         if dialect.is_numbered and first_names:
             name = first_names[0]
             raise UserError(
-                f"{self._lines.path}: column 0 holds the numbers of words (1,"
-                f" 2, 3 ...), not {name}. Name another column, such as {name}=1"
-                f" (predict: --columns {name}=1; a task:"
-                ' "columns": {"word": 1, "tag": 3})'
+                f"{self._lines.path}: column 0 contains the numbers of words"
+                f" (1, 2, 3 ...), not {name}. Pass a different column, such as"
+                f' {name}=1 (predict: --columns {name}=1; a task: "columns":'
+                ' {"word": 1, "tag": 3})'
             )
         return itertools.chain(peeked, lines), dialect
 
     def _problem(
         self, line: Line, cells: Sequence[str], dialect: Dialect
     ) -> tuple[str, str] | None:
-        """Return content and expectation of a bad line, or None."""
+        """Return content and expectation of an invalid line, or None."""
         if line.text is None:
             return line.content, line.expected
         if len(cells) < self._fewest:
             return line.text, f"at least {self._fewest} columns"
         if dialect.is_numbered and not _NUMBER.fullmatch(cells[0]):
-            return line.text, "the word's number in the first column"
+            return line.text, "the number of the word in the first column"
         for name, column in self._columns.items():
             if not cells[column]:
                 return line.text, f"a text in column {column}, the {name}"

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The documents of a corpus: of text files, archives and data sets.
+"""Documents of a corpus: of text files, archives and data sets.
 
-Two documents never share an example. A document is the lines between two blank
-lines if `blanks_separate_docs`, otherwise a whole text. A text is a file of a
-directory, a record of a JSONL file, a member of an archive or an example of a
-TFDS data set. A line is one "sentence".
+An example contains text of a single document. A document consists of the lines
+between two blank lines if `blanks_separate_docs`, otherwise of a whole text. A
+text is a file of a directory, a record of a JSONL file, a member of an archive
+or an example of a TFDS data set. A line is one "sentence".
 """
 
 import contextlib
@@ -38,13 +38,14 @@ _CHARACTERS_PER_PIECE = 1 << 24
 
 
 class Piece(NamedTuple):
-    """Some consecutive lines of one document."""
+    """Consecutive lines of a document."""
 
-    # Identifies the document in its file: the byte offset of its first line,
-    # after the name of the member or the number of the record if there is one.
+    # Position that identifies the document in its file: the byte offset of its
+    # first line, after the name of the member or the number of the record if
+    # the file contains several texts.
     position: str
-    lines: list[str]  # lines without surrounding white space, none empty
-    is_last: bool  # whether the document ends here
+    lines: list[str]  # nonempty lines without surrounding white space
+    is_last: bool  # whether the document ends with this piece
 
 
 class ReadingReport:
@@ -52,10 +53,10 @@ class ReadingReport:
 
     Attributes:
       strict: whether the first byte that is not UTF-8 is an error.
-      units_read: bytes (TFDS: examples) read of the current source.
+      units_read: bytes (TFDS: examples) of the current source read so far.
       bytes_read: bytes of text read so far.
-      invalid: file name -> [offset of its first undecodable byte, number of
-        bytes left out].
+      invalid: file name -> [offset of its first invalid byte, number of bytes
+        left out].
     """
 
     def __init__(self, strict: bool = False):
@@ -64,26 +65,26 @@ class ReadingReport:
         self.invalid: dict[str, list[int]] = {}
 
     def decode(self, raw: bytes, name: str, position: int) -> str:
-        """Decode UTF-8; leave out and count bytes that are not UTF-8.
+        """Decode UTF-8; leave out and count invalid bytes.
 
         Args:
-          raw: the bytes.
-          name: the file, for messages.
-          position: the position of the first byte in the file.
+          raw: bytes of the text.
+          name: name of the file, for messages.
+          position: offset of the first byte in the file.
 
         Source: model/tokenization.py, convert_to_unicode ("ignore").
-        Differs: the original's file reader stops at such a byte.
+        Differs: the original's file reader stops at an invalid byte.
         """
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
             if self.strict:
                 raise UserError(
-                    f"{name}: byte {position + error.start} is not UTF-8:"
-                    f" found {raw[error.start : error.start + 20]!r}. Convert"
-                    f" the file ({ICONV}, if it is in Latin-1)."
-                    " (Stopped by --strict; without it such bytes are left out"
-                    " and counted.)"
+                    f"{name}: byte {position + error.start} is not UTF-8: found"
+                    f" {raw[error.start : error.start + 20]!r}. Convert the"
+                    f" file (from Latin-1 with {ICONV}). (Stopped by --strict;"
+                    " without --strict, invalid bytes are left out and"
+                    " counted.)"
                 ) from None
             text = raw.decode("utf-8", "ignore")
             entry = self.invalid.setdefault(name, [position + error.start, 0])
@@ -91,7 +92,7 @@ class ReadingReport:
             return text
 
     def in_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Add the bytes left out so far to errors that are raised inside."""
+        """Add the bytes left out so far to errors raised in the block."""
         return append_to_errors(
             lambda: invalid_bytes_warning(self.invalid, self.bytes_read)
         )
@@ -104,7 +105,7 @@ def invalid_bytes_warning(
 
     Args:
       invalid: see `ReadingReport.invalid`.
-      bytes_read: bytes of text read.
+      bytes_read: number of bytes of text that were read.
     """
     if not invalid:
         return []
@@ -112,8 +113,8 @@ def invalid_bytes_warning(
     share = count / max(count, bytes_read)
     return [
         f"{count:,} of {bytes_read:,} bytes ({share:.3%}) are not UTF-8 and"
-        " were left out; a text in another encoding loses its letters. Convert"
-        f" such files ({ICONV}, if they are in Latin-1):",
+        " were left out; a text in a different encoding loses its letters."
+        f" Convert these files (from Latin-1 with {ICONV}):",
         *limit_lines(
             [
                 f"{name}: {left_out:,} bytes, the first at byte {offset}"
@@ -134,18 +135,18 @@ def _read_pieces(
     """Yield the documents of one text.
 
     Args:
-      raw_lines: its lines.
-      name: its file, for messages.
-      start: the position of the first line.
-      corpus: how documents end.
-      report: counts what was read.
-      prefix: the start of all positions; "": the text is the whole source, and
-        the bytes read are reported after each document.
+      raw_lines: lines of the text.
+      name: name of its file, for messages.
+      start: offset of the first line.
+      corpus: settings that define the ends of documents.
+      report: counts, to which this text is added.
+      prefix: prefix of all positions; "": the text is the whole source, and the
+        bytes read are reported after each document.
     """
     position = start
     document = ""
     lines: list[str] = []
-    num_characters = 0  # of these lines
+    num_characters = 0  # number of characters in `lines`
     for raw in raw_lines:
         try:
             line = raw.decode().strip()
@@ -184,8 +185,9 @@ def _text_pieces(
     corpus: "Corpus",
     report: ReadingReport,
 ) -> Iterator[Piece]:
-    """Yield the documents of a text in memory; `position` is in its source."""
-    if isinstance(text, str):  # JSON may contain lone surrogates.
+    """Yield the documents of a text in memory."""
+    # JSON may contain lone surrogates, which UTF-8 cannot encode.
+    if isinstance(text, str):
         text = text.encode("utf-8", "ignore")
     lines = io.BytesIO(text)
     return _read_pieces(lines, name, 0, corpus, report, f"{position}:")
@@ -200,7 +202,7 @@ def _read_archive(
     """Yield the documents of an archive, member by member.
 
     Source: build_openwebtext_pretraining_dataset.py, write_examples.
-    Differs: nothing is extracted; members are sorted by name before they are
+    Differs: no file is extracted; members are sorted by name before they are
       shuffled (the original shuffles the order of the file system).
     """
     try:
@@ -244,9 +246,9 @@ def _text_of(record: Any, field: str, where: str) -> str | bytes:
     """Return the text of a JSONL record or of a TFDS example.
 
     Args:
-      record: the record.
-      field: its key, or the path of a nested key, such as "outer/inner".
-      where: the place of the record, for messages.
+      record: record or example.
+      field: key of the text, or path of a nested key, such as "outer/inner".
+      where: location of the record, for messages.
     """
     value = record
     is_key = isinstance(record, dict) and field in record
@@ -254,14 +256,15 @@ def _text_of(record: Any, field: str, where: str) -> str | bytes:
         if not isinstance(value, dict) or name not in value:
             names = record if isinstance(record, dict) else ["no fields"]
             raise UserError(
-                f"{where} has no field {field!r} (it has: {', '.join(names)});"
-                " pass the field by --text_field."
+                f"{where}: no field {field!r} (the record has:"
+                f" {', '.join(names)}). Pass --text_field with one of these"
+                " fields."
             )
         value = value[name]
     if not isinstance(value, str | bytes):
         raise UserError(
-            f"{where}: field {field!r} is {type(value).__name__}, expected"
-            " text; pass another field by --text_field."
+            f"{where}: field {field!r} is {type(value).__name__}; expected"
+            " text. Pass --text_field with a different field."
         )
     return value
 
@@ -274,35 +277,37 @@ _JSONL = re.compile(r".*\.(jsonl|ndjson)(\.gz|\.xz)?", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class Corpus(archives.Limits):
-    """The text to read, and how it is cut into documents."""
+    """Text to read, and how it is split into documents."""
 
-    path: str = ""  # directory, or one file; empty for a TFDS data set
+    path: str = ""  # directory or file; empty for a TFDS data set
     blanks_separate_docs: bool = True  # whether blank lines end documents
 
     # ---- Kinds of corpora (extensions) ----
-    # auto: by file name .jsonl or .ndjson, archives (.tar, .tar.xz, .xz, ...),
-    # anything else text; .gz is unpacked.
+    # auto: infer the kind of a file from its name: .jsonl or .ndjson, archives
+    # (.tar, .tar.xz, .xz, ...), otherwise text; .gz is unpacked.
     corpus_format: _Format = "auto"
-    text_field: str = "text"  # field of JSONL records or TFDS examples
-    tfds_name: str = ""  # TFDS data set by name
-    tfds_split: str = "train"  # its split
+    text_field: str = "text"  # text field of JSONL records or TFDS examples
+    tfds_name: str = ""  # name of a TFDS data set
+    tfds_split: str = "train"  # split of the TFDS data set
     tfds_data_dir: str = ""  # folder of prepared TFDS data sets
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A file, or a range of one, that one worker reads from start to end."""
+    """A file, or a range of a file, that one worker reads in order."""
 
-    name: str  # file name; with the position it identifies a document
+    # file name, which identifies a document together with its position
+    name: str
     path: str
     kind: str  # "text", "jsonl", "archive" or "tfds"
-    size: int  # size of the whole file in bytes (TFDS: in examples)
-    start: int  # first byte (or example) to read, at the start of a document
-    end: int  # first byte (or example) after the range
+    size: int  # size of the whole file in bytes (TFDS: examples)
+    # first byte (TFDS: example) of the range, where a document starts
+    start: int
+    end: int  # first byte (TFDS: example) after the range
 
 
 class Listing(NamedTuple):
-    """The files of a corpus, sorted by name, and the folders in it."""
+    """Files of a corpus, sorted by name, and the folders in it."""
 
     sources: list[Source]
     nested_directories: list[str]
@@ -312,7 +317,7 @@ def list_sources(corpus: Corpus) -> Listing:
     """Return the files of a corpus.
 
     Raises:
-      UserError: there is no text.
+      UserError: the corpus contains no text.
 
     Source: build_pretraining_dataset.py, write_examples (sorted listing).
     Differs: files with a known extension are not read as plain text; see
@@ -325,8 +330,8 @@ def list_sources(corpus: Corpus) -> Listing:
         return Listing([_tfds_source(corpus)], [])
     if not filesystem.exists(corpus.path):
         raise UserError(
-            f"corpus_dir {corpus.path!r} does not exist; pass the directory "
-            "of the text files."
+            f"corpus_dir {corpus.path!r} does not exist. Pass --corpus_dir with"
+            " the directory of the text files."
         )
     if filesystem.is_directory(corpus.path):
         folder, names = corpus.path, filesystem.list_directory(corpus.path)
@@ -347,8 +352,8 @@ def list_sources(corpus: Corpus) -> Listing:
         remedy = ""
         if nested:
             remedy = (
-                f" Directories inside it are not read ({join_names(nested)});"
-                " pass one of them."
+                " Directories inside corpus_dir are not read"
+                f" ({join_names(nested)}). Pass one of these directories."
             )
         raise UserError(
             f"corpus_dir {corpus.path!r} contains no text: {len(sources)}"
@@ -361,19 +366,20 @@ def _tfds_source(corpus: Corpus) -> Source:
     name, split = corpus.tfds_name, corpus.tfds_split
     if not name:
         raise UserError(
-            "corpus_format tfds requires a data set; pass --tfds_name."
+            "corpus_format tfds requires a data set. Pass --tfds_name."
         )
     splits = tfds_data.open_builder(name, corpus.tfds_data_dir).info.splits
     try:
         size = splits[split].num_examples
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"tfds_split {split!r} is not a split of {name}; pass one of its "
-            f"splits: {', '.join(splits)}."
+            f"tfds_split {split!r} is not a split of {name}. Pass --tfds_split"
+            f" with one of: {', '.join(splits)}."
         ) from error
     if not size:
         raise UserError(
-            f"{name}, split {split!r}, has no examples; choose another split."
+            f"{name}, split {split!r}, has no examples. Pass --tfds_split with"
+            " a different split."
         )
     return Source(f"{name}:{split}", name, "tfds", size, 0, size)
 
@@ -416,12 +422,12 @@ def split_source(source: Source, corpus: Corpus, count: int) -> list[Source]:
 def _next_boundary(
     file: IO[bytes], aim: int, source: Source, corpus: Corpus
 ) -> int:
-    """Return the first start of a document after `aim`.
+    """Return the first start of a document after the offset `aim`.
 
-    It is the start of a line after a blank line, or of any line in JSONL.
+    A document starts at a line after a blank line; in JSONL, at any line.
     """
     file.seek(aim)
-    position, is_rest = aim, True  # `aim` may be within a line.
+    position, is_rest = aim, True  # The offset `aim` may be inside a line.
     for raw in archives.read_lines(file, source.path, corpus):
         position += len(raw)
         is_blank = not is_rest and not raw.decode("utf-8", "ignore").strip()
@@ -440,14 +446,14 @@ def read_documents(
     """Yield the documents of a source.
 
     Args:
-      source: the file or the range of a file.
-      corpus: how it is read.
-      report: counts what was read.
-      shuffle: the stream that shuffles the members of archives; None: they are
-        in the order of the archive.
+      source: file or range of a file.
+      corpus: settings of reading.
+      report: counts, to which this source is added.
+      shuffle: random stream that shuffles the members of archives; None:
+        members keep the order of the archive.
 
     Raises:
-      UserError: the file is damaged or cannot be read.
+      UserError: the file is corrupt or cannot be read.
 
     Source: build_pretraining_dataset.py, ExampleWriter.write_examples;
       build_openwebtext_pretraining_dataset.py, write_examples.
@@ -463,13 +469,13 @@ def read_documents(
             yield from _read_text(source, corpus, report)
     except filesystem.DECOMPRESSION_ERRORS as error:
         raise UserError(
-            f"{source.path}: the compressed file is damaged or cut short "
-            f"({error}); download it again or remove it."
+            f"{source.path}: the compressed file is corrupt or truncated"
+            f" ({error}). Download the file again, or remove it."
         ) from error
     except PermissionError as error:
         raise UserError(
-            f"{source.path}: no permission to read it; change its permissions"
-            " (chmod)."
+            f"{source.path}: no permission to read this file. Change its"
+            " permissions (chmod)."
         ) from error
 
 
@@ -487,7 +493,7 @@ def _read_text(
 def _lines_until(
     file: IO[bytes], source: Source, corpus: Corpus
 ) -> Iterator[bytes]:
-    """Yield the lines of a source, of a compressed file all lines."""
+    """Yield the lines of a source; of a compressed file, all lines."""
     is_compressed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
     position = source.start
     end = math.inf if is_compressed else source.end
@@ -517,7 +523,7 @@ def _read_jsonl(
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    remedy = " Correct or remove the line."
+                    remedy = "Correct the line, or remove it."
                     if line.lstrip().startswith("["):
                         remedy = f" Expected {JSON_LINES}."
                     raise UserError(

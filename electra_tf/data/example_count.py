@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The number of examples that a pre-training run reads in an epoch."""
+"""Number of examples that a pre-training run reads in an epoch."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from electra_tf.files import filesystem
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-_BYTES_COUNTED = 256 << 20  # of records without a manifest
+_BYTES_COUNTED = 256 << 20  # bytes of records without a manifest that are read
 
 
 class ExampleCount(NamedTuple):
-    """The training examples on disk."""
+    """Number of training examples on disk."""
 
     examples: int
-    exact: bool  # False: large files were estimated from their size
-    files: int  # number of files that are not empty
+    exact: bool  # False: the count is partly estimated from file sizes
+    files: int  # number of nonempty files
 
 
 def count_training_examples(config: PretrainingConfig) -> ExampleCount:
     """Count the training examples of an epoch.
 
-    Manifests have the counts of their record files. Other files are counted up
-    to some size, and text up to a sample; the rest is estimated.
+    Manifests contain the counts of their record files. Other record files are
+    read up to a limit, and of text a sample is read; the rest is estimated.
     """
     files = InputFiles.of(config)
     if hparam := files.text_hparam(training=True):

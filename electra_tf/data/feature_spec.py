@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The features of fine-tuning examples, and their form as tf.Example.
+"""Features of fine-tuning examples, and their tf.Example format.
 
 Source: google-research/electra, finetune/feature_spec.py; finetune/
 preprocessing.py, _make_tf_example.
@@ -20,12 +20,12 @@ class FeatureSpec:
     """One input of a model.
 
     Attributes:
-      name: its key.
-      shape: its shape without the batch axis; [] is a scalar.
-      is_int_feature: whether it is int64 on disk and int32 in a batch; False:
-        it is float32.
-      per_token: whether the first axis is that of tokens, so that columns of
-        padding alone are left out of a batch.
+      name: key of the feature.
+      shape: shape without the batch axis; [] is a scalar.
+      is_int_feature: whether the feature is int64 on disk and int32 in a batch;
+        False: float32.
+      per_token: whether the first axis counts tokens, so that columns that
+        contain only padding are left out of a batch.
     """
 
     name: str
@@ -35,7 +35,7 @@ class FeatureSpec:
 
 
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
-    """Return the inputs of every task."""
+    """Return the inputs that all tasks share."""
     return [
         FeatureSpec("input_ids", [max_seq_length], per_token=True),
         FeatureSpec("input_mask", [max_seq_length], per_token=True),
@@ -50,7 +50,7 @@ def encode_example(
     """Return an example's features as a tf.Example; missing features are 0.
 
     Raises:
-      ValueError: a feature is unknown, or has another number of values.
+      ValueError: a feature is unknown, or has a wrong number of values.
     """
     names = {spec.name for spec in specs}
     for name in values:
@@ -74,14 +74,15 @@ def encode_example(
 def decode_example(
     specs: Sequence[FeatureSpec], record: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """Return the features of a serialized tf.Example, or of a batch.
+    """Decode the features of a serialized tf.Example, or of a batch.
 
     Args:
-      specs: the features.
-      record: string, a scalar or [B].
+      specs: features to decode.
+      record: string, scalar or [B].
 
     Returns:
-      int32 or float32 by name, of the feature's shape; [B, ...] for a batch.
+      int32 or float32 tensors by name, with the feature's shape; [B, ...] for a
+      batch.
     """
     parsing = {}
     for spec in specs:
@@ -99,7 +100,7 @@ def decode_example(
 
 def _flatten(value: Any, dtype: type) -> list[Any]:
     """Return the numbers of a feature as a flat list."""
-    # The usual case; NumPy takes several times as long.
+    # This fast path covers the usual case; NumPy takes several times as long.
     if isinstance(value, list) and (
         not value or isinstance(value[0], int | float)
     ):

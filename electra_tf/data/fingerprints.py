@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fingerprints of a run's input, by which two runs are compared."""
+"""Fingerprints of a run's input, with which runs are compared."""
 
 import hashlib
 import os
@@ -12,8 +12,8 @@ from electra_tf.files.patterns import find_files, normalize_patterns
 
 # Hparams that name data.
 DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
-# The position in the data that a checkpoint holds is valid only for the same
-# values of these hparams.
+# Hparams that must be equal for the position in the data that a checkpoint
+# contains.
 DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
 DATA_HPARAMS = (
     *DATA_PATHS,
@@ -27,12 +27,13 @@ _BEGINNING = 1 << 16  # bytes
 
 
 def data_fingerprint(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hparams that decide which examples are read in which order."""
+    """Return the hparams that determine the examples and their order."""
     fingerprint = {
         name: hparams[name] for name in DATA_HPARAMS if name in hparams
     }
     if hparams.get("pretrain_text"):
-        fingerprint.pop("pretrain_tfrecords", None)  # They are not read.
+        # With raw text, records are not read.
+        fingerprint.pop("pretrain_tfrecords", None)
     for name in DATA_PATHS:
         if name in fingerprint:
             patterns = normalize_patterns(fingerprint[name])
@@ -45,15 +46,15 @@ def input_fingerprints(
     vocab_file: str,
     init_checkpoint: str | None,
 ) -> dict[str, str]:
-    """Return a fingerprint of the names, sizes and beginnings of input files.
+    """Return fingerprints of the names, sizes and first bytes of files.
 
     Args:
-      patterns: the patterns of data files, by name.
-      vocab_file: the vocabulary.
-      init_checkpoint: the initial checkpoint.
+      patterns: patterns of data files, by name.
+      vocab_file: path of the vocabulary.
+      init_checkpoint: path of the initial checkpoint.
 
     Returns:
-      fingerprints by name, and by "vocab_file" and "init_checkpoint".
+      Fingerprints by the names of patterns, "vocab_file" and "init_checkpoint".
     """
     checkpoint_files = None
     if init_checkpoint:
@@ -75,8 +76,8 @@ def files_fingerprint(
     """Return a digest of file names, sizes and first bytes.
 
     Args:
-      files_or_patterns: paths, or glob patterns between commas.
-      beginning: the count of first bytes to read; 0: only names and sizes.
+      files_or_patterns: paths, or comma-separated glob patterns.
+      beginning: number of first bytes to read; 0: only names and sizes.
     """
     paths = files_or_patterns
     if not isinstance(paths, list):

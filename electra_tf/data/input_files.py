@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files that a pre-training run reads: records, or text."""
+"""Files that a pre-training run reads: records, or text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class RecordFiles(NamedTuple):
-    """Record files, sorted by name."""
+    """Record files of a run, sorted by name."""
 
-    paths: list[str]  # the files that are not empty
-    held_out: bool  # whether they hold evaluation records only
-    empty: list[str]  # empty files, of training or of evaluation records
+    paths: list[str]  # paths of the nonempty files
+    held_out: bool  # whether `paths` contain only evaluation records
+    empty: list[str]  # empty files of training or evaluation records
 
 
 @dataclasses.dataclass(frozen=True)

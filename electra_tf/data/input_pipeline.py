@@ -16,9 +16,11 @@ from electra_tf.data.tfrecords import FEATURE_NAMES
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-# Files that are read in turn: the number of the original's reading threads.
+# Number of files that are interleaved, as many as the original's reading
+# threads.
 _FILES_AT_ONCE = 4
-# Documents of raw text that are read in turn, so that a batch has many.
+# Number of documents of raw text that are interleaved, so that a batch contains
+# examples of many documents.
 _DOCUMENTS_AT_ONCE = 32
 
 
@@ -30,36 +32,37 @@ def build_dataset(
 ) -> tf.data.Dataset:
     """Return the batches of a run.
 
-    Training: files repeated for ever and shuffled, records interleaved from
-    four files and shuffled in a buffer of `config.shuffle_buffer_size`. With
-    `pretrain_text` documents take the place of files, and are cut differently
-    in every epoch.
-    Evaluation: held-out records once, in the order of files; the last batch may
-    be smaller. Without held-out records, training records as in training.
+    Training: files are repeated forever and shuffled; records are interleaved
+    from four files and shuffled in a buffer of `config.shuffle_buffer_size`.
+    With `pretrain_text`, documents replace files, and are split differently in
+    each epoch.
+    Evaluation: held-out records are read once, in the order of files; the last
+    batch may be smaller. Without held-out records, training records are read as
+    in training.
 
     With `config.deterministic_input` the batches are a function of
     `config.seed` (and of TensorFlow's global seed, if one is set), and a saved
-    iterator, with shuffle buffer and prefetched batches, continues exactly from
-    its position.
+    iterator, including shuffle buffer and prefetched batches, continues exactly
+    from its position.
 
     Args:
-      config: names the data and its order.
-      batch_size: rows of a batch, B.
+      config: config of the run, which determines the data and its order.
+      batch_size: number of rows in a batch, B.
       training: whether the batches are for training.
-      worker: number w and count n of workers. A worker w > 0 parses only every
-        n-th row, from row w. The first worker parses all rows, because its
-        prefetched batches are saved in checkpoints, for any count of workers.
+      worker: index w and number n of workers. A worker w > 0 parses only each
+        n-th row, from row w. The first worker parses all rows, because
+        checkpoints contain its prefetched batches, for any number of workers.
 
     Returns:
-      a dataset of `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
+      Dataset of `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
 
     Source: pretrain/pretrain_data.py, get_input_fn.
     Differs: seeded and resumable by default (the original reads in whatever
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    # Evaluations draw masks by the number of a batch, and several workers must
-    # have the same rows, so these orders are always fixed.
+    # Evaluations draw masks by the index of a batch, and several workers must
+    # read the same rows, so that these orders are always deterministic.
     deterministic = config.deterministic_input or not training or worker[1] > 1
     files = InputFiles.of(config)
     if hparam := files.text_hparam(training):
@@ -83,8 +86,8 @@ def build_dataset(
 
     def parse(payloads: tf.Tensor) -> dict[str, tf.Tensor]:
         if first:
-            # A batch that was prefetched in a checkpoint has any number of
-            # rows, so the static shape must not fix it.
+            # A batch that a checkpoint prefetched has any number of rows, so
+            # that the static shape must not fix this number.
             payloads = tf.compat.v1.placeholder_with_default(
                 payloads[first::step], [None]
             )
@@ -99,7 +102,7 @@ def build_dataset(
 def _interleave_files(
     paths: list[str], seed: int, deterministic: bool
 ) -> tf.data.Dataset:
-    """Return the records of files that are shuffled again in each epoch."""
+    """Return the records of files that are shuffled in each epoch."""
     names = tf.data.Dataset.from_tensor_slices(paths).repeat()
     names = names.shuffle(len(paths), seed=seed)
     return names.interleave(
@@ -112,10 +115,10 @@ def _interleave_files(
 
 
 def input_options(deterministic: bool = True) -> tf.data.Options:
-    """Return the options of a dataset; a fixed order turns tuning off.
+    """Return dataset options; a deterministic order disables autotuning.
 
     The tuning thread sleeps up to a minute between measurements, and an
-    iterator may wait for it at its end (TensorFlow 2.20).
+    iterator may wait for this thread at its end (TensorFlow 2.20).
     """
     options = tf.data.Options()
     options.deterministic = deterministic
@@ -146,7 +149,7 @@ def _derive_seed(seed: int, purpose: str) -> int:
 
 
 def _cut_text(text: RawText) -> tf.data.Dataset:
-    """Return the records of documents; an iterator saves only their numbers."""
+    """Return the records of documents; iterators save only document numbers."""
 
     def cut(number: tf.Tensor) -> tf.data.Dataset:
         # Only a stateless function may be part of a saved iterator.

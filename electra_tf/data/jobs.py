@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The jobs of a build, parts of a corpus, and the processes that run them."""
+"""Jobs of a build, which process parts of a corpus, and their processes."""
 
 import multiprocessing
 import sys
@@ -14,39 +14,40 @@ from electra_tf import processes
 from electra_tf.data import corpora
 from electra_tf.data.build_options import BuildOptions
 
-# With draws=document the jobs may be smaller than a worker's share: the workers
-# then end at about the same time, and an interrupted build loses less.
+# With draws=document, jobs may be smaller than a worker's share. Then workers
+# end at about the same time, and an interrupted build loses less work.
 _JOBS_PER_PROCESS = 8
 _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16  # bytes
-_BYTES_COUNTED = 1 << 20  # text whose letters are counted, about
-_BYTES_PER_EXAMPLE = 1000  # of a TFDS data set, roughly
+# approximate size of the text whose letters are counted
+_BYTES_COUNTED = 1 << 20
+_BYTES_PER_EXAMPLE = 1000  # approximate size of a TFDS example
 
 
 class Job(NamedTuple):
-    """The part of a build that one worker processes in one go."""
+    """Part of a build that a worker processes without interruption."""
 
-    index: int  # its number among `count` jobs
+    index: int  # index among `count` jobs
     count: int  # number of jobs of the build
-    sources: list[corpora.Source]  # the text to read
-    attempt: str = ""  # in temporary names, if a job may run twice at once
-    every: int = 1  # the letters of one line in this many are counted
+    sources: list[corpora.Source]  # text that the job reads
+    attempt: str = ""  # part of temporary names, if a job may run twice at once
+    every: int = 1  # the letters of one in this many lines are counted
 
 
-# The result of a finished job: `counts` that sum up over jobs; `invalid`, by
-# file name [offset of the first undecodable byte, number]; `shards` and
-# `held_out_shards`, name, records and bytes of each; `scripts`, the letters of
-# some of the lines (electra_tf/text/changed_letters.py).
+# Result of a finished job: `counts`, which are summed over jobs; `invalid`, by
+# file name [offset of the first invalid byte, number of such bytes]; `shards`
+# and `held_out_shards`, with name, records and bytes of each shard; `scripts`,
+# counts of letters in a sample of lines (electra_tf/text/changed_letters.py).
 JobReport = dict[str, Any]
 
 
 class JobRunner(Protocol):
-    """A runner of jobs that can be copied to other processes."""
+    """Runner of jobs that can be copied to other processes."""
 
     options: BuildOptions
 
     def prepare(self) -> None:
-        """Open what all jobs need, once in each process."""
+        """Open the resources of all jobs, once in each process."""
 
     def run(self, job: Job) -> JobReport:
         """Run a job in the process that called `prepare`."""
@@ -76,7 +77,7 @@ def count_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
 def plan_jobs(
     options: BuildOptions, sources: list[corpora.Source], num_jobs: int
 ) -> list[Job]:
-    """Cut a build into jobs."""
+    """Split a build into jobs."""
     total = sum(source.size for source in sources)
     is_tfds = options.corpus.corpus_format == "tfds"
     num_bytes = total * _BYTES_PER_EXAMPLE if is_tfds else total
@@ -98,7 +99,7 @@ def plan_jobs(
     ]
 
 
-_worker_runner: JobRunner  # of this worker process
+_worker_runner: JobRunner  # runner of this worker process
 
 
 def _prepare_worker(runner: JobRunner) -> None:
@@ -113,7 +114,7 @@ def _run_in_worker(job: Job) -> JobReport:
 
 
 def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
-    """Run jobs, on worker processes if there are several."""
+    """Run jobs, on worker processes if several are allowed."""
     num_workers = min(runner.options.num_processes, len(jobs))
     if num_workers <= 1:
         runner.prepare()
@@ -134,8 +135,9 @@ def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
             on_done(running[done], done.result())
     except BrokenProcessPool as error:
         raise UserError(
-            "A worker process ended (killed, or out of memory?). Finished jobs"
-            " are kept; run the same command again to continue."
+            "A worker process ended unexpectedly; it was killed or ran out of"
+            " memory. Finished jobs are kept. Run the same command again to"
+            " continue."
         ) from error
     finally:
         for worker in multiprocessing.active_children():
@@ -145,7 +147,7 @@ def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
 
 
 def _start_method() -> str:
-    """Return "fork" if it is safe: before TensorFlow has threads."""
+    """Return "fork" while it is safe, which is before TensorFlow's import."""
     methods = multiprocessing.get_all_start_methods()
     safe = sys.platform == "linux" and "tensorflow" not in sys.modules
     return "fork" if safe and "fork" in methods else "spawn"

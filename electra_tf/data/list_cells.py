@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lists in the cells of tables, in the notation of Python or JSON."""
+"""Lists in table cells, in the notation of Python or JSON."""
 
 import ast
 import io
@@ -11,12 +11,12 @@ import warnings
 from typing import Any
 
 _BRACKETS = {"[": "]", "(": ")", "{": "}"}
-# Sets in Python without a literal, and the calls that make other containers.
+# Python sets without a literal, and calls that create other containers.
 _SET_CALL = re.compile(r"(?:frozen)?set\((.*)\)", re.DOTALL)
 _OTHER_CALL = re.compile(r"[A-Za-z_][\w.]*\(\s*[\[({'\"].*\)", re.DOTALL)
 # A list without an end, as in cells of limited length.
 _CUT_LIST = re.compile(r"\[\s*['\"][^\]]*", re.DOTALL)
-# The errors for a text that is no Python; TokenError: a text without an end.
+# Errors for a text that is not Python; TokenError for a text without an end.
 _NO_LITERAL = (
     SyntaxError,
     ValueError,
@@ -28,18 +28,18 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """A text that looks like a list, but is no list of Python or JSON."""
+    """A text that resembles a list, but is not a list of Python or JSON."""
 
 
 def read_list(text: str) -> list[Any] | None:
     """Read a cell such as `['x', 'y']`; return None for other texts.
 
-    Tuples and sets of Python are lists, too.
+    Tuples and sets of Python are also read as lists.
 
     Raises:
-      UnreadableListError: another text in square brackets, such as `[x, y]` or
-        NumPy's `['x' 'y']`, another container, such as `array(['x'])`, or a
-        list without an end.
+      UnreadableListError: a different text in square brackets, such as `[x, y]`
+        or NumPy's `['x' 'y']`, a different container, such as `array(['x'])`,
+        or a list without an end.
     """
     text = text.strip()
     if call := _SET_CALL.fullmatch(text):
@@ -73,10 +73,10 @@ def _is_one_pair(text: str) -> bool:
 
 
 def _python_literal(text: str) -> Any:
-    """Return the value of a literal, or None."""
+    """Return the value of a Python literal, or None."""
     try:
         with warnings.catch_warnings():
-            # Python warns of unknown escapes in texts.
+            # Python warns about unknown escapes in strings.
             warnings.simplefilter("ignore")
             tree = ast.parse(text, mode="eval")
         texts = [
@@ -86,10 +86,11 @@ def _python_literal(text: str) -> Any:
         ]
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         n_texts = sum(token.type == tokenize.STRING for token in tokens)
-        # Python joins texts without a comma between them, as in NumPy's lists.
+        # Python joins adjacent strings without a comma, as in NumPy's lists.
         if n_texts != len(texts):
             return None
-        if isinstance(tree.body, ast.Set):  # Keep the order of the text.
+        # Lists keep the order of the text, unlike sets.
+        if isinstance(tree.body, ast.Set):
             return [ast.literal_eval(node) for node in tree.body.elts]
         return ast.literal_eval(tree)
     except _NO_LITERAL:

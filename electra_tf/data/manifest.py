@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a build: `manifest.json` next to its records.
+"""Manifest of a build: `manifest.json` next to its records.
 
-It lists the settings, the vocabulary, the corpus, and the record files of each
-finished job, so that a build continues after an interruption and a run can
-check its records.
+The manifest contains the settings, the vocabulary, the corpus, and the record
+files of each finished job, so that an interrupted build can continue and a run
+can check its records.
 """
 
 import dataclasses
@@ -37,12 +37,12 @@ _FINAL_NAMES = (
     rf"{MANIFEST_NAME}|({TRAINING_PREFIX}|{HELD_OUT_PREFIX})"
     r"\.tfrecord-\d+-of-\d+"
 )
-# The names of files that builds write, temporary ones included.
+# Names of files that builds write, including temporary names.
 BUILD_FILES = re.compile(
     rf"{_FINAL_NAMES}|{re.escape(TEMPORARY_PREFIX)}"
     rf"([0-9a-f]+-)?({_FINAL_NAMES}|job-\d+\.json)"
 )
-# Options that do not change what the records contain.
+# Options that do not change the contents of records.
 _UNRECORDED = (
     "path",
     "vocab_file",
@@ -100,7 +100,7 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
     """Return the manifest of a directory, or None if it has no manifest.
 
     Raises:
-      UserError: the file is no manifest of this version.
+      UserError: the file is not a manifest of this version.
     """
     path = os.path.join(directory, MANIFEST_NAME)
     if not filesystem.exists(path):
@@ -109,19 +109,19 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
         manifest = read_json(path)
         if manifest["format"] == MANIFEST_FORMAT:
             return manifest
-        reason = "another program or version wrote it"
+        reason = "a different program or version wrote this file"
     except (ValueError, TypeError, KeyError) as error:
         reason = repr(error)
     raise UserError(
         f"{path} is not a manifest of format {MANIFEST_FORMAT} ({reason})."
-        " Choose another directory or build again with --overwrite."
+        " Choose a different directory, or build again with --overwrite."
     )
 
 
 def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     """Write the manifest under a temporary name, then rename it."""
-    # Only the final manifest has line breaks: these take ten times as long, and
-    # a manifest is written after each job.
+    # Only the final manifest has line breaks, which take ten times as long,
+    # because a manifest is written after each job.
     indent = 1 if manifest["complete"] else None
     # Jobs end in a different order each time.
     jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))
@@ -135,22 +135,23 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
 def find_differences(
     existing: dict[str, Any], requested: dict[str, Any]
 ) -> list[str]:
-    """Return the differences that keep a build from continuing another.
+    """Return the differences that prevent continuing an existing build.
 
-    A difference is a line such as "seed: built with 1, asked for 2".
+    A difference is a line such as "seed: built with 1, requested 2".
     """
     lines = []
     for name, value in requested["settings"].items():
         before = existing["settings"].get(name)
         if before != value:
-            lines.append(f"{name}: built with {before!r}, asked for {value!r}")
+            lines.append(f"{name}: built with {before!r}, requested {value!r}")
     if existing["vocabulary"]["hash"] != requested["vocabulary"]["hash"]:
         lines.append(
-            "vocab_file: another vocabulary of "
-            f"{existing['vocabulary']['size']} tokens, now "
-            f"{requested['vocabulary']['size']}"
+            "vocab_file: built with a different vocabulary of"
+            f" {existing['vocabulary']['size']} tokens, requested"
+            f" {requested['vocabulary']['size']} tokens"
         )
-    # Newer tables have more characters, so the same text has other tokens.
+    # Newer tables contain more characters, so that the same text has different
+    # tokens.
     before = existing.get("tokenizer", {}).get("unicode_version")
     now = requested["tokenizer"]["unicode_version"]
     if before != now:
@@ -162,7 +163,7 @@ def find_differences(
             sorted({name for name, _ in old_files ^ new_files})
         )
         lines.append(
-            f"corpus: files added, removed or of another size: {changed}"
+            f"corpus: files added, removed or of a different size: {changed}"
         )
     return lines
 

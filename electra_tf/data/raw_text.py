@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Raw text as training data: every epoch cuts it into different examples.
+"""Raw text as training data, split into different examples each epoch.
 
-Nothing has a state: the documents of an epoch, their order and their cuts are
-functions of the seed, the files and a number that counts documents. That number
-is the whole position that a checkpoint saves.
+The documents of an epoch, their order and their examples are functions of the
+seed, the files and the number of documents read so far. A checkpoint therefore
+saves only this number.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from electra_tf.text import opening, vocabulary
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-# A document is in memory as a whole, so longer ones count as several, and have
-# different examples than in a build, even in the first epoch.
+# A whole document is in memory, so that longer documents are read as several
+# documents. Their examples differ from those of a build, even in the first
+# epoch.
 _LINES_PER_DOCUMENT = 4096
-_SAMPLED_BYTES = 1 << 20  # about
+_SAMPLED_BYTES = 1 << 20  # approximate number of bytes
 _NO_PLAIN_TEXT = (
     ".gz",
     ".xz",
@@ -52,30 +53,30 @@ class Sample(NamedTuple):
 
     examples: int
     tokens: int
-    unknown: int  # tokens that are [UNK]
+    unknown: int  # number of tokens that are [UNK]
     bytes: int
 
 
 class RawText:
-    """The documents of text files, and the examples of each in any epoch.
+    """Documents of text files, and the examples of each in any epoch.
 
     Source: Mercier, "Efficient transfer learning for NLP with ELECTRA" (2021),
       section 3.2 (dynamic segmentation).
-    Differs: an epoch takes all of a document, where the study takes one random
-      segment of it; segments and pairs are the original builder's.
+    Differs: an epoch contains whole documents, whereas the study takes a random
+      segment of each; segments and pairs are those of the original's builder.
     """
 
     def __init__(self, config: PretrainingConfig, hparam: str):
         """Find the documents of `pretrain_text` or `eval_text`.
 
         Raises:
-          UserError: the files have no text that can be read.
+          UserError: the files contain no readable text.
         """
         patterns = getattr(config, hparam)
         self.paths, _ = find_files(patterns)
         if not self.paths:
             raise UserError(
-                f"hparam {hparam}: no file with text matches {patterns!r};"
+                f"hparam {hparam}: no nonempty file matches {patterns!r};"
                 " correct the patterns"
             )
         packed = [
@@ -84,7 +85,7 @@ class RawText:
         if packed:
             raise UserError(
                 f"hparam {hparam}: {join_names(packed, 3)}: not plain text;"
-                " unpack it to one sentence per line"
+                " unpack these files to one sentence per line"
             )
         name, least = "hparam max_seq_length", at_least(MIN_SEQUENCE_LENGTH)
         check_bounds(name, config.max_seq_length, Annotated[int, least])
@@ -98,7 +99,7 @@ class RawText:
                 f"hparam {hparam}: {join_names(self.paths, 3)}: only blank"
                 " lines; pass files with text"
             )
-        # Training text is read for ever, in a different order in each epoch.
+        # Training repeats its text forever, in a new order each epoch.
         self.repeats = hparam == "pretrain_text"
         self._hparam, self._seed = hparam, config.seed
         self._length = config.max_seq_length
@@ -114,14 +115,14 @@ class RawText:
     def segments(self, document: int, epoch: int) -> list[Segments]:
         """Return the examples of a document, which contain all its tokens.
 
-        In the first epoch they are those of a build with `draws=document` and
-        `split_long_lines`. In later epochs a document of several examples is
-        read from a random line to its end and then from its start, so that all
-        cuts move.
+        The examples of the first epoch equal those of a build with
+        `draws=document` and `split_long_lines`. In later epochs a document of
+        several examples is read from a random line to its end and then from its
+        start, so that all boundaries of examples move.
 
         Args:
-          document: the number of the document, from 0.
-          epoch: the number of the epoch, from 0.
+          document: 0-based index of the document.
+          epoch: 0-based index of the epoch.
         """
         path = self.paths[self._files[document]]
         start, end = self._spans[document].tolist()
@@ -148,7 +149,7 @@ class RawText:
         """Return the serialized examples of a document.
 
         Args:
-          number: the number of the document among all that the run reads.
+          number: index of the document among all documents that the run reads.
 
         Returns:
           bytes, object [number of examples].
@@ -164,7 +165,7 @@ class RawText:
         return np.array(payloads, object)
 
     def sample(self) -> Sample:
-        """Return the counts of random documents: 1 MB of them, or all."""
+        """Return the counts of random documents with at most 1 MB of text."""
         examples = tokens = unknown = num_bytes = 0
         unknown_id = self._tokenizer.vocab[vocabulary.UNK]
         for document in _order(self._seed, 0, len(self)):
@@ -179,29 +180,29 @@ class RawText:
         return Sample(examples, tokens, unknown, num_bytes)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the problems of a sample with the vocabulary."""
+        """Yield the problems of tokenizing a sample with the vocabulary."""
         sample = self.sample()
         if not sample.examples:
             yield Problem(
                 Level.ERROR,
                 f"hparam {self._hparam}: {sample.bytes:,} bytes of"
-                f" {join_names(self.paths, 3)} hold no token; pass files with"
-                " text",
+                f" {join_names(self.paths, 3)} contain no token; pass files"
+                " with text",
             )
         elif sample.unknown > 0.05 * sample.tokens:
             yield Problem(
                 Level.DOUBT,
-                f"{sample.unknown:,} of {sample.tokens:,} tokens looked at in"
-                f" {self._hparam} are [UNK]: do vocab_file and do_lower_case"
-                " fit the text?",
+                f"{sample.unknown:,} of {sample.tokens:,} sampled tokens of"
+                f" {self._hparam} are [UNK]. Check that vocab_file and"
+                " do_lower_case fit the text.",
             )
 
 
-# Documents of two epochs are interleaved where one epoch ends.
+# Where an epoch ends, documents of two epochs are interleaved.
 @functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     """Return the order of documents in an epoch, int [count]."""
-    # This is the only stream that no version of NumPy changes.
+    # This is the only stream that stays equal in all versions of NumPy.
     return np.random.RandomState([seed, epoch]).permutation(count)
 
 
@@ -216,9 +217,8 @@ def _spans(hparam: str, path: str, size: int) -> np.ndarray:
                 is_blank = not raw.decode().strip()
             except UnicodeDecodeError as error:
                 raise UserError(
-                    f"hparam {hparam}: {path}: byte"
-                    f" {position + error.start} is not UTF-8; convert the file"
-                    f" ({ICONV}, if it is in Latin-1)"
+                    f"hparam {hparam}: {path}: byte {position + error.start} is"
+                    f" not UTF-8; convert the file (from Latin-1 with {ICONV})"
                 ) from None
             if is_blank:
                 lines = 0

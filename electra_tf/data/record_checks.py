@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before training: do the records, or the text, fit the run?"""
+"""Checks before training that the records, or the text, fit the run."""
 
 from __future__ import annotations
 
@@ -36,19 +36,21 @@ from electra_tf.text.vocabulary import is_bpe, load_vocab, vocab_hash
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-# Of the records without a manifest, this many of each file are decoded, and
-# files are read whole up to this size in all.
+# Limits for records without a manifest: decoded records per file, and total
+# size up to which files are read completely.
 _RECORDS_DECODED = 100
 _BYTES_READ = 256 << 20
-# The casing of records shows only in this many tokens with upper case forms.
+# Minimum number of tokens with upper case forms from which the casing of
+# records is judged.
 _FEWEST_TOKENS = 1000
-# Lower-cased text keeps a few letters that have no lower case.
+# Maximum share of upper case in lower-cased text, which keeps a few letters
+# without lower case.
 _UPPER_SHARE = 0.001
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)$")
 
 
 class _Expected(NamedTuple):
-    """The hparams that records must fit."""
+    """Hparams that records must fit."""
 
     vocab_file: str
     vocab_size: int
@@ -61,10 +63,10 @@ class _Expected(NamedTuple):
 
 
 def check_records(config: PretrainingConfig, training: bool) -> list[str]:
-    """Check the records or the text of a run; log and return the warnings.
+    """Check the records or the text of a run, and log the warnings.
 
     Raises:
-      UserError: the first error; with `config.strict` also doubts.
+      UserError: an error was found; with `config.strict`, also doubts.
     """
     problems = raise_errors(find_problems(config, training), config.strict)
     warnings = [str(problem) for problem in problems]
@@ -79,8 +81,8 @@ def find_problems(
     """Yield the problems of the records or the text of a run.
 
     Args:
-      config: the run.
-      training: whether the data is for training; False: for evaluations.
+      config: config of the run.
+      training: whether the data is for training; False: evaluation.
     """
     errors: list[Problem] = []
     files, record_files = InputFiles.of(config), None
@@ -91,7 +93,10 @@ def find_problems(
         except UserError as error:
             yield Problem(Level.ERROR, str(error))
         if not training and text == "pretrain_text":
-            message = "No eval_text: evaluating on the training text."
+            message = (
+                "eval_text is empty: evaluating on the training text. Set"
+                " eval_text"
+            )
             yield Problem(Level.WARNING, message)
     elif not errors:
         record_files = collect_error(
@@ -101,9 +106,10 @@ def find_problems(
     if record_files and not training and not record_files.held_out:
         yield Problem(
             Level.WARNING,
-            "No held-out records (--held_out_fraction when building)"
-            f" match eval_tfrecords = {config.eval_tfrecords!r}:"
-            " evaluating on the training records, as the original does.",
+            "No held-out records match eval_tfrecords ="
+            f" {config.eval_tfrecords!r}: evaluating on the training records,"
+            " as the original does. Build records with --held_out_fraction to"
+            " hold some out.",
         )
     if training and (text or record_files):
         yield from _check_held_out(files, record_files)
@@ -121,7 +127,7 @@ def find_problems(
 def _check_held_out(
     files: InputFiles, record_files: RecordFiles | None
 ) -> Iterator[Problem]:
-    """Check that no file is for training and for evaluations."""
+    """Yield an error if files are used for both training and evaluation."""
     if record_files:
         kind, trained = "tfrecords", record_files.paths
     else:
@@ -134,15 +140,16 @@ def _check_held_out(
         is_error = kind == "tfrecords" and files.eval_origin == "derived"
         yield Problem(
             Level.ERROR if is_error else Level.DOUBT,
-            f"{join_names(shared, 3)}: both trained on and held out for"
-            f" evaluations. Exclude them from pretrain_{kind} = {patterns!r}.",
+            f"{join_names(shared, 3)}: used for training and held out for"
+            f" evaluation. Exclude these files from pretrain_{kind} ="
+            f" {patterns!r}.",
         )
 
 
 def _check_files(
     expected: _Expected, record_files: RecordFiles
 ) -> Iterator[Problem]:
-    """Check record files, folder after folder."""
+    """Check the record files of each folder."""
     by_folder: dict[str, list[str]] = {}
     for path in record_files.paths + record_files.empty:
         by_folder.setdefault(os.path.dirname(path), []).append(path)
@@ -173,7 +180,7 @@ def _check_manifest(
         yield Problem(
             Level.ERROR,
             f"The records in {folder} are not complete ({done} of {count} jobs"
-            " done): run the command that builds them again.",
+            " done). Run the command of the build again.",
         )
     yield from _check_length(expected, folder, settings["max_seq_length"])
     yield from _check_vocabulary(expected, folder, manifest["vocabulary"])
@@ -184,9 +191,9 @@ def _check_manifest(
         num_records = sum(shards[name]["records"] for name in missing)
         yield Problem(
             Level.DOUBT,
-            f"{folder}: {len(missing)} of {len(shards)} files listed in "
-            f"{MANIFEST_NAME} are missing, {missing[0]} first; {num_records:,} "
-            "examples are left out.",
+            f"{folder}: {len(missing)} of {len(shards)} files listed in"
+            f" {MANIFEST_NAME} are missing, starting with {missing[0]}, so that"
+            f" {num_records:,} examples are left out. Copy the files again.",
         )
 
 
@@ -196,7 +203,7 @@ def _check_length(
     if length != expected.max_seq_length:
         yield Problem(
             Level.ERROR,
-            f"{where}: records are length {length}, max_seq_length is"
+            f"{where}: the length of records is {length}, but max_seq_length is"
             f" {expected.max_seq_length}. Set max_seq_length to {length}, or"
             f" build records with --max-seq-length={expected.max_seq_length}.",
         )
@@ -209,53 +216,53 @@ def _check_vocabulary(
         if vocab_hash(expected.vocab_file) != vocabulary["hash"]:
             yield Problem(
                 Level.ERROR,
-                f"The records in {folder} were built with another vocabulary "
-                f"({vocabulary['size']} tokens) than vocab_file"
-                f" {expected.vocab_file}. Use the one they were built with, or"
-                " build them again.",
+                f"The records in {folder} were built with a different"
+                f" vocabulary ({vocabulary['size']} tokens) than vocab_file"
+                f" {expected.vocab_file}. Set vocab_file to the vocabulary of"
+                " the build, or build the records again.",
             )
     elif vocabulary["size"] > expected.vocab_size:
         yield Problem(
             Level.ERROR,
-            f"The records in {folder} were built with {vocabulary['size']} "
-            f"tokens, vocab_size is {expected.vocab_size}. Set vocab_size to "
-            "the size of the vocabulary.",
+            f"The records in {folder} were built with {vocabulary['size']}"
+            f" tokens, but vocab_size is {expected.vocab_size}. Set vocab_size"
+            " to the size of the vocabulary.",
         )
 
 
 def _check_settings(
     expected: _Expected, folder: str, manifest: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Check the casing that records were built with."""
+    """Check the casing of a build's records."""
     settings, counts = manifest["settings"], manifest.get("counts", {})
     count = counts.get("examples", 0) + counts.get("held_out_examples", 0)
     names = ["do_lower_case"]
-    if expected.do_lower_case:  # Otherwise accents stay in any case.
+    if expected.do_lower_case:  # Cased text keeps its accents in any case.
         names.append("strip_accents")
     for name in names:
         value = getattr(expected, name)
         if value != settings[name]:
             yield Problem(
                 Level.DOUBT,
-                f"{name} is {value}, but the {count:,} examples in {folder} "
-                f"were built with {settings[name]}: use the same setting "
-                "wherever the model meets text.",
+                f"{name} is {value}, but the {count:,} examples in {folder}"
+                f" were built with {settings[name]}. Set the same value for all"
+                " programs of this model.",
             )
 
 
 def _check_sizes(
     folder: str, shards: Mapping[str, Mapping[str, Any]], paths: Iterable[str]
 ) -> Iterator[Problem]:
-    """Check that listed files have the sizes that their manifest lists."""
+    """Check that files have the sizes that their manifest lists."""
     present = set(paths)
     for name, shard in shards.items():
         path, size = os.path.join(folder, name), shard["bytes"]
         if path in present and filesystem.file_size(path) != size:
             yield Problem(
                 Level.ERROR,
-                f"{path} has not the {size} bytes that {MANIFEST_NAME} lists:"
-                " the file is cut short or was changed. Copy it again, or build"
-                " the records again.",
+                f"{path}: size differs from the {size} bytes listed in"
+                f" {MANIFEST_NAME}: the file is truncated or was changed. Copy"
+                " the file again, or build the records again.",
             )
 
 
@@ -277,10 +284,10 @@ def _check_unlisted(
 
 
 def _check_empty(paths: list[str]) -> Iterator[Problem]:
-    """Check that no file is empty that its builder would have filled.
+    """Yield an error if a file is empty that its builder would have filled.
 
-    The original's builder, which writes no manifest, leaves some empty: each of
-    its jobs has every n-th file and gives its examples to them in turn.
+    The original's builder, which writes no manifest, leaves some files empty:
+    each of its jobs distributes its examples over every n-th file in turn.
     """
     sizes = {path: filesystem.file_size(path) for path in paths}
     empty = [path for path in paths if not sizes[path]]
@@ -290,7 +297,8 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
     for path in paths:
         match = _NUMBER.search(path)
         numbers[path] = int(match[1]) if match else 0
-    # Files with several records: their job has filled all its files before.
+    # The jobs of files with several records have filled all of their files
+    # before.
     several = {
         numbers[path]
         for path in paths
@@ -302,14 +310,14 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
             return
     yield Problem(
         Level.ERROR,
-        f"{join_names(empty, 3)}: 0 bytes, though other files hold several"
-        " records, and no manifest lists it as empty. Copy it again, build the"
-        " records again, or remove it if it never had a record.",
+        f"{join_names(empty, 3)}: 0 bytes, although other files contain several"
+        " records. Copy the file again, build the records again, or remove the"
+        " file if it never contained a record.",
     )
 
 
 def _check_missing(folder: str, paths: list[str]) -> Iterator[Problem]:
-    """Check that all files are there whose names have the form 0-of-4."""
+    """Check that all files exist whose names have the form 0-of-4."""
     present = set(filesystem.list_directory(folder))
     names = (_NUMBER.sub(r"-*-of-\2", os.path.basename(p)) for p in paths)
     for name in dict.fromkeys(names):
@@ -320,7 +328,8 @@ def _check_missing(folder: str, paths: list[str]) -> Iterator[Problem]:
             yield Problem(
                 Level.DOUBT,
                 f"{folder}: {len(missing)} of {count} files {name} are missing,"
-                f" {min(missing)} first; their examples are left out.",
+                f" starting with {min(missing)}, so that their examples are"
+                " left out. Copy the files again.",
             )
 
 
@@ -329,7 +338,7 @@ def _read_first_records(
 ) -> Iterator[tuple[str, int, bytes]]:
     """Yield path, number and payload of the first records of each file.
 
-    The rest of small local files is read to check that it is not damaged.
+    The remaining records of small local files are read to find corrupt records.
     """
     num_bytes = 0
     for path in paths:
@@ -345,21 +354,21 @@ def _read_first_records(
                     pass
         except BrokenRecordError as error:
             raise UserError(
-                f"{error}: the file is cut short or damaged. Copy it again, "
-                "or build the records again."
+                f"{error}: the file is truncated or corrupt. Copy the file"
+                " again, or build the records again."
             ) from error
 
 
 def _check_example(
     expected: _Expected, where: str, payload: bytes
 ) -> list[int]:
-    """Return the ids of an example, or raise a UserError if it does not fit."""
+    """Return the ids of an example, or raise a UserError if invalid."""
     try:
         features = decode_example(payload)
     except BrokenRecordError as error:
         raise UserError(
             f"{where} is not a tf.train.Example. Correct the hparam that names"
-            " it, or build the records again."
+            " this file, or build the records again."
         ) from error
     for name in FEATURE_NAMES:
         if name not in features:
@@ -373,9 +382,9 @@ def _check_example(
     largest = max(features["input_ids"])
     if largest >= expected.vocab_size:
         raise UserError(
-            f"{where} holds token id {largest}, vocab_size is "
-            f"{expected.vocab_size}. Set vocab_size to that of the vocabulary "
-            "the records were built with."
+            f"{where} contains token id {largest}, but vocab_size is"
+            f" {expected.vocab_size}. Set vocab_size to the size of the"
+            " vocabulary of the build."
         )
     return features["input_ids"]
 
@@ -386,7 +395,8 @@ def _check_casing(
     """Check that tokens have upper case if the run keeps upper case."""
     if not (ids and expected.has_vocabulary()) or is_bpe(expected.vocab_file):
         return
-    upper = either = 0  # tokens with upper case; tokens that have both cases
+    # numbers of tokens with upper case, and of tokens that have both cases
+    upper = either = 0
     for token, number in load_vocab(expected.vocab_file).items():
         if not token.startswith("[") and token.lower() != token.upper():
             either += ids[number]
@@ -397,8 +407,8 @@ def _check_casing(
         yield Problem(
             Level.DOUBT,
             f"do_lower_case is {expected.do_lower_case}, but {upper:,} of"
-            f" {either:,} tokens looked at in {folder} have upper case: use the"
-            " same setting wherever the model meets text.",
+            f" {either:,} tokens examined in {folder} have upper case. Set the"
+            " same value for all programs of this model.",
         )
 
 
@@ -415,6 +425,6 @@ def locate_damage(files: InputFiles) -> str:
         except BrokenRecordError as error:
             return (
                 f"{error}. Copy the file again, build the records again, or"
-                " remove it to leave out its examples."
+                " remove the file to leave out its examples."
             )
     return ""

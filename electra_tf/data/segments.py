@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The cutting of sentences into examples of two segments."""
+"""Splitting of sentences into examples of two segments."""
 
 import hashlib
 import random
 
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
 
-# The token ids of an example's first and second segment.
+# token ids of the first and the second segment of an example
 Segments = tuple[list[int], list[int]]
 
 # Shares and lengths of the original's builder.
@@ -17,20 +17,20 @@ _ONE_SEGMENT_TARGET = 100000  # tokens
 
 
 class ExampleBuilder:
-    """A builder that cuts the sentences of a document into examples.
+    """A builder that splits the sentences of a document into examples.
 
-    The order in which random numbers are drawn is part of the contract: with
-    the same stream, each example equals the original's.
+    Random numbers are drawn in the original's order, so that with the same
+    stream each example equals the original's.
 
     Source: build_pretraining_dataset.py, ExampleBuilder.
-    Differs: takes token ids, has a random stream of its own, counts the tokens
-      that it cuts off and, with `split_long_lines`, continues them in the next
+    Differs: takes token ids, has a separate random stream, counts the dropped
+      tokens and, with `split_long_lines`, keeps these tokens for the next
       example.
 
     Attributes:
-      random: the random stream.
-      tokens_in: the count of tokens that were added.
-      tokens_dropped: the count of tokens that were cut off at the ends of
+      random: random stream of the builder.
+      tokens_in: number of tokens that were added.
+      tokens_dropped: number of tokens that were dropped at the ends of
         segments.
     """
 
@@ -40,13 +40,13 @@ class ExampleBuilder:
         random_stream: random.Random,
         split_long_lines: bool = False,
     ):
-        """Start without sentences.
+        """Create a builder without sentences.
 
         Args:
-          max_length: tokens of an example, [CLS] and [SEP] included.
-          random_stream: the stream of the cuts.
-          split_long_lines: whether the tokens that do not fit an example
-            continue in the next one; False: they are dropped.
+          max_length: number of tokens in an example, including [CLS] and [SEP].
+          random_stream: random stream of the splits.
+          split_long_lines: whether tokens that exceed an example continue in
+            the next example; False: they are dropped.
         """
         self.random = random_stream
         self.tokens_in = 0
@@ -58,15 +58,18 @@ class ExampleBuilder:
         self._target_length = max_length
 
     def restart(self, random_stream: random.Random) -> None:
-        """Discard the drawn target length and use a new random stream."""
+        """Discard the drawn target length, and use a new random stream."""
         if self._length:
-            raise RuntimeError("restart() with sentences waiting; flush first.")
+            raise RuntimeError(
+                "restart() was called with unfinished sentences; call flush()"
+                " first."
+            )
         self.random = random_stream
         self._target_length = self._max_length
 
     def add(self, sentence: list[int]) -> list[Segments]:
-        """Add a sentence's token ids; return the examples that are complete."""
-        if not sentence:  # An empty sentence must not draw a number.
+        """Add a sentence's token ids, and return the complete examples."""
+        if not sentence:  # An empty sentence must not draw a random number.
             return []
         self.tokens_in += len(sentence)
         self._sentences.append(_Sentence([sentence]))
@@ -77,7 +80,7 @@ class ExampleBuilder:
         return examples
 
     def flush(self) -> list[Segments]:
-        """End the document and return its remaining examples."""
+        """End the document, and return its remaining examples."""
         examples = []
         while self._length:
             examples.append(self._cut_example())
@@ -85,7 +88,7 @@ class ExampleBuilder:
 
     def _cut_example(self) -> Segments:
         first, second = self._divide()
-        first_ids = first.take(self._max_length - 2)  # without [CLS], [SEP]
+        first_ids = first.take(self._max_length - 2)  # without [CLS] and [SEP]
         second_room = max(0, self._max_length - len(first_ids) - 3)
         second_ids = second.take(second_room)
         tails = [tail for tail in (first, second) if tail.length]
@@ -95,7 +98,7 @@ class ExampleBuilder:
         else:
             self._sentences, self._length = [], 0
             self.tokens_dropped += tails_length
-        # A few examples have a random length.
+        # A small share of examples has a random length.
         self._target_length = self._max_length
         if self.random.random() < _RANDOM_LENGTH_SHARE:
             self._target_length = self.random.randint(
@@ -109,10 +112,12 @@ class ExampleBuilder:
         if draw() < _ONE_SEGMENT_SHARE:
             target = _ONE_SEGMENT_TARGET
         else:
-            target = (self._target_length - 3) // 2  # without [CLS], two [SEP]
+            # without [CLS] and two [SEP]
+            target = (self._target_length - 3) // 2
         first, second = _Sentence([]), _Sentence([])
         for sentence in self._sentences:
-            # The order of these tests decides which sentence draws a number.
+            # The order of these tests determines which sentence draws a random
+            # number.
             if (
                 not first.length
                 or first.length + sentence.length < target
@@ -129,13 +134,14 @@ class ExampleBuilder:
 class _Sentence:
     """A chain of lists of token ids, of which the first may be partly used.
 
-    The rest of a line of millions of tokens is carried from one example to
-    the next, hundreds of thousands of times, so its ids are never copied.
+    The rest of a line of millions of tokens passes from example to example
+    hundreds of thousands of times, so that ids are never copied.
     """
 
     def __init__(self, parts: list[list[int]]) -> None:
         self.length = sum(map(len, parts))
-        self._parts = [(part, 0) for part in parts]  # ids, first unused index
+        # ids, index of the first unused id
+        self._parts = [(part, 0) for part in parts]
 
     def extend(self, other: "_Sentence") -> None:
         self._parts += other._parts
@@ -155,13 +161,13 @@ class _Sentence:
 
 
 def document_bits(purpose: str, seed: int, name: str, position: str) -> int:
-    """Return 64 bits that are a function of the arguments alone.
+    """Return 64 random bits that depend only on the arguments.
 
     Args:
-      purpose: the use of the bits, so that two uses are independent.
-      seed: the seed of the build.
-      name: the file of the document.
-      position: the document's position in the file.
+      purpose: name of the use, so that different uses are independent.
+      seed: seed of the build.
+      name: file name of the document.
+      position: position of the document in the file.
     """
     text = "\0".join((purpose, str(seed), name, position))
     key = text.encode("utf-8", "surrogateescape")
@@ -169,5 +175,5 @@ def document_bits(purpose: str, seed: int, name: str, position: str) -> int:
 
 
 def document_draws(seed: int, name: str, position: str) -> random.Random:
-    """Return the random stream of a document, equal in every process."""
+    """Return the random stream of a document, equal in all processes."""
     return random.Random(document_bits("document", seed, name, position))

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of tables in users' files: TSV, CSV, JSON lines.
+"""Reader of tables in users' files: TSV, CSV, JSON lines.
 
-A row that cannot be read is returned with its problem, so that the caller can
-count it and continue. One row at a time is in memory.
+An unreadable row is returned with its problem, so that the caller can count the
+row and continue. The reader holds one row at a time in memory.
 """
 
 import collections
@@ -34,12 +34,12 @@ BY_EXTENSION = {
 class Row(NamedTuple):
     """One row of a table."""
 
-    line: int  # number of its (first) line in the file, from 1
-    # Texts by position, or values by name; empty for a blank line and for a
-    # problem, unless the original uses such a row.
+    line: int  # 1-based number of the row's first line in the file
+    # Texts by position, or values by name. Blank and invalid lines have no
+    # cells, unless the original uses such a row.
     cells: Any
-    content: str = ""  # the text of a bad row; "" for a good row
-    expected: str = ""  # what a bad row should have been; "" for a good row
+    content: str = ""  # text of an invalid row, otherwise ""
+    expected: str = ""  # requirement that an invalid row violates, otherwise ""
 
 
 def resolve_format(
@@ -48,13 +48,14 @@ def resolve_format(
     by_extension: Mapping[str, str] = BY_EXTENSION,
     setting: str = "format",
 ) -> str:
-    """Return the format of a file: as declared, or by its extension.
+    """Return the format of a file, as declared or from its extension.
 
     Args:
-      path: the file.
-      declared: the format that the user set; None: by the extension.
+      path: path of the file.
+      declared: format that the user set; None: infer the format from the
+        extension.
       by_extension: formats by extensions such as ".tsv".
-      setting: the name of the setting that declares it, for messages.
+      setting: name of the setting that declares the format, for messages.
 
     Raises:
       UserError: the format or the extension is unknown.
@@ -69,7 +70,7 @@ def resolve_format(
     extension = os.path.splitext(path)[1].lower()
     if extension not in by_extension:
         raise UserError(
-            f"{path}: its format cannot be inferred from its name; set"
+            f"{path}: the format cannot be inferred from the file name; set"
             f" {setting} to one of {formats}"
         )
     return by_extension[extension]
@@ -80,7 +81,7 @@ def limit_cells(row: Row, most: int) -> Row:
     if not any(row.cells[most:]):
         return row
     content = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
-    return Row(row.line, [], shorten(content), f"{most}, as the header has")
+    return Row(row.line, [], shorten(content), f"{most}, as in the header")
 
 
 def read_rows(
@@ -89,22 +90,23 @@ def read_rows(
     max_rows: int | None = None,
     any_json: bool = False,
 ) -> Iterator[Row]:
-    """Yield the rows of a table, including blank and bad lines.
+    """Yield the rows of a table, including blank and invalid lines.
 
-    TSV is split only at tabs: quotation marks are text, as in the original.
-    The lines of a quoted cell with line feeds, as other programs write, have
-    cells and a problem. In CSV quoted cells may span lines.
+    TSV is split only at tabs, and quotation marks are text, as in the original.
+    If a quoted cell contains line feeds, as other programs write, each of its
+    lines has cells and a problem. In CSV, quoted cells may span lines.
 
     Args:
-      source: a path, or the lines.
+      source: path of the file, or reader of its lines.
       format_name: "tsv", "csv" or "jsonl".
-      max_rows: the number of rows to read; None: all.
-      any_json: whether a line of JSON may have any value; False: an object.
+      max_rows: maximum number of rows; None: all rows.
+      any_json: whether a line of JSON may contain any value; False: only an
+        object.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, read_tsv.
-    Differs: a line that is not UTF-8 is one bad row instead of an exception;
-      the parts of a quoted cell are problems.
+    Differs: a line that is not UTF-8 is an invalid row instead of an exception;
+      the lines of a quoted cell have problems.
     """
     lines = LineReader(source) if isinstance(source, str) else source
     if format_name == "csv":
@@ -117,10 +119,10 @@ def read_rows(
 
 
 def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line numbers and objects of a file of JSON lines.
+    """Yield line numbers and objects of a JSON lines file.
 
     Raises:
-      UserError: a line is no object.
+      UserError: a line is not an object.
     """
     for row in read_rows(path, "jsonl"):
         if row.expected:
@@ -139,17 +141,17 @@ def _tsv_row(line: Line) -> Row:
 
 
 def _opens_cell(cell: str) -> bool:
-    """Return whether a quotation mark of the cell is not closed in it."""
+    """Return whether a quotation that the cell opens stays open."""
     return cell.startswith('"') and cell.count('"') % 2 == 1
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
-    """Yield rows; the parts of one quoted row have a problem.
+    """Yield rows; the lines of a quoted row have a problem.
 
-    Odd quotation marks alone are no sign, because texts have them, too. Lines
-    are parts of a row if the last cell of the first opens a quotation, the
-    first cell of a later one closes it, and together they have as many cells as
-    the first row of the file.
+    Unpaired quotation marks are not sufficient, because texts contain them,
+    too. Lines are parts of a row if the last cell of the first line opens a
+    quotation, the first cell of a later line closes the quotation, and the
+    lines together have as many cells as the first row of the file.
     """
     width = 0
     waiting: collections.deque[Row] = collections.deque()
@@ -171,14 +173,14 @@ def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
                 continue
             last = first.line + count - 1
             expected = (
-                f"{width} cells; lines {first.line} to {last} look like one row"
-                " with a quoted cell, but in TSV quotation marks are text:"
-                " remove its line feeds, or write CSV"
+                f"{width} cells; lines {first.line} to {last} look like a"
+                " single row with a quoted cell, but in TSV quotation marks are"
+                " text. Remove the line feeds of the cell, or write CSV"
             )
             yield Row(row.line, row.cells, "\t".join(row.cells), expected)
 
 
-_MOST_PARTS = 1000  # lines of a quoted cell that are recognized
+_MOST_PARTS = 1000  # maximum number of lines of a quoted cell
 
 
 def _count_parts(width: int, peek: Callable[[int], Row | None]) -> int:
@@ -198,13 +200,13 @@ def _count_parts(width: int, peek: Callable[[int], Row | None]) -> int:
     return 1
 
 
-_OBJECT = "one JSON object a line"
+_OBJECT = "one JSON object per line"
 JSON_LINES = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
 
 
 def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
-    """Yield rows; the lines of a JSON array that spans lines are bad."""
-    array_start = 0  # the line of the array; 0: the file is no array
+    """Yield rows; the lines of a JSON array that spans lines are invalid."""
+    array_start = 0  # first line of the array; 0: the file is not an array
     is_first = True
     for line in lines:
         row = _json_row(line, any_json)
@@ -257,9 +259,10 @@ def _csv_rows(lines: LineReader) -> Iterator[Row]:
                 broken.append(line)
             yield f"{line.text or ''}\n"
 
-    # With the default limit, the rest of a long cell would be a row.
+    # With the default limit, the rest of a long cell would become a row.
     csv.field_size_limit(MAX_LINE_BYTES)
-    # Strict: a quotation that the file ends in is an error.
+    # In strict mode, a quotation that is open at the end of the file is an
+    # error.
     reader = csv.reader(texts(), strict=True)
     while True:
         start = number + 1

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The reader of data sets of TensorFlow Datasets.
+"""Reader of the data sets of TensorFlow Datasets.
 
-TensorFlow Datasets is imported only if a data set is read.
+TensorFlow Datasets is imported only to read a data set.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ def open_builder(name: str, data_dir: str | None) -> Any:
     """Return the builder of a data set, downloaded and prepared.
 
     Args:
-      name: the data set, such as "glue/mrpc".
-      data_dir: the folder of prepared data sets; None or "": the default.
+      name: name of the data set, such as "glue/mrpc".
+      data_dir: folder of prepared data sets; None or "": default folder.
 
     Raises:
       UserError: the data set does not exist, or cannot be downloaded.
@@ -26,8 +26,8 @@ def open_builder(name: str, data_dir: str | None) -> Any:
         import tensorflow_datasets as tfds
     except ImportError as error:
         raise UserError(
-            "data from tfds needs TensorFlow Datasets: pip install"
-            " tensorflow-datasets"
+            "Data from tfds requires TensorFlow Datasets. Install it: pip"
+            " install tensorflow-datasets"
         ) from error
     try:
         builder = tfds.builder(name, data_dir=data_dir or None)
@@ -35,11 +35,12 @@ def open_builder(name: str, data_dir: str | None) -> Any:
         raise UserError(f"TFDS data set {name!r}: {error}") from error
     try:
         builder.download_and_prepare()
-    # The type of the error depends on the site of the data.
+    # The class of the error depends on the site of the data.
     except Exception as error:
         raise UserError(
             f"TFDS data set {name!r} cannot be downloaded and prepared:"
-            f" {error}. Copy a prepared one to tfds_data_dir, or read files"
+            f" {error}. Copy a prepared data set to tfds_data_dir, or read"
+            " files"
         ) from error
     return builder
 
@@ -57,8 +58,8 @@ def label_names(
     features = open_builder(name, data_dir).info.features
     if feature not in features:
         raise UserError(
-            f"TFDS data set {name} has no feature {feature!r} (it has:"
-            f" {', '.join(features)}); name one of them"
+            f"TFDS data set {name} has no feature {feature!r}; name one of its"
+            f" features: {', '.join(features)}"
         )
     return getattr(features[feature], "names", None)
 
@@ -66,11 +67,11 @@ def label_names(
 def read_examples(
     builder: Any, split: str, start: int = 0, stop: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the examples of a range of a split in their stored order."""
+    """Yield the examples in a range of a split, in their stored order."""
     import tensorflow_datasets as tfds
 
     # Files are read one after the other, because the position of an example
-    # identifies it.
+    # identifies the example.
     read_config = tfds.ReadConfig(
         interleave_cycle_length=1, try_autocache=False
     )
@@ -87,12 +88,12 @@ def read_examples(
 def read_rows(
     name: str, split: str, data_dir: str | None, max_rows: int | None = None
 ) -> Iterator[Row]:
-    """Yield the examples of a split as rows; `max_rows` None: all."""
+    """Yield the examples of a split as rows."""
     builder = open_builder(name, data_dir)
     if split not in builder.info.splits:
         raise UserError(
-            f"TFDS data set {name} has no split {split!r} (it has:"
-            f" {', '.join(builder.info.splits)}); name one of them"
+            f"TFDS data set {name} has no split {split!r}; name one of its"
+            f" splits: {', '.join(builder.info.splits)}"
         )
     examples = read_examples(builder, split, stop=max_rows)
     for number, example in enumerate(examples, 1):
@@ -100,7 +101,7 @@ def read_rows(
 
 
 def _to_python(value: Any) -> Any:
-    """Return NumPy values and bytes as plain Python values."""
+    """Convert NumPy values and bytes to plain Python values."""
     if isinstance(value, dict):
         return {name: _to_python(item) for name, item in value.items()}
     if isinstance(value, bytes):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pre-training records: tf.train.Example in TFRecord files.
 
-Records are encoded here without TensorFlow: its import costs each worker
-seconds, and its protocol buffers are slower than the tokenizer. The tests
+Records are encoded without TensorFlow, because its import costs each worker
+seconds and its protocol buffers are slower than the tokenizer. The tests
 compare the bytes with those of `tf.train.Example` and `tf.io.TFRecordWriter`.
 """
 
@@ -48,17 +48,17 @@ def _feature_head(name: str, size: int) -> bytes:
 
 
 def _feature(name: str, packed: bytes) -> bytes:
-    """Return an entry of tf.train.Features.feature of packed int64 values."""
+    """Return an entry of tf.train.Features.feature with packed int64 values."""
     return _feature_head(name, len(packed)) + packed
 
 
 class ExampleEncoder:
     """An encoder of two segments as a serialized tf.train.Example.
 
-    Features are int64 lists of length `max_length`: `input_ids` = [CLS]
-    first [SEP] (second [SEP]) and zeros, `input_mask` 1 at tokens,
-    `segment_ids` 1 at the second segment and its [SEP]. The bytes are those of
-    the deterministic serialization of the same tf.train.Example.
+    Features are int64 lists of length `max_length`: `input_ids` contains [CLS]
+    first [SEP] (second [SEP]) and zeros, `input_mask` is 1 at tokens, and
+    `segment_ids` is 1 at the second segment and its [SEP]. The bytes equal the
+    deterministic serialization of the same tf.train.Example.
 
     Source: build_pretraining_dataset.py, ExampleBuilder._make_tf_example.
     """
@@ -96,7 +96,7 @@ class ExampleEncoder:
         return _feature("segment_ids", packed)
 
 
-# The jobs of one process share an encoder and all that it has memoized.
+# The jobs of a process share an encoder and its cache.
 _shared_encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
 
 
@@ -110,9 +110,10 @@ def decode_example(payload: bytes) -> dict[str, list[int]]:
     """Return the int64 features of a serialized tf.train.Example.
 
     Raises:
-      BrokenRecordError: the bytes are no tf.train.Example.
+      BrokenRecordError: the bytes are not a tf.train.Example.
     """
-    # Imported here because only records without a manifest are decoded.
+    # TensorFlow is imported here, because only records without a manifest are
+    # decoded.
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 
@@ -145,14 +146,15 @@ def frame_record(payload: bytes) -> bytes:
 
 
 class BrokenRecordError(ValueError):
-    """A record that is cut short, damaged or not an example."""
+    """Error of a record that is truncated, corrupt or not an example."""
 
 
 def read_records(path: str) -> Iterator[bytes]:
     """Yield the payloads of a TFRecord file.
 
     Raises:
-      BrokenRecordError: names file, record number and byte.
+      BrokenRecordError: a record is invalid; the error names file, record
+        number and byte.
     """
     with filesystem.open_file(path, "rb") as file:
         number = 0
@@ -161,21 +163,21 @@ def read_records(path: str) -> Iterator[bytes]:
             where = f"{path}: record {number} at byte {start}"
             length = int.from_bytes(header[: _LENGTH.size], "little")
             if len(header) == _HEADER_SIZE and header != _header(length):
-                raise BrokenRecordError(f"{where} has a damaged header")
+                raise BrokenRecordError(f"{where} has a corrupt header")
             payload, crc = file.read(length), file.read(_CRC.size)
             if len(crc) < _CRC.size:
-                raise BrokenRecordError(f"{where} is cut short")
+                raise BrokenRecordError(f"{where} is truncated")
             if crc != _CRC.pack(_masked_crc(payload)):
-                raise BrokenRecordError(f"{where} has a damaged payload")
+                raise BrokenRecordError(f"{where} has a corrupt payload")
             yield payload
             number += 1
 
 
 def count_records(path: str, limit: int) -> tuple[int, int]:
-    """Return the count of a file's records, and the bytes of all of them.
+    """Return the number of a file's records, and their total bytes.
 
-    Only the lengths of records are read, up to the first record that begins
-    after `limit` bytes.
+    Only the lengths of records are read. Counting stops at the first record
+    that begins after `limit` bytes.
     """
     records = position = 0
     with filesystem.open_file(path, "rb") as file:
@@ -187,20 +189,20 @@ def count_records(path: str, limit: int) -> tuple[int, int]:
     return records, position
 
 
-# Names of record files, which builds and runs share.
+# Prefixes of record files, which builds and runs share.
 TRAINING_PREFIX = "pretrain_data"
 HELD_OUT_PREFIX = "eval_data"
 TEMPORARY_PREFIX = ".tmp-"
 
 
 class ShardSet:
-    """The record files of a job, which share its records in turn.
+    """Record files of a job, which receive its records in turn.
 
     Source: build_pretraining_dataset.py, ExampleWriter.
     Differs: files have a temporary name until `publish`.
 
     Attributes:
-      num_records: the count of records in all files.
+      num_records: number of records in all files.
     """
 
     def __init__(
@@ -211,14 +213,14 @@ class ShardSet:
         count: int,
         attempt: str = "",
     ):
-        """Open the files.
+        """Open the record files of a job.
 
         Args:
-          directory: their folder.
-          prefix: the start of their names.
-          indices: the numbers of the job's files among all files.
-          count: the number of files of the build.
-          attempt: a part of temporary names, for a job that may run twice at
+          directory: folder of the files.
+          prefix: prefix of the file names.
+          indices: indices of the job's files among all files.
+          count: number of files of the build.
+          attempt: part of the temporary names, for a job that may run twice at
             the same time.
         """
         self.num_records = 0

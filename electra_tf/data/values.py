@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers of JSON values in the notation of other programs.
 
-Other programs write a number in place of a text, a text in place of a number,
-or `"true"` for true. Each function returns the value, or None if its meaning is
-uncertain; `describe` names such a value in a message.
+Other programs write a number instead of a text, a text instead of a number, or
+`"true"` for true. Each function returns the value, or None if its meaning is
+uncertain. `describe` formats such a value for a message.
 """
 
 import re
@@ -21,8 +21,8 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 def as_text(value: Any) -> str | None:
     """Return a text, or the decimal text of an integer.
 
-    A number with a fraction is None, because a parser may have changed its
-    digits.
+    For a number with a fraction the result is None, because a parser may have
+    changed its digits.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -240,7 +240,7 @@ def test_the_end_of_a_worker_is_reported(build, monkeypatch):
 
 def test_a_build_with_other_settings_is_not_continued(build):
     build("out", seed=1)
-    changed = "(?s)length: built with 32, asked for 16.*seed: built with 1"
+    changed = "(?s)length: built with 32, requested 16.*seed: built with 1"
     refused(f"{changed}.*--overwrite", build, "out", seed=2, max_seq_length=16)
 
 
@@ -248,7 +248,7 @@ def test_a_build_with_another_vocabulary_is_not_continued(build, tmp_path):
     build("out", seed=1)
     path = tmp_path / "other.txt"
     path.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
-    message = "vocabulary of 305 tokens, now 306"
+    message = "vocabulary of 305 tokens, requested 306"
     refused(message, build, "out", seed=1, vocab_file=str(path))
 
 
@@ -264,7 +264,7 @@ def test_a_build_with_other_unicode_tables_is_not_continued(build, tmp_path):
 def test_a_build_of_another_corpus_is_not_continued(build, corpus_dir):
     build("out", seed=1)
     (corpus_dir / "new.txt").write_text("wab wac\n")
-    refused(r"another size: new\.txt", build, "out", seed=1)
+    refused(r"different size: new\.txt", build, "out", seed=1)
 
 
 def test_an_output_that_cannot_be_written_is_refused(build):
@@ -422,7 +422,7 @@ def test_a_killed_worker_is_reported_and_its_job_run_again(
     finally:
         process.kill()
     text = output.read_text()
-    assert re.search(r"error: Beam.s run ended: .*Worker subprocess", text)
+    assert re.search(r"error: Apache Beam failed: .*Worker subprocess", text)
     assert "run the same command again" in text
     run_python(*command[1:])
     assert not _beam_workers(process.pid)

@@ -43,7 +43,7 @@ def test_an_optional_column_with_names_has_no_number(options, indices):
     ("options", "header", "message"),
     [
         (["x", "y"], HEADER, "a.tsv:1: no column 'x' or 'y' for text; .*Name"),
-        (["x"], HEADER, "the header names: id, text, label. Name text"),
+        (["x"], HEADER, "the header contains: id, text, label. Name text"),
         (["x"], [], "no column 'x' for text; the table has no header"),
         (["a"], ["a", "a"], "several columns 'a' for text; .*: a, a"),
     ],
@@ -55,7 +55,7 @@ def test_a_missing_or_repeated_column_is_refused(options, header, message):
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
 def test_a_column_without_a_name_is_refused(name):
     header = [name, "text"]
-    message = "column 0, for text, has no name, .*Pass the name of another"
+    message = "column 0, for text, has no name .*Pass the name of a different"
     refused(message, columns.refuse_unnamed, {"text": 0}, header, "a.csv")
 
 

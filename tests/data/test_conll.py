@@ -216,7 +216,7 @@ def test_a_line_that_may_be_a_word_is_bad_and_no_comment(
 
 @pytest.mark.parametrize("text", [CONLL_U, "1 a O\n2 b O\n3 c O\n\n"])
 def test_numbers_of_words_are_not_taken_for_words(read, text):
-    refused(r"a\.conll: column 0 holds the numbers .* word=1", read, text)
+    refused(r"a\.conll: column 0 contains the numbers .* word=1", read, text)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,9 @@ def test_a_sentence_at_the_end_of_the_file_is_kept_or_bad(read, keeps, bad):
 
 
 def test_columns_with_names_are_refused(read):
-    message = "column 'tag' for tag: CoNLL files have no header.*number"
+    message = (
+        "column 'tag' for tag is a name, but CoNLL files have no header.*number"
+    )
     refused(message, read, "a O\n", {"word": 0, "tag": "tag"})
 
 

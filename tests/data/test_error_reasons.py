@@ -37,7 +37,7 @@ def test_an_error_of_one_file_names_the_bytes_of_another(build, tmp_path):
 def test_a_json_array_is_no_corpus_of_json_lines(build, tmp_path, text):
     path = tmp_path / "b.jsonl"
     path.write_text(text)
-    message = r"b\.jsonl: the line at byte 0.*one JSON object a line .jq -c"
+    message = r"b\.jsonl: the line at byte 0.*one JSON object per line .jq -c"
     refused(message, build, "out", {"path": str(path)})
 
 

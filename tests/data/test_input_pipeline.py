@@ -251,8 +251,8 @@ def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "pattern", "complaint"),
     [
-        (b"waa\n", "none*", "no file with text matches"),
-        (b"", "*.txt", "no file with text matches"),
+        (b"waa\n", "none*", "no nonempty file matches"),
+        (b"", "*.txt", "no nonempty file matches"),
         (b" \n\n", "*.txt", "only blank lines"),
         ("\u200b\n".encode(), "*.txt", "hold no token"),
         (b"waa\nw\xe9\n", "*.txt", "text.txt: byte 5 is not UTF-8; .*iconv"),
@@ -281,7 +281,7 @@ def test_text_of_unknown_words_is_a_warning(text_config, tmp_path):
     path.write_text("waa unknown words\n")
     text_config.pretrain_text = str(path)
     (warning,) = record_checks.check_records(text_config, True)
-    assert "2 of 3 tokens looked at in pretrain_text are [UNK]" in warning
+    assert "2 of 3 sampled tokens of pretrain_text are [UNK]" in warning
 
 
 def test_examples_of_text_have_a_least_length(text_config):

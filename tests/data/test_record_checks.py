@@ -25,7 +25,7 @@ def _refuses(config, message, training=True):
 def test_training_on_held_out_records_is_refused_or_warned_of(config):
     config.pretrain_tfrecords = f"{config.folder}/*.tfrecord*"
     config.origins = {"eval_tfrecords": "derived"}
-    _refuses(config, "eval_data.*: both trained on and held out")
+    _refuses(config, "eval_data.*: used for training and held out")
     config.origins = {"eval_tfrecords": "flag"}
     (warning,) = record_checks.check_records(config, True)
     assert "trained on and held" in warning
@@ -46,18 +46,18 @@ def test_fitting_records_pass(config, has_manifest, training):
 def test_a_file_that_is_cut_short_is_refused(config, has_manifest):
     content = _shard(config, 2).read_bytes()
     _shard(config, 2).write_bytes(content[:-10])
-    _refuses(config, "2-of-4.*cut short")
+    _refuses(config, "2-of-4.*truncated")
 
 
 def test_records_of_another_length_are_refused(config, has_manifest):
     config.max_seq_length = 512
-    _refuses(config, "length 32, max_seq_length is 512")
+    _refuses(config, "records is 32, but max_seq_length is 512")
 
 
 def test_records_of_a_larger_vocabulary_are_refused(config, has_manifest):
     config.vocab_file, config.vocab_size = "/nowhere", 100
     size = "305 tokens" if has_manifest else "token id .*"
-    _refuses(config, f"{size}, vocab_size is 100")
+    _refuses(config, f"{size}, but vocab_size is 100")
 
 
 def test_missing_records_are_refused(config):
@@ -97,7 +97,7 @@ def test_records_of_another_vocabulary_are_refused(config, tmp_path):
     path = tmp_path / "other.txt"
     path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     config.vocab_file = str(path)
-    _refuses(config, r"another vocabulary \(305 tokens\)")
+    _refuses(config, r"a different vocabulary \(305 tokens\)")
 
 
 def test_records_of_an_incomplete_build_are_refused(config):
@@ -120,7 +120,9 @@ def test_a_shard_that_lost_its_bytes_is_refused(config, has_manifest, name):
     (config.folder / name).write_bytes(b"")
     message = f"{name}: 0 bytes"
     if has_manifest:
-        message = f"{name} has not the [0-9]+ bytes that manifest"
+        message = (
+            f"{name}: size differs from the [0-9]+ bytes listed in manifest"
+        )
     _refuses(config, message, training=name.startswith("pretrain"))
 
 
@@ -161,7 +163,7 @@ def test_empty_files_of_the_original_are_read(config, records, are_read):
     if are_read:
         assert record_checks.check_records(config, True) == []
     else:
-        _refuses(config, ": 0 bytes, though")
+        _refuses(config, ": 0 bytes, although")
 
 
 def test_the_case_of_records_without_a_manifest_is_checked(config, tmp_path):

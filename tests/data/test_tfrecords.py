@@ -79,5 +79,5 @@ def test_a_changed_byte_is_found(tmp_path):
     framed = bytearray().join(map(frame_record, [b"a" * 50, b"b" * 50]))
     framed[30] ^= 1
     path.write_bytes(framed)
-    with pytest.raises(BrokenRecordError, match="damaged payload"):
+    with pytest.raises(BrokenRecordError, match="corrupt payload"):
         list(read_records(str(path)))

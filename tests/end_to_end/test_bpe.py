@@ -136,5 +136,5 @@ def test_records_need_the_tokenizer_that_built_them(
     assert check_records(config, training=True) == []
     settings["vocab_file"] = bpe_file(text="some other words ")
     config = PretrainingConfig.create("m", str(tmp_path), **settings)
-    with pytest.raises(UserError, match="built with another vocabulary"):
+    with pytest.raises(UserError, match="built with a different vocabulary"):
         check_records(config, training=True)

@@ -104,7 +104,7 @@ def test_mistakes_of_pretraining_are_messages(
     changed[-30] ^= 1  # Inside the last record, whose checksum is now wrong.
     damaged = tmp_path / "damaged"
     damaged.write_bytes(changed)
-    place_message = rf"{damaged}: record \d+ .*damaged payload"
+    place_message = rf"{damaged}: record \d+ .*corrupt payload"
     with pytest.raises(UserError, match=place_message):
         pretrain_here(data_dir, settings(pretrain_tfrecords=str(damaged)))
     # For files that a manifest lists, only the size is checked at the start.

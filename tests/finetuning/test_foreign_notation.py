@@ -137,8 +137,10 @@ def test_quotes_of_tsv_are_text_and_half_a_row_is_reported(describe):
         (3, True),
         (4, False),
     ]
-    assert all("lines 3 to 4 look like one row" in row[2] for row in rows)
-    with pytest.raises(UserError, match=r"train\.tsv:3.*look like one row"):
+    assert all("lines 3 to 4 look like a single row" in row[2] for row in rows)
+    with pytest.raises(
+        UserError, match=r"train\.tsv:3.*look like a single row"
+    ):
         examples_of(describe, TEXT, "tsv", PANDAS_TSV, strict_rows=True)
 
 

@@ -30,7 +30,7 @@ FILES = {
 }
 NUMBER, TAG = "a number from 0 to 5", "O, or B-TYPE, I-TYPE"
 ARTICLE, SUMMARY = "a text under article", "a summary under highlights"
-OBJECT, UTF8 = "one JSON object a line", "text in UTF-8"
+OBJECT, UTF8 = "one JSON object per line", "text in UTF-8"
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ HEADER = {"header": True}
 @pytest.mark.parametrize(
     ("message", "name", "text", "columns", "settings"),
     [
-        ("cannot be inferred from its name", "a.dat", "x", ONE, {}),
+        ("cannot be inferred from the file name", "a.dat", "x", ONE, {}),
         ("use tsv, csv or jsonl", "a.txt", "x\n", PAIR, {}),
         ("no column 'x' .* names: a, b", "c.csv", "a,b\n", NAMED, HEADER),
         (

@@ -104,7 +104,7 @@ def test_other_files_of_a_name_are_told(start, data_dir, tmp_path, monkeypatch):
     # One that is cut is said to be, as ever.
     data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
-    refused("cut short", start, **data_hparams, num_train_steps=9)
+    refused("truncated", start, **data_hparams, num_train_steps=9)
 
 
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
