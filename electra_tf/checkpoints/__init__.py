@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Weights on disk: the original's TF1 files, ours, Hugging Face's, BERT's.
+"""Weights on disk: formats of the original, this project, transformers, BERT.
 
-Every format is read as `Weights`, named tensors on demand under the original's
-names, and written from them.
+All formats are read as `Weights`, which load tensors on demand under the
+original's names, and are written from `Weights`.
 """

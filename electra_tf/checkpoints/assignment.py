@@ -18,14 +18,14 @@ from electra_tf.checkpoints.weights import (
     variables_by_name,
 )
 
-if TYPE_CHECKING:  # Its import takes seconds.
+if TYPE_CHECKING:  # TensorFlow's import takes seconds.
     import tensorflow as tf
 
-_MOST_LINES = 8  # of a message that lists variables
+_MOST_LINES = 8  # maximum number of variables that a message lists
 
 
 class AdamSlots(Protocol):
-    """An optimizer's moments, by the names of their variables."""
+    """Moments of an Adam optimizer, by the names of their variables."""
 
     @property
     def m(self) -> "Mapping[str, tf.Variable]": ...
@@ -35,17 +35,19 @@ class AdamSlots(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """The variables that a checkpoint and a model have in common."""
+    """Match between the variables of a checkpoint and of a model."""
 
-    path: str  # of the checkpoint
-    kind: str  # its format
-    loaded: tuple[str, ...]  # names of variables that took its values
-    missing: tuple[str, ...]  # not in the checkpoint; keep their values
-    other_shape: tuple[str, ...]  # allowed to differ; keep their values
-    unexpected: tuple[str, ...]  # of the checkpoint, but not of the model
-    dropped: Mapping[str, str]  # what else the file holds: reason
-    slots_loaded: int  # Adam slots that took its values
-    slots_left: int  # Adam slots that were not read
+    path: str  # path of the checkpoint
+    kind: str  # format of the checkpoint
+    loaded: tuple[str, ...]  # variables that were loaded
+    missing: tuple[str, ...]  # variables that the checkpoint lacks, not changed
+    # variables with allowed differences of shape, not changed
+    other_shape: tuple[str, ...]
+    # variables of the checkpoint that the model lacks
+    unexpected: tuple[str, ...]
+    dropped: Mapping[str, str]  # other contents of the file, with reasons
+    slots_loaded: int  # number of Adam slots that were loaded
+    slots_left: int  # number of Adam slots that were not loaded
     global_step: int | None
 
     def __str__(self) -> str:
@@ -59,13 +61,14 @@ class Coverage:
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
         missing = self.missing
-        if len(missing) > _MOST_LINES:  # Whole networks.
+        # Whole networks are missing, and are listed by scope.
+        if len(missing) > _MOST_LINES:
             scopes = ["/".join(name.split("/")[:2]) for name in missing]
             counts = collections.Counter(scopes).items()
             missing = [f"{scope} ({n} variables)" for scope, n in counts]
         for title, names in (
-            ("missing, keeps its fresh value", missing),
-            ("of another shape, keeps its fresh value", self.other_shape),
+            ("missing, keeps its initial value", missing),
+            ("different shape, keeps its initial value", self.other_shape),
             ("unexpected, not used", self.unexpected),
             ("left in the file", dropped),
         ):
@@ -83,21 +86,22 @@ def assign(
 ) -> Coverage:
     """Assign a checkpoint's values to variables.
 
-    All values are read before the first one is assigned, so that a damaged
-    file changes nothing.
+    All values are read before the first one is assigned, so that a corrupt file
+    changes no variable.
 
     Args:
-      allow_missing: regular expression for names of variables that may be
-        missing from the checkpoint, or have a different shape.
-      missing_is_fine: allow any variable to be missing.
-      optimizer: takes all Adam slots; None leaves them in the file.
+      allow_missing: regular expression of variables that may be missing from
+        the checkpoint, or have a different shape.
+      missing_is_fine: whether all variables may be missing.
+      optimizer: optimizer to which the Adam slots are assigned; None: slots are
+        not loaded.
 
     Raises:
       UserError: variables or slots are missing, or shapes differ.
 
     Source: google-research/electra, model/modeling.py,
     get_assignment_map_from_checkpoint.
-    Differs: variables that do not match are reported and by default refused.
+    Differs: variables that do not match are reported and by default an error.
     """
     model = variables_by_name(variables)
     _check_sharing(weights, model)
@@ -142,16 +146,16 @@ def assign(
 
 
 def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
-    """Refuse tables of two networks for a model that shares one table."""
+    """Raise a UserError if the tables of two networks must become one."""
     of_model = Contents(dict.fromkeys(model, ())).embedding_sharing
     contents = weights.contents
     stored = contents.embedding_sharing
     if contents.shares_some_tables and of_model not in (None, stored):
         raise UserError(
             f"{weights.path}: embedding_sharing is {stored} in the checkpoint,"
-            f" {of_model} in the model. Set embedding_sharing to {stored}, or"
-            " extract one network (convert_checkpoint --part=discriminator) and"
-            " start from it with --allow_missing=^generator."
+            f" but {of_model} in the model. Set embedding_sharing to {stored},"
+            " or extract one network (convert_checkpoint --part=discriminator)"
+            " and start from this network with --allow_missing=^generator."
         )
 
 
@@ -170,8 +174,8 @@ def _describe_missing(
     if reason := next(filter(None, reasons), None):
         lines.append(f"The checkpoint contains them, but {reason}.")
     lines.append(
-        "Change the hparams, choose another checkpoint, or pass"
-        " --allow_missing=REGEX to keep their initial values."
+        "Change the hparams, choose a different checkpoint, or pass"
+        " --allow_missing=REGEX to keep the initial values of these variables."
     )
     return "\n".join(lines)
 
@@ -179,7 +183,7 @@ def _describe_missing(
 def _slot_targets(
     weights: Weights, optimizer: "AdamSlots"
 ) -> "dict[str, tf.Variable]":
-    """Return an optimizer's slots by their names; refuse missing ones."""
+    """Return an optimizer's slots by name, or raise if any is missing."""
     targets = {}
     for name, slot in optimizer.m.items():
         targets[f"{name}/adam_m"] = slot
@@ -189,10 +193,10 @@ def _slot_targets(
     if missing:
         raise UserError(
             f"{weights.path} ({weights.kind}) has {len(weights.slots)} Adam"
-            f" slots, but lacks {len(missing)} that continued training needs,"
-            f" such as {missing[0]}. Released checkpoints have no slots. Start"
-            " from the weights only: pass --init_checkpoint, with a new"
-            " model_dir."
+            f" slots, but lacks {len(missing)} slots that continued training"
+            f" requires, such as {missing[0]}. Released checkpoints have no"
+            " slots. To start from the weights only, pass --init_checkpoint"
+            " with a new --model_dir."
         )
     check_shapes(weights, targets)
     return targets

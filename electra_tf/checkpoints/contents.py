@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Contents of a checkpoint, inferred from names and shapes of its variables.
+"""Contents of a checkpoint, inferred from the names and shapes of variables.
 
-Networks and heads, what they share, their sizes, and the hparams that make
-such a model; a check whether other hparams make it.
+The contents are networks, heads, shared tables, sizes, and the hparams of the
+model, against which other hparams can be checked.
 """
 
 import dataclasses
@@ -31,14 +31,15 @@ from electra_tf.checkpoints.sizes import (
 
 Shapes = Mapping[str, Sequence[int]]
 
-# Parts of a checkpoint. An encoder is the transformer of a discriminator, or of
+# Parts of a checkpoint. An encoder is the transformer of a discriminator or of
 # a masked LM, without a head.
 PARTS = ("all", "discriminator", "generator", "encoder")
 
 # Scope of the discriminator, or of the one network with both heads.
 FULL = "electra"
-# The discriminator's token table. With gradient-disentangled sharing it is the
-# sum of two variables: the generator's table, and what is added to it.
+# Token table of the discriminator. With gradient-disentangled sharing, this
+# table is the sum of the generator's table and a delta, which are two
+# variables.
 TABLE = f"{FULL}/embeddings/word_embeddings"
 SHARED_TABLE = f"{FULL}/embeddings/shared_word_embeddings"
 DELTA_TABLE = f"{TABLE}_delta"
@@ -46,48 +47,52 @@ TOWERS = ("generator_ltr/", "generator_rtl/", "cloze_predictions/")
 _GENERATORS = ("generator/", "generator_ltr/", "generator_rtl/")
 _MASKED_LM_HEADS = ("generator_predictions/", "cloze_predictions/")
 _DISCRIMINATOR_HEAD = "discriminator_predictions/"
-# Masked-LM head of the discriminator: objectives replace_mlm, all_tokens_mlm.
+# Masked-LM head of the discriminator, for objectives replace_mlm and
+# all_tokens_mlm.
 _TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
-# Scope, below a task's, of the first of a sentence head's two layers.
+# Scope, below the task's scope, of the first of a sentence head's two layers.
 HIDDEN = "hidden"
 DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
-# Used in pre-training only, and never exported: the baseline of adversarial
-# training, the head of correction_weight.
+# Variables used only in pre-training, and never exported: the baseline of
+# adversarial training, and the head of correction_weight.
 CORRECTION_HEAD = "correction_predictions"
 TRAINING_ONLY = ("reward_baseline/", f"{CORRECTION_HEAD}/")
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
-# By the part that a checkpoint does not hold.
+# Remedies by the part that is missing from a checkpoint.
 _REMEDIES = {
-    "generator": " Choose another checkpoint, or --part=discriminator.",
+    "generator": (
+        " Choose a different checkpoint, or pass --part=discriminator."
+    ),
     "discriminator": (
-        " Choose another checkpoint, or --part=generator (--part=encoder for"
-        " the transformer of a masked LM)."
+        " Choose a different checkpoint, or pass --part=generator"
+        " (--part=encoder for the transformer of a masked LM)."
     ),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskHead:
-    """Facts on a fine-tuned task's head that shapes do not show."""
+    """Properties of a fine-tuned task's head that shapes do not show."""
 
-    kind: str  # type of the task: "classification", "tagging" ...
+    kind: str  # type of the task, such as "classification" or "tagging"
     labels: tuple[str, ...] = ()  # names of the classes in order, if known
-    pooling: str = "first"  # of texts: "first" token, or "mean"
-    # Tagging: words are split like other text, not like the original's.
-    # Regression: answers have the unit of the labels, not 0 to 1 as in
-    # training.
+    pooling: str = "first"  # pooling of texts: "first" token, or "mean"
+    # Tagging: words are split like other text, not as in the original.
+    # Regression: predictions have the unit of the labels, not the range from 0
+    # to 1 as in training.
     as_elsewhere: bool = False
-    range: tuple[float, float] | None = None  # regression: lowest and highest
-    # Wordpieces that texts are cut to, if a file states it.
+    # regression: lowest and highest label
+    range: tuple[float, float] | None = None
+    # Maximum number of wordpieces in a text, if a file contains this number.
     max_length: int | None = dataclasses.field(default=None, compare=False)
 
 
 class Contents:
-    """The networks and heads that variables of given shapes make up."""
+    """Networks and heads that consist of variables with given shapes."""
 
     def __init__(self, shapes: Shapes) -> None:
-        # Keys are the original's names; Adam slots and step are excluded.
+        # Keys are the original's names, without Adam slots and step.
         self.shapes = dict(shapes)
         if SHARED_TABLE in self.shapes:
             self.shapes.setdefault(TABLE, self.shapes[SHARED_TABLE])
@@ -98,40 +103,40 @@ class Contents:
 
     @property
     def discriminates(self) -> bool:
-        """Whether it has the replaced-token head."""
+        """Whether the checkpoint contains the replaced-token head."""
         return self.has(_DISCRIMINATOR_HEAD)
 
     @property
     def predicts_tokens(self) -> bool:
-        """Whether it has the discriminator's masked-LM head."""
+        """Whether the checkpoint has the discriminator's masked-LM head."""
         return self.has(_TOKEN_HEAD)
 
     @property
     def generates(self) -> bool:
-        """Whether it has a masked-LM head of a generator or of two towers."""
+        """Whether the checkpoint contains a generator's masked-LM head."""
         return self.has(*_MASKED_LM_HEADS)
 
     @property
     def is_headless(self) -> bool:
-        """Whether it is an encoder without pre-training heads."""
+        """Whether the checkpoint is an encoder without pre-training heads."""
         return self.sizes.discriminates is None
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the fine-tuning tasks whose heads it has, in order."""
+        """Names of the fine-tuning tasks that have a head, in order."""
         heads = (n for n in self.shapes if n.startswith(_TASK_HEADS))
         return tuple(dict.fromkeys(name.split("/")[1] for name in heads))
 
     @property
     def unknown(self) -> list[str]:
-        """Variables that no model of the original has."""
+        """Variables that no model of the original contains."""
         heads = (*_MASKED_LM_HEADS, *DISCRIMINATOR, _TOKEN_HEAD, _TASK_HEADS)
         prefixes = (*heads, *_GENERATORS, *TRAINING_ONLY)
         return sorted(n for n in self.shapes if not n.startswith(prefixes))
 
     @property
     def description(self) -> str:
-        """A phrase that names the model's networks and heads."""
+        """Phrase that names the model's networks and heads."""
         if self.tasks:
             return f"a fine-tuned model ({', '.join(self.tasks)})"
         kind = "two-tower generator" if self.has(*TOWERS) else "generator"
@@ -155,7 +160,7 @@ class Contents:
         )
 
     def holds(self, part: str) -> bool:
-        """Return whether it has a part, one of `PARTS`."""
+        """Return whether the checkpoint contains a part, one of `PARTS`."""
         encodes = self.has(f"{FULL}/encoder/")
         if part == "discriminator":
             # A fine-tuned discriminator has no pre-training head.
@@ -169,52 +174,57 @@ class Contents:
         """Return the prefixes of a part's names.
 
         Args:
-          part: one of `PARTS`.
-          path: of the checkpoint, for messages.
+          part: name of the part, one of `PARTS`.
+          path: path of the checkpoint, for messages.
 
         Raises:
-          UserError: the checkpoint does not hold the part.
+          UserError: the checkpoint does not contain the part.
         """
         if part not in PARTS:
             expected = ", ".join(PARTS)
             raise UserError(
-                f"part {part!r}: expected one of {expected}. Choose one."
+                f"part {part!r}: expected one of {expected}. Pass one of these"
+                " parts."
             )
         if not self.holds(part):
             name = "encoder of scope `electra`" if part == "encoder" else part
             raise UserError(
-                f"{path}: holds no {name}: it is {self.description}."
-                + _REMEDIES.get(part, "")
+                f"{path}: no {name} in this checkpoint, which is"
+                f" {self.description}." + _REMEDIES.get(part, "")
             )
         if part == "encoder":
             return (f"{FULL}/",)
         if part == "discriminator":
             return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TOKEN_HEAD, _TASK_HEADS)
         scopes = tuple(scope for scope in _GENERATORS if self.has(scope))
-        if not scopes:  # One network with both heads, or a masked LM.
+        # The generator is the one network with both heads, or a masked LM.
+        if not scopes:
             scopes = (f"{FULL}/",)
         elif not all(self.has(f"{s}embeddings/word_") for s in scopes):
             scopes += (f"{FULL}/embeddings/",)
         return (*scopes, *_MASKED_LM_HEADS)
 
     def mixup_hint(self, missing_names: Iterable[str]) -> str | None:
-        """Return a hint if a model needs the network that is not here."""
+        """Return a hint if the checkpoint has the wrong network, or None."""
         missing = Contents(dict.fromkeys(missing_names, ()))
         if missing.discriminates and not self.has("discriminator"):
             if self.generates:
                 return (
-                    "It is a generator (or a masked LM); the model needs a"
-                    " discriminator."
+                    "The checkpoint is a generator (or a masked LM), but the"
+                    " model requires a discriminator."
                 )
         elif missing.has("generator") and not self.has("generator"):
-            return "It holds no generator; the model needs one."
+            return (
+                "The checkpoint contains no generator, but the model requires"
+                " one."
+            )
         return None
 
-    # Sizes.
+    # Sizes of the networks.
 
     @functools.cached_property
     def layers(self) -> dict[str, set[int]]:
-        """Numbers of the layers of every transformer, by scope."""
+        """Layer numbers of each transformer, by scope."""
         layers: dict[str, set[int]] = {}
         for name in self.shapes:
             if match := _LAYER.match(name):
@@ -228,7 +238,7 @@ class Contents:
 
     @property
     def embedding_sharing(self) -> str | None:
-        """The hparam of this name; None with only one network."""
+        """The hparam `embedding_sharing`; None with only one network."""
         tables = f"{self._generator_scope}/embeddings/"
         if SHARED_TABLE in self.shapes:
             return "gradient_disentangled"
@@ -241,22 +251,22 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether two networks share tables, but not as the original's do."""
+        """Whether two networks share tables in a way the original does not."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property
     def sizes(self) -> ModelSizes:
-        """All sizes.
+        """Sizes of all networks.
 
         Raises:
-          UserError: the variables make no complete ELECTRA model.
+          UserError: the variables are not a complete ELECTRA model.
         """
         small = self._generator_scope
         if not (small or FULL in self.layers):
             raise UserError(
-                "The checkpoint has no encoder: its variables start with "
-                f"{', '.join(sorted(self.shapes)[:3]) or 'nothing'}; expected"
-                " names such as electra/encoder/layer_0/... Choose another"
+                "The checkpoint has no encoder: its variables start with"
+                f" {', '.join(sorted(self.shapes)[:3]) or 'nothing'}; expected"
+                " names such as electra/encoder/layer_0/... Choose a different"
                 " checkpoint."
             )
         has_table = TABLE in self.shapes
@@ -282,7 +292,7 @@ class Contents:
         )
 
     def tables(self, scope: str) -> dict[str, Any]:
-        """Return the sizes of a scope's embedding tables."""
+        """Return the sizes of the embedding tables in a scope."""
         table = f"{scope}/embeddings/"
         return {
             "vocab_size": self._axis(f"{table}word_embeddings", 0),
@@ -294,13 +304,13 @@ class Contents:
         }
 
     def stack(self, scope: str) -> Stack:
-        """Return the sizes of a scope's transformer."""
+        """Return the sizes of the transformer in a scope."""
         layers = self.layers.get(scope, {0})
         if absent := sorted(set(range(max(layers))) - layers):
             raise UserError(
-                f"{scope}/encoder has layers up to {max(layers)} but lacks"
-                f" layer {absent[0]}: the checkpoint is incomplete. Copy it"
-                " again."
+                f"{scope}/encoder has layers up to {max(layers)}, but lacks"
+                f" layer {absent[0]}: the checkpoint is incomplete. Copy the"
+                " checkpoint again."
             )
         block = f"{scope}/encoder/layer_0"
         hidden = self._axis(f"{block}/attention/self/query/kernel", 0)
@@ -310,25 +320,26 @@ class Contents:
     def _axis(self, name: str, axis: int) -> int:
         if name not in self.shapes:
             raise UserError(
-                f"The checkpoint lacks {name}, which every ELECTRA model has."
-                " Choose another checkpoint."
+                f"The checkpoint lacks {name}, which all ELECTRA models"
+                " contain. Choose a different checkpoint."
             )
         return int(self.shapes[name][axis])
 
-    # Hparams.
+    # Hparams of the model.
 
     def hparams(self) -> dict[str, Any]:
-        """Infer the hparams that make a model of these variables.
+        """Infer the hparams of a model with these variables.
 
         A separate generator is described as the generator of a discriminator of
-        equal size. For what shapes do not determine see `assumptions`.
+        equal size. `assumptions` lists the hparams that shapes do not
+        determine.
         """
         sizes, stack = self.sizes, self.sizes.main
         size_name, size = nearest_size(stack.hidden_size)
         defaults = {
             "hidden_size": size.hidden_size,
             "num_hidden_layers": size.num_hidden_layers,
-            # These two follow the hidden size by default.
+            # By default, these two sizes follow the hidden size.
             "intermediate_size": 4 * stack.hidden_size,
             "num_attention_heads": default_heads(stack.hidden_size),
             "max_position_embeddings": size.max_position_embeddings,
@@ -378,9 +389,9 @@ class Contents:
         }
 
     def assumptions(self) -> list[str]:
-        """List what `hparams` assumes because shapes do not determine it.
+        """Return the assumptions of `hparams` that shapes do not determine.
 
-        Each line starts with the names of the hparams: "a, b: ...".
+        Each line starts with the names of its hparams: "a, b: ...".
         """
         sizes, kind = self.sizes, self.sizes.generator_kind
         lines = [
@@ -409,36 +420,38 @@ class Contents:
         if small and not small.follows_rule:
             lines.append(
                 f"the generator's feed-forward width {small.intermediate_size}"
-                f" is not 4 * {small.hidden_size}: no hparam sets it"
+                f" is not 4 * {small.hidden_size}, and no hparam sets this"
+                " width"
             )
         return lines
 
     def check_hparams(
         self, stated: Mapping[str, Any], origin: str = "the hparams"
     ) -> None:
-        """Refuse hparams of a model with other variables.
+        """Raise a UserError if hparams describe a model with other variables.
 
         Args:
-          stated: hparams; the others are inferred from the variables.
-          origin: where they are from, for messages.
+          stated: hparams to check; other hparams are inferred from the
+            variables.
+          origin: origin of the hparams, for messages.
         """
         hparams = merge_hparams(self.hparams(), stated)
         encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):
-            # A generator's size is in proportion to the encoder's: only the
-            # encoder's differences are reported.
+            # A generator's size is proportional to the encoder's, so that only
+            # the encoder's differences are reported.
             hparams.pop("generator", None)
             hparams["uniform_generator"] = True
         if differences := describe_differences(
             self.sizes, resolve_sizes(hparams)
         ):
             raise UserError(
-                f"The checkpoint is of a different model than {origin}"
+                f"The checkpoint does not match the model that {origin}"
                 " describe:\n" + "\n".join(f"  {text}" for text in differences)
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """List sizes that differ in a model; [] if one is incomplete."""
+        """Return the sizes that differ in a model; [] if incomplete."""
         try:
             return describe_differences(self.sizes, model.sizes)
         except UserError:

@@ -1,10 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Opening of checkpoints of any format, and `electra_config.json` next to them.
+"""Opening of checkpoints in any format, and `electra_config.json`.
 
-Shapes alone do not determine a model. The file states its sizes twice: as
-hparams that rebuild the model, and under the names that BERT, bert4keras and
-Hugging Face use, for other programs.
+Shapes alone do not determine a model. `electra_config.json` next to a
+checkpoint therefore contains the sizes twice: as hparams, from which this
+project builds the model, and for other programs under the names of BERT,
+bert4keras and Hugging Face.
 """
 
 import dataclasses
@@ -47,36 +48,36 @@ from electra_tf.text.settings_files import copy_settings
 from electra_tf.text.vocabulary import is_bpe
 
 ELECTRA_CONFIG = "electra_config.json"
-# Names of a vocabulary in a model's folder: WordPiece's, byte-level BPE's.
+# Names of vocabularies in a model's folder: WordPiece, byte-level BPE.
 VOCAB_FILES = ("vocab.txt", "tokenizer.json")
-# In a run's folder: its log, and the folder of its best checkpoint.
+# Log of a run, and the subfolder of its best checkpoint.
 TRAIN_LOG = "train_log.jsonl"
 BEST = "best"
 FORMAT_VERSION = 1
-RELEASED = "reference"  # the name of the model that comes with the project
+RELEASED = "reference"  # name of the model that is part of the project
 
-# Files of this project, of other programs and of a run that may state sizes;
-# the first one that exists is read.
+# Files of this project, of other programs and of runs that may contain sizes.
+# The first existing file is read.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
-# Hparams in electra_config.json: the sizes, and what decides the meaning of
-# text and scores.
+# Hparams in electra_config.json: the sizes, and settings that change the
+# interpretation of text and scores.
 _CONFIG_HPARAMS = (*MODEL_HPARAMS, *TOKENIZER_HPARAMS, "mask_prob")
-# Names of Hugging Face's files of weights, whole or in shards.
+# Names of Hugging Face's weight files, whole or sharded.
 _HUGGING_FACE_FILE = re.compile(
     r"(model|pytorch_model).*(\.safetensors|\.bin|\.index\.json)"
 )
 
 
 def resolve_reference(path: str) -> str:
-    """Return the local folder of a model's name, or the path unchanged.
+    """Return the local folder of a named model, or a path unchanged.
 
     Names are `reference` and, for models of the hub, `hf:OWNER/NAME`.
 
     Raises:
-      UserError: no folder has this model.
+      UserError: the model is not in any of the folders.
     """
     if path.startswith(HUB_PREFIX):
-        # Other paths need not load it.
+        # Other paths need no import of the hub.
         from electra_tf.checkpoints import hub
 
         return hub.fetch(path)
@@ -93,24 +94,27 @@ def resolve_reference(path: str) -> str:
     raise UserError(
         f"{RELEASED}: the reference model is in none of {', '.join(folders)}."
         f" Copy the folder models/{RELEASED} of the project's repository to one"
-        " of them, or pass the path of your copy."
+        " of these folders, or pass the path of your copy."
     )
 
 
 def open_weights(path: str, with_training_state: bool = False) -> Weights:
     """Open a checkpoint of any format under the original's names.
 
-    `hparams` and `vocab_file` are those of files next to the weights.
+    `hparams` and `vocab_file` of the result come from files next to the
+    weights.
 
     Args:
-      path: a prefix, a file, a folder, `reference` or `hf:OWNER/NAME`. The
-        format is inferred from the content.
-      with_training_state: include variables that only the run itself uses.
+      path: prefix, file, folder, `reference` or `hf:OWNER/NAME`. The format is
+        inferred from the content.
+      with_training_state: whether to include variables that only the run itself
+        uses.
 
     Raises:
-      UserError: there is no checkpoint, more than one, or a damaged one.
+      UserError: the path contains no checkpoint, several checkpoints or a
+        corrupt checkpoint.
     """
-    # They build on this module, and TensorFlow's import takes seconds.
+    # These modules import this module, and TensorFlow's import takes seconds.
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
     path = resolve_reference(path)
@@ -126,10 +130,10 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
         prefixes = tf1.list_checkpoints(path)
         if hugging_face_file and prefixes:
             raise UserError(
-                f"{path}: holds TensorFlow checkpoints"
+                f"{path}: contains both TensorFlow checkpoints"
                 f" ({', '.join(prefixes[:5])}) and Hugging Face weights"
-                f" ({hugging_face_file}); expected one of them. Pass the path"
-                " of the one to read."
+                f" ({hugging_face_file}); expected one format. Pass the path of"
+                " the checkpoint to read."
             )
         has_config = "config.json" in filesystem.list_directory(path)
         if hugging_face_file or (has_config and not prefixes):
@@ -145,21 +149,21 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
 
 
 def _check_is_read(path: str) -> None:
-    """Refuse a file of weights that its folder is not read from."""
+    """Raise a UserError if a folder's reader ignores this weight file."""
     from electra_tf.checkpoints.huggingface_tensors import find_weights
 
     folder, name = os.path.split(path)
     weights_file = find_weights(folder or ".")
     if name != os.path.basename(weights_file) and "-of-" not in name:
         raise UserError(
-            f"{path}: {weights_file} is read from this folder; expected only"
-            f" one file of weights. Copy {name} and config.json to a folder of"
-            " their own."
+            f"{path}: this folder is read from {weights_file}; expected a"
+            f" single weight file. Copy {name} and config.json to a separate"
+            " folder."
         )
 
 
 def _is_finetuned_run(path: str) -> bool:
-    """Return whether a folder is that of a fine-tuned model's run."""
+    """Return whether a folder is that of a fine-tuning run."""
     config = os.path.join(path, "config.json")
     if not filesystem.is_directory(os.path.join(path, BEST)):
         return False
@@ -169,18 +173,18 @@ def _is_finetuned_run(path: str) -> bool:
 def strip_training_state(weights: Weights, keep: str = "") -> Weights:
     """Leave out variables that only the run itself uses.
 
-    These are a baseline, the head of `correction_weight`, and a discriminator
-    that is not trained yet.
+    These variables are the baseline of adversarial training, the head of
+    `correction_weight`, and a discriminator that is not yet trained.
 
     Args:
-      keep: one of `TRAINING_ONLY` that stays; "": none.
+      keep: one of `TRAINING_ONLY` to keep; "": none.
     """
     scopes = [scope for scope in TRAINING_ONLY if scope != keep]
-    reasons = dict.fromkeys(scopes, "used during pre-training only")
+    reasons = dict.fromkeys(scopes, "used only during pre-training")
     first_stage = weights.hparams.get("two_stage_steps")
     step = weights.global_step if first_stage else None
     if step is not None and step <= first_stage:
-        reason = f"not trained up to step {first_stage} (two_stage_steps)"
+        reason = f"not trained before step {first_stage} (two_stage_steps)"
         reasons |= dict.fromkeys(DISCRIMINATOR, reason)
     stripped = {
         name: reason
@@ -195,9 +199,9 @@ def strip_training_state(weights: Weights, keep: str = "") -> Weights:
 
 
 def _find_run_vocab(folder: str) -> str | None:
-    """Return the vocabulary in a model's folder, or the one of its run."""
+    """Return the vocabulary in a model's folder, or that of its run."""
     vocab_file = find_vocab(folder)
-    # The digests also report a vocabulary that is missing.
+    # The digests also report a missing vocabulary.
     check_digest(vocab_file or os.path.join(folder, VOCAB_FILES[0]))
     config = os.path.join(folder, "config.json")
     if vocab_file or not filesystem.exists(config):
@@ -217,14 +221,14 @@ def find_vocab(folder: str) -> str | None:
 
 
 def vocab_name(vocab_file: str) -> str:
-    """Return the name that a vocabulary gets in a model's folder."""
+    """Return the file name of a vocabulary in a model's folder."""
     return VOCAB_FILES[is_bpe(vocab_file)]
 
 
 def find_hugging_face_weights(folder: str) -> str | None:
-    """Return the path, below a folder, of its file of weights, or None.
+    """Return a folder's weight file as a relative path, or None.
 
-    The file may be in the folder of one of two networks.
+    The file may be in the subfolder of one of two networks.
     """
     for part in ("", "discriminator", "generator"):
         part_folder = os.path.join(folder, part)
@@ -238,9 +242,9 @@ def find_hugging_face_weights(folder: str) -> str | None:
 def digest_file(path: str) -> str:
     """Return a file that changes whenever the weights change.
 
-    `path`: of opened weights (`Weights.path`).
+    The argument is the path of opened weights (`Weights.path`).
     """
-    index = f"{path}.index"  # has a checksum of each tensor
+    index = f"{path}.index"  # contains a checksum of each tensor
     if filesystem.exists(index):
         return index
     return os.path.join(path, find_hugging_face_weights(path) or "")
@@ -249,7 +253,7 @@ def digest_file(path: str) -> str:
 def describes_itself(path: str) -> bool:
     """Return whether files at a path may describe a checkpoint's heads.
 
-    `path`: a folder, or a prefix or file in it, of any format.
+    The path is a folder, or a prefix or file in a folder, of any format.
     """
     name = os.path.basename(path)
     if filesystem.is_directory(path):
@@ -264,14 +268,14 @@ def describes_itself(path: str) -> bool:
 def resolve_model_casing(
     weights: Weights, vocab_file: str, hparams: Mapping[str, Any]
 ) -> dict[str, bool]:
-    """Return the casing of a model with a vocabulary; {} if no file states it.
+    """Return the casing of a model with a vocabulary, or {} if unknown.
 
-    The model's own folder decides, then `hparams`, then the file next to the
-    vocabulary.
+    The sources are, in order of precedence, the model's folder, `hparams` and
+    the file next to the vocabulary.
 
     Raises:
-      UserError: the file next to a vocabulary from elsewhere contradicts the
-        model or `hparams`.
+      UserError: the file next to a vocabulary in a different folder contradicts
+        the model or `hparams`.
     """
     of_model = {
         name: value
@@ -287,7 +291,7 @@ def resolve_model_casing(
     return casing if of_model or read_casing(vocab_file) else {}
 
 
-# The files next to the weights.
+# Files next to the weights.
 
 
 def complete_folder(
@@ -300,11 +304,11 @@ def complete_folder(
     """Write config, vocabulary and digests next to weights.
 
     Args:
-      directory: of the weights.
-      hparams: of the model, with the casing.
-      vocab_file: is copied with its tokenizer settings.
-      assumed: names of hparams that are not certain.
-      heads: of fine-tuned tasks, by their names.
+      directory: folder of the weights.
+      hparams: hparams of the model, including the casing.
+      vocab_file: vocabulary, which is copied with its tokenizer settings.
+      assumed: names of hparams that were assumed.
+      heads: heads of fine-tuned tasks, by task name.
     """
     path = os.path.join(directory, ELECTRA_CONFIG)
     write_atomically(path, format_config(hparams, assumed, heads))
@@ -337,7 +341,8 @@ def format_config(
         **{name: stored[name] for name in TOKENIZER_HPARAMS},
         "hparams": stored,
     }
-    if hparams.get("two_stage_steps"):  # They decide which weights are trained.
+    # The schedule determines which weights are trained.
+    if hparams.get("two_stage_steps"):
         for name in SCHEDULE_HPARAMS:
             stored[name] = hparams[name]
     assumed_names = sorted(assumed)
@@ -358,8 +363,8 @@ def find_best_checkpoint(run: str) -> str | None:
     """Return the checkpoint in a run's folder `best`, or None without one.
 
     Raises:
-      UserError: the folder exists but is incomplete. The latest checkpoint is
-        a different model and must not replace it silently.
+      UserError: the folder exists but is incomplete. The latest checkpoint is a
+        different model, and must not silently replace the best checkpoint.
     """
     from electra_tf.checkpoints import tf1
 
@@ -378,14 +383,14 @@ def find_best_checkpoint(run: str) -> str | None:
     alternative = f", or pass the latest checkpoint, {latest}" if latest else ""
     raise UserError(
         f"{folder}: incomplete: {problem}. Copy the folder again, or continue"
-        f" the run if it was stopped while it wrote this folder{alternative}."
+        f" the run if writing this folder was interrupted{alternative}."
     )
 
 
 def find_model_folder(path: str) -> str:
     """Return the folder whose files describe a checkpoint's model.
 
-    For a run's best checkpoint it is the run's folder.
+    The best checkpoint of a run is described by the run's folder.
 
     Args:
       path: folder or prefix of the checkpoint.
@@ -405,10 +410,11 @@ def find_model_folder(path: str) -> str:
 
 
 def read_electra_config(directory: str) -> dict[str, Any]:
-    """Return the hparams that a model's folder states; {} without a config.
+    """Return the hparams in a model's folder; {} without a config.
 
-    Read are `electra_config.json`, `bert_config.json` or `config.json`, with
-    the keys of this project, of BERT, bert4keras or Hugging Face, or of a run.
+    The config is `electra_config.json`, `bert_config.json` or `config.json`,
+    with the keys of this project, of BERT, bert4keras or Hugging Face, or of a
+    run.
 
     Raises:
       UserError: a value is invalid, or the file contradicts itself.
@@ -421,7 +427,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
         try:
             if name == ELECTRA_CONFIG and "hparams" in stated:
                 return _parse_electra_config(stated)
-            if "model_size" in stated:  # The file of a run.
+            if "model_size" in stated:  # The file belongs to a run.
                 names = (*_CONFIG_HPARAMS, *SCHEDULE_HPARAMS)
                 hparams = {n: v for n, v in stated.items() if n in names}
                 hparams = without_derived(hparams)
@@ -449,8 +455,8 @@ def _read_heads(folder: str) -> dict[str, TaskHead]:
         return heads
     except (AttributeError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path}: heads: {error!r}; expected the fields of a head by the"
-            " task's name. Correct it, or convert the model again."
+            f"{path}: heads: {error!r}; expected the fields of each head by"
+            " task name. Correct this field, or convert the model again."
         ) from error
 
 
@@ -471,9 +477,10 @@ def _translate_keys(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse_electra_config(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hparams of `electra_config.json` without assumed ones.
+    """Return the hparams of `electra_config.json`, except assumed ones.
 
-    Assumed hparams are assumed again, and reported again.
+    Assumed hparams are left out, so that the reader assumes and reports them
+    again.
     """
     version, assumed = stated.get("format_version"), stated.get("assumed", [])
     if version != FORMAT_VERSION:
@@ -484,18 +491,19 @@ def _parse_electra_config(stated: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(stated["hparams"], dict):
         raise UserError(
             f"hparams is {stated['hparams']!r}; expected a JSON object. Correct"
-            " it."
+            " this field."
         )
     if not isinstance(assumed, list):
         raise UserError(
-            f"assumed is {assumed!r}; expected a list of names. Correct it."
+            f"assumed is {assumed!r}; expected a list of names. Correct this"
+            " field."
         )
     hparams = PretrainingConfig.clean_hparams(stated["hparams"])
-    # An edit of only one of the two statements would have half an effect.
+    # An edit of only one of the two copies would have half an effect.
     for name, value in json.loads(format_config(hparams)).items():
         if name != "hparams" and name in stated and stated[name] != value:
             raise UserError(
-                f"{name} is {stated[name]!r}, but `hparams` make it {value!r}."
+                f"{name} is {stated[name]!r}, but `hparams` imply {value!r}."
                 " Change `hparams` accordingly."
             )
     certain = {n: v for n, v in hparams.items() if n not in assumed}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of the Hugging Face hub by name: `hf:OWNER/NAME[@REVISION]`.
 
-`huggingface_hub` (extra `hub`) downloads them. Its cache, its settings
-(HF_HOME, HF_ENDPOINT, HF_TOKEN) and its offline switch (HF_HUB_OFFLINE) apply.
+`huggingface_hub` (extra `hub`) downloads the models. Its cache, settings
+(HF_HOME, HF_ENDPOINT, HF_TOKEN) and offline switch (HF_HUB_OFFLINE) apply.
 """
 
 import functools
@@ -25,7 +25,7 @@ from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 PREFIX = layout.HUB_PREFIX
 _MODEL = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^@\s]+))?", re.ASCII)
-# The files that this project reads besides the weights.
+# Files, besides the weights, that this project reads.
 _DESCRIPTION_FILES = (
     layout.CONFIG,
     layout.VOCAB,
@@ -36,7 +36,7 @@ _DESCRIPTION_FILES = (
     "electra_config.json",
     DIGESTS_FILE,
 )
-_TIMEOUT = 20  # seconds, for an answer of the hub
+_TIMEOUT = 20  # seconds to wait for an answer of the hub
 _logger = logging.getLogger(__name__)
 
 
@@ -44,9 +44,9 @@ _logger = logging.getLogger(__name__)
 def fetch(name: str) -> str:
     """Return the local folder of a model of the hub, downloaded if needed.
 
-    Only files that this project reads are downloaded: descriptions, tokenizer
-    files and one form of the weights. If the hub cannot be reached, a copy in
-    the cache is used, and a warning logged.
+    Only files that this project reads are downloaded: configs, tokenizer files
+    and one format of the weights. If the hub cannot be reached, a copy in the
+    cache is used, and a warning is logged.
 
     Raises:
       UserError: the name is malformed, the hub has no such model, or it cannot
@@ -55,9 +55,9 @@ def fetch(name: str) -> str:
     match = _MODEL.fullmatch(name)
     if not match:
         raise UserError(
-            f"{name}: not a name of the hub; expected {PREFIX}OWNER/NAME or"
-            f" {PREFIX}OWNER/NAME@REVISION. Pass a name such as"
-            " hf:google/electra-small-discriminator."
+            f"{name}: not the name of a model on the hub; expected"
+            f" {PREFIX}OWNER/NAME or {PREFIX}OWNER/NAME@REVISION. Pass a name"
+            " such as hf:google/electra-small-discriminator."
         )
     try:
         from huggingface_hub import constants
@@ -69,7 +69,8 @@ def fetch(name: str) -> str:
             return folder
         raise UserError(
             f"{name}: not in the cache ({constants.HF_HUB_CACHE}), and"
-            " HF_HUB_OFFLINE is set. Unset HF_HUB_OFFLINE to download it."
+            " HF_HUB_OFFLINE is set. Unset HF_HUB_OFFLINE to download the"
+            " model."
         )
     try:
         return _download(name, repository, revision)
@@ -80,15 +81,15 @@ def fetch(name: str) -> str:
 
 
 def hub_hint(path: str) -> str:
-    """Return a sentence for a missing path that may name a model of the hub.
+    """Return a hint for a missing path that may name a model of the hub.
 
-    OWNER/NAME is a model for transformers, but a path for this project. Empty
-    for paths of other forms.
+    OWNER/NAME is a model in transformers, but a path in this project. For other
+    paths the hint is empty.
     """
     name = PREFIX + path
     if not _MODEL.fullmatch(name) or filesystem.exists(os.path.dirname(path)):
         return ""
-    return f" For the model of the Hugging Face hub, pass {name}."
+    return f" To use the model of the Hugging Face hub, pass {name}."
 
 
 def model_name(path: str) -> str:
@@ -109,8 +110,8 @@ def _download(name: str, repository: str, revision: str | None) -> str:
         raise UserError(
             f"{name}: no weights in a readable format (it has"
             f" {', '.join(sorted(available)[:8]) or 'no files'}); expected"
-            f" {layout.SINGLE} or {layout.TORCH}. Choose another model, or save"
-            f" it as {layout.SINGLE}."
+            f" {layout.SINGLE} or {layout.TORCH}. Choose a different model, or"
+            f" save the model as {layout.SINGLE}."
         )
     return snapshot_download(
         repository, revision=revision, allow_patterns=needed
@@ -118,7 +119,7 @@ def _download(name: str, repository: str, revision: str | None) -> str:
 
 
 def _files_to_read(available: Sequence[str]) -> list[str]:
-    """Return the files that this project reads, of one network or of two."""
+    """Return the files that this project reads, for one or two networks."""
     prefixes = [""]
     if layout.CONFIG not in available:
         prefixes = [f"{name}/" for name in layout.FOLDERS]
@@ -164,13 +165,13 @@ def _cached(repository: str, revision: str | None) -> str | None:
 def _copy_or_error(
     name: str, repository: str, revision: str | None, error: Exception
 ) -> str:
-    """Return the cached folder if the hub cannot be reached, else raise."""
+    """Return the cached folder if the hub cannot be reached, or raise."""
     from huggingface_hub import constants, errors
 
     log_in = "log in with `hf auth login`, or set HF_TOKEN"
     if isinstance(error, errors.GatedRepoError):
         problem = (
-            "access is restricted. Accept its terms at"
+            "access to the model is restricted. Accept the terms at"
             f" {constants.ENDPOINT}/{repository} and {log_in}."
         )
     elif isinstance(error, errors.RepositoryNotFoundError):
@@ -185,15 +186,15 @@ def _copy_or_error(
         )
     elif isinstance(error, errors.HFValidationError):
         problem = (
-            f"not a name of the hub ({_first_line(error)}). Correct the"
-            " spelling."
+            f"not the name of a model on the hub ({_first_line(error)})."
+            " Correct the spelling."
         )
     else:
         cause = f"{type(error).__name__}: {_first_line(error)}"
         if folder := _cached(repository, revision):
             _logger.warning(
-                "%s: the hub cannot be reached (%s); the copy in the cache is"
-                " used: %s",
+                "%s: the hub cannot be reached (%s); using the copy in the"
+                " cache: %s",
                 name,
                 cause,
                 folder,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of transformers' heads to heads of fine-tuning tasks.
 
-`config.json` names the class, the labels and the kind of problem. The
-tokenizer states the length that texts are cut to.
+`config.json` contains the class, the labels and the problem type. The
+tokenizer's settings contain the maximum length of texts.
 """
 
 import os
@@ -18,11 +18,11 @@ from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 _KINDS = {problem: kind for kind, problem in layout.PROBLEMS.items()}
-# Types of tasks by the class with their head.
+# Types of tasks by transformers' class.
 _TASK_KINDS = {
     layout.TAGGING: "tagging",
     layout.QUESTIONS: "question_answering",
-    layout.SENTENCES: "",  # `problem_type` names the kind
+    layout.SENTENCES: "",  # `problem_type` determines the type
 }
 _HEAD_STARTS = {
     layout.PRETRAINING: "discriminator_predictions.",
@@ -31,23 +31,23 @@ _HEAD_STARTS = {
     layout.SENTENCES: "classifier.dense.",
     layout.TAGGING: "classifier.",
 }
-# Names of tasks whose folder states none: scopes of their variables.
+# Default names of tasks, which become scopes of their variables.
 _DEFAULT_NAMES = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
-# What transformers' classes without a counterpart do, for messages.
+# Purposes of transformers' classes without a counterpart, for messages.
 _UNSUPPORTED = {
     "ElectraForMultipleChoice": "it chooses among several texts",
     "ElectraForCausalLM": "it continues a text",
 }
-# Names that transformers makes up for labels without names.
+# Names that transformers generates for labels without names.
 UNNAMED = re.compile(r"LABEL_\d+")
 
 
 def find_architecture(declared: str, names: Collection[str]) -> str:
     """Return the class whose tensors a folder holds.
 
-    Names of tensors decide if config.json declares no class with a counterpart
-    here. A task's head is inferred only if no class is declared: the same names
-    may have a different meaning in a different class.
+    If config.json declares no supported class, the names of tensors determine
+    the class. A task's head is inferred only if no class is declared, because
+    the same names may have a different meaning in a different class.
 
     Args:
       declared: the class that config.json declares; "": none.
@@ -56,7 +56,7 @@ def find_architecture(declared: str, names: Collection[str]) -> str:
     if declared in (*layout.HEADS, layout.SENTENCES):
         return declared
     for architecture, start in _HEAD_STARTS.items():
-        # Multiple choice has the layer "sequence_summary".
+        # The multiple-choice head has the layer "sequence_summary".
         is_guess = architecture in _TASK_KINDS
         if is_guess and (declared or _has(names, "sequence_summary.")):
             continue
@@ -72,12 +72,12 @@ def _has(names: Collection[str], start: str) -> bool:
 def find_kind(
     architecture: str, problem: Any, n_labels: int, path: str
 ) -> tuple[str, str]:
-    """Return the type of task of a head, and why no task has such a head.
+    """Return the type of task of a head, and why no task has this head.
 
     Args:
-      problem: `problem_type` of config.json; None if it has none.
-      n_labels: rows of the head's last matrix.
-      path: of config.json, for messages.
+      problem: `problem_type` of config.json; None if absent.
+      n_labels: number of rows in the head's last matrix.
+      path: path of config.json, for messages.
 
     Returns:
       The type, or "" for a class without a task; the reason, or "".
@@ -93,7 +93,7 @@ def find_kind(
     if problem not in _KINDS:
         raise UserError(
             f"{path}: problem_type is {problem!r}; expected one of"
-            f" {', '.join(_KINDS)}. Correct it, or remove it."
+            f" {', '.join(_KINDS)}. Correct problem_type, or remove it."
         )
     kind = _KINDS[problem]
     if kind == "regression" and n_labels > 1:
@@ -104,7 +104,7 @@ def find_kind(
 
 
 def default_name(architecture: str, kind: str) -> str:
-    """Return the name of a task whose folder states none."""
+    """Return the default name of a task."""
     return _DEFAULT_NAMES.get(architecture, kind)
 
 
@@ -115,7 +115,7 @@ def why_no_head(declared: str, detail: str) -> str:
     if detail:
         head += f" ({detail})"
     return (
-        f"{head}: no task of this project has it. Train your own head with"
+        f"{head}: no task of this project has this head. Train a new head with"
         " run_finetuning.py --init_checkpoint"
     )
 
@@ -124,9 +124,9 @@ def read_labels(id2label: Any, count: int, path: str) -> tuple[str, ...]:
     """Return the names of a head's labels in order.
 
     Args:
-      id2label: of config.json; None if it has none.
-      count: of the head's labels.
-      path: of config.json, for messages.
+      id2label: `id2label` of config.json; None if absent.
+      count: number of the head's labels.
+      path: path of config.json, for messages.
 
     Raises:
       UserError: `id2label` does not name each label once.
@@ -136,7 +136,7 @@ def read_labels(id2label: Any, count: int, path: str) -> tuple[str, ...]:
     if not isinstance(id2label, dict):
         raise UserError(
             f"{path}: id2label is {id2label!r}; expected an object such as"
-            ' {"0": "no", "1": "yes"}. Correct it.'
+            ' {"0": "no", "1": "yes"}. Correct id2label.'
         )
     expected = [str(i) for i in range(count)]
     if sorted(id2label) != sorted(expected):
@@ -144,32 +144,31 @@ def read_labels(id2label: Any, count: int, path: str) -> tuple[str, ...]:
         surplus = [f"{key!r}" for key in id2label if key not in expected]
         raise UserError(
             f"{path}: id2label names {', '.join(id2label) or 'nothing'}"
-            f" ({', '.join([*missing, *surplus])}), but the head has"
-            f" {count} labels; expected the keys 0 to {count - 1}. Correct"
-            " it."
+            f" ({', '.join([*missing, *surplus])}), but the head has {count}"
+            f" labels; expected the keys 0 to {count - 1}. Correct id2label."
         )
     labels = [id2label[i] for i in expected]
     for i, label in enumerate(labels):
         if isinstance(label, bool) or not isinstance(label, str | int | float):
             raise UserError(
                 f"{path}: id2label.{i} is {label!r}; expected a text. Correct"
-                " it."
+                " this label."
             )
     texts = [str(label) for label in labels]
     for text in texts:
         if texts.count(text) > 1:
             raise UserError(
-                f"{path}: id2label names {text!r} twice; expected different"
-                " labels. Correct it."
+                f"{path}: id2label contains {text!r} twice; expected different"
+                " labels. Correct id2label."
             )
     return tuple(texts)
 
 
 def read_max_length(folder: str, positions: int) -> int:
-    """Return the wordpieces that a folder's tokenizer cuts texts to.
+    """Return the number of wordpieces at which the tokenizer truncates texts.
 
-    transformers writes a huge number (1e30) for an unlimited tokenizer; the
-    model's `positions` are the limit then.
+    transformers writes a huge number (1e30) for an unlimited tokenizer. Then
+    the limit is the model's `positions`.
     """
     path = os.path.join(folder, TOKENIZER_CONFIG)
     name = "model_max_length"
@@ -180,7 +179,7 @@ def read_max_length(folder: str, positions: int) -> int:
     if not is_number or not stated >= 1:
         raise UserError(
             f"{path}: {name} is {stated!r}; expected a number above 0. Correct"
-            " it, or remove it."
+            " or remove this field."
         )
     return int(min(stated, positions))
 
@@ -192,12 +191,13 @@ def make_task_head(
     mark: Any,
     path: str,
 ) -> TaskHead:
-    """Return what shapes do not show of a folder's head.
+    """Return the properties of a folder's head that shapes do not show.
 
     Args:
-      mark: what this project wrote to config.json: how words to tag are split
-        and numbers scaled in training. None in other folders.
-      path: of config.json, for messages.
+      mark: settings that this project wrote to config.json: the splitting of
+        tagged words, and the range of numbers in training. None in other
+        folders.
+      path: path of config.json, for messages.
     """
     mark = mark if isinstance(mark, dict) else {"as_elsewhere": True}
     limits = mark.get("range")
@@ -209,7 +209,7 @@ def make_task_head(
     ):
         raise UserError(
             f"{path}: {layout.MARK}.range is {limits!r}; expected two numbers,"
-            " [lowest, highest]. Correct it."
+            " [lowest, highest]. Correct this field."
         )
     return TaskHead(
         kind,

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of a Hugging Face ELECTRA folder in terms of the original's names.
+"""Layout of a Hugging Face ELECTRA folder in the original's names.
 
-Maps networks, the names of their tensors and config.json to the original's
-variables and hparams, and back.
+This module maps networks, the names of their tensors and config.json to the
+original's variables and hparams, and back.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ TORCH_INDEX = "pytorch_model.bin.index.json"
 WEIGHT_FILES = (SINGLE, INDEX, TORCH, TORCH_INDEX)
 CONFIG = "config.json"
 VOCAB = "vocab.txt"
-HUB_PREFIX = "hf:"  # of the names of models of the hub
+HUB_PREFIX = "hf:"  # prefix of the names of models on the hub
 
 # Networks and their tensors.
 
@@ -39,17 +39,17 @@ SENTENCES = "ElectraForSequenceClassification"
 BARE = "ElectraModel"
 # Classes whose head has a counterpart in this project.
 HEADS = (PRETRAINING, MASKED_LM, TAGGING, QUESTIONS)
-# `problem_type` of transformers by the type of a task for whole texts.
+# transformers' `problem_type` by the type of a task on whole texts.
 PROBLEMS = {
     "classification": "single_label_classification",
     "multilabel": "multi_label_classification",
     "regression": "regression",
 }
-# A pre-trained ELECTRA is two networks, each in a folder of this name.
+# A pre-trained ELECTRA consists of two networks in folders of these names.
 FOLDERS = {"discriminator": PRETRAINING, "generator": MASKED_LM}
 
-IDENTITY = "identity"  # a layer below a head's scope that is never stored
-# Names of axes that config.json has no key for.
+IDENTITY = "identity"  # layer below a head's scope that is never stored
+# Names of axes for which config.json has no key.
 ONE = "1"  # an axis of one element
 LABELS = "number of labels"
 
@@ -59,7 +59,7 @@ _TABLES = {
     "position_embeddings": "max_position_embeddings",
 }
 # Layers of a transformer block, in the order of transformers' files. Dense
-# layers have two axes, layer norms have one.
+# layers have two axes, layer norms have one axis.
 _BLOCK = (
     ("attention/self/query", ("hidden_size", "hidden_size")),
     ("attention/self/key", ("hidden_size", "hidden_size")),
@@ -74,12 +74,12 @@ _BLOCK = (
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A tensor of transformers and the variable, or two, that it stands for."""
+    """A tensor of transformers and its one or two variables."""
 
     tensor: str  # name in a Hugging Face file, with the prefix `electra.`
-    # The original's names: two if each row of the tensor is a variable.
+    # The original's names; two names if each row of the tensor is a variable.
     variables: tuple[str, ...]
-    # The size of each axis of a variable: a key of config.json, LABELS or ONE.
+    # Size of each axis of a variable: a key of config.json, LABELS or ONE.
     axes: tuple[str, ...]
 
     @property
@@ -105,7 +105,7 @@ class Pair:
         return np.ascontiguousarray(value.T if self._is_transposed else value)
 
     def to_tensor(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the tensor of all variables."""
+        """Return the tensor that consists of all variables."""
         if self._is_transposed:
             values = [value.T for value in values]
         return values[0] if len(values) == 1 else np.concatenate(values)
@@ -113,18 +113,20 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True)
 class Network:
-    """A network in the form of transformers: an encoder and a head."""
+    """A network in the layout of transformers: an encoder and a head."""
 
-    architecture: str  # transformers' class
-    encoder: str = "electra"  # TF1 scope: "electra" or "generator"
-    embeddings: str = "electra"  # TF1 scope of its tables, one of these two
+    architecture: str  # class of transformers
+    # TF1 scope of the encoder: "electra" or "generator"
+    encoder: str = "electra"
+    # TF1 scope of the tables: "electra" or "generator"
+    embeddings: str = "electra"
     task: str = ""  # name of the fine-tuning task; "" without a task's head
-    # SENTENCES: name of the head's first layer, below the head's scope.
+    # Name of a SENTENCES head's first layer, below the head's scope.
     first_layer: str = IDENTITY
 
     @property
     def folder(self) -> str:
-        """Name of its folder in a model of two networks, or ""."""
+        """Name of the network's folder in a model of two networks, or ""."""
         names = {network: name for name, network in FOLDERS.items()}
         return names.get(self.architecture, "")
 
@@ -136,13 +138,13 @@ class Network:
 
     @property
     def needs_identity_layer(self) -> bool:
-        """Whether a sentence head of one layer gets an identity before it."""
+        """Whether a sentence head of one layer gets an identity layer first."""
         if self.architecture != SENTENCES:
             return False
         return self.first_layer == IDENTITY
 
     def pairs(self, sizes: Mapping[str, int]) -> list[Pair]:
-        """Return all its tensors, in the order of transformers' files."""
+        """Return all tensors of the network, in transformers' order."""
         module, scope = "electra.embeddings", f"{self.embeddings}/embeddings"
         width, hidden = "embedding_size", "hidden_size"
         pairs = [
@@ -187,7 +189,8 @@ class Network:
                 *_dense("classifier.out_proj", first, (hidden, LABELS)),
             ]
         if self.architecture == QUESTIONS:
-            # One row for the start of an answer, one for its end.
+            # The first row is for the start of an answer, the second for its
+            # end.
             kernels = (f"{first}/kernel", f"{second}/kernel")
             biases = (f"{first}/bias", f"{second}/bias")
             return [
@@ -212,22 +215,23 @@ def _norm(module: str, scope: str, axes: tuple[str, ...]) -> list[Pair]:
     ]
 
 
-# A sentence head of this project has one dense layer by default; transformers'
-# has two with a GELU between them. A head of one layer is written with a first
-# layer that GELU does not change: an identity, shifted past GELU's bend.
+# A sentence head of this project has one dense layer by default, whereas
+# transformers' head has two with a GELU between them. A head of one layer is
+# written with an additional first layer that GELU does not change: an identity
+# that shifts values into GELU's linear range.
 
-# GELU(z) is z in float32 for z >= 6: 1 + erf(z / sqrt(2)) rounds to 2.
+# GELU(z) is z in float32 for z >= 6, because 1 + erf(z / sqrt(2)) rounds to 2.
 _GELU_IS_IDENTITY = 6.0
 
 
 def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Return float32 [H] that lifts a layer norm's outputs past GELU's bend.
+    """Return a float32 [H] shift of layer norm outputs to GELU's linear range.
 
     Args:
-      gamma: float32 [H], the layer norm's scale.
-      beta: float32 [H], its offset.
+      gamma: float32 [H], scale of the layer norm.
+      beta: float32 [H], offset of the layer norm.
     """
-    # Normalized values are at most sqrt(H - 1) in size.
+    # The absolute values of normalized vectors are at most sqrt(H - 1).
     reach = np.sqrt(len(gamma) - 1.0) * np.abs(gamma.astype(np.float64))
     return (_GELU_IS_IDENTITY + reach - beta).astype(np.float32)
 
@@ -235,7 +239,7 @@ def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
 def shift_bias(
     bias: np.ndarray, kernel: np.ndarray, shift: np.ndarray, sign: int
 ) -> np.ndarray:
-    """Return the last bias plus `sign` times what a shift adds, float32.
+    """Return the last bias plus `sign` times the effect of a shift, float32.
 
     Args:
       bias: [C]; kernel: [H, C]; shift: [H].
@@ -245,7 +249,7 @@ def shift_bias(
     return (bias + sign * added).astype(np.float32)
 
 
-# config.json to the original's hparams, and back.
+# Conversion of config.json to the original's hparams, and back.
 
 SIZES = tuple(
     """
@@ -260,7 +264,7 @@ SETTINGS = (
     "initializer_range",
     "layer_norm_eps",
 )
-# transformers' ElectraConfig has these defaults; saved files state all keys.
+# Defaults of transformers' ElectraConfig; saved files contain all keys.
 _DEFAULTS = {
     "embedding_size": 128,
     **dataclasses.asdict(EncoderConfig.for_size("small", 30522)),
@@ -273,16 +277,16 @@ ACTIVATIONS = {
 
 
 def read_config(folder: str) -> dict[str, Any]:
-    """Read a folder's config.json, completed by transformers' defaults.
+    """Read a folder's config.json, completed with transformers' defaults.
 
     Raises:
-      UserError: the file is missing, or a setting has no counterpart here.
+      UserError: the file is missing, or a setting is not supported.
     """
     path = os.path.join(folder, CONFIG)
     if not os.path.isfile(path):
         raise UserError(
-            f"{folder}: no {CONFIG}, which states the model's sizes. Download"
-            " the whole folder."
+            f"{folder}: missing {CONFIG}, which contains the model's sizes."
+            " Download the whole folder."
         )
     stated = read_json(path)
     config = {**_DEFAULTS, **stated}
@@ -321,8 +325,8 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
         )
     if settings.get("is_decoder"):
         return (
-            "is_decoder is true (attention to the left only); expected false:"
-            " the original's encoder attends in both directions."
+            "is_decoder is true (attention to the left only); expected false,"
+            " because the original's encoder attends in both directions."
         )
     if act not in ACTIVATIONS:
         expected = ", ".join(ACTIVATIONS)
@@ -346,7 +350,7 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """Return notes on a generator's settings that are replaced.
+    """Return notes on generator settings that the discriminator's replace.
 
     Args:
       network: the generator.
@@ -356,7 +360,7 @@ def pair_notes(
       path: of `generator`, for messages.
 
     Raises:
-      UserError: a setting that changes outputs differs.
+      UserError: the networks differ in a setting that changes outputs.
     """
     notes, hidden = {}, generator["hidden_size"]
     heads = "num_attention_heads"
@@ -391,7 +395,7 @@ def hparams_of(
       settings: of the encoder, by the keys of config.json.
     """
     hparams = contents.hparams()
-    # A generator may be in a different folder.
+    # The generator may be in a different folder.
     hparams.pop("uniform_generator", None)
     overrides = hparams.pop("model_hparam_overrides", {})
     defaults = {name: _DEFAULTS[name] for name in SETTINGS}
@@ -407,7 +411,7 @@ def hparams_of(
 def encoder_settings(hparams: Mapping[str, Any]) -> dict[str, Any]:
     """Return the encoder's settings in hparams, by the keys of config.json."""
     stated = {**hparams, **(hparams.get("model_hparam_overrides") or {})}
-    if hparams.get("debug"):  # The original's debug shape overrides sizes.
+    if hparams.get("debug"):  # The original's debug sizes override other sizes.
         stated = {n: v for n, v in stated.items() if n not in SIZES}
         stated["num_attention_heads"] = 4
     return {n: v for n, v in stated.items() if v is not None}
@@ -423,8 +427,8 @@ def make_config(
     """Return the config.json of a network.
 
     Args:
-      sizes: by the keys of config.json, and LABELS.
-      head: of the network's task, if it has one.
+      sizes: sizes by the keys of config.json, and LABELS.
+      head: head of the network's task, if any.
     """
     hidden, settings = sizes["hidden_size"], encoder_settings(hparams)
     heads = default_heads(hidden)

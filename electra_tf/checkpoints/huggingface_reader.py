@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading of Hugging Face ELECTRA folders, without transformers.
 
-transformers keeps one network in a folder, with `config.json`,
-`model.safetensors` and tokenizer files. A pre-trained ELECTRA is two of them;
-a folder with both as `discriminator/` and `generator/` is one model here.
+transformers saves each network in a folder with `config.json`,
+`model.safetensors` and tokenizer files. A pre-trained ELECTRA consists of two
+networks. A folder with the subfolders `discriminator/` and `generator/` is read
+as one model.
 """
 
 import os
@@ -54,21 +55,22 @@ _LAYER = re.compile(r"(?:electra\.)?encoder\.layer\.(\d+)\.")
 
 
 class _StoredVariable(NamedTuple):
-    """The place of a variable of the original in a folder's tensors."""
+    """Location of one of the original's variables in a folder's tensors."""
 
     tensor: StoredTensor
     pair: Pair
-    index: int  # of the variable in the pair
+    index: int  # index of the variable in the pair
     spec: TensorSpec
 
 
 def _spellings(tensor: str) -> list[str]:
-    """Return the names of a tensor in files of all ages, newest first."""
+    """Return the names of a tensor in files of all versions, newest first."""
     names = [tensor, tensor.removeprefix("electra.")]
     for new, old in (("weight", "gamma"), ("bias", "beta")):
         if tensor.endswith(f"LayerNorm.{new}"):
             names += [name.removesuffix(new) + old for name in names[:2]]
-    if tensor == _WORD_TABLE:  # A file may hold only one of two tied tensors.
+    # A file may contain only one of two tied tensors.
+    if tensor == _WORD_TABLE:
         names.append(_LM_HEAD)
     return names
 
@@ -80,7 +82,7 @@ def _why_unused(name: str, why_no_head: str) -> str | None:
     if name.startswith(("classifier.", "sequence_summary.", "qa_outputs.")):
         return why_no_head
     if "crossattention" in name:
-        return "cross attention of a decoder; the original has none"
+        return "cross attention of a decoder, which the original does not have"
     return "no counterpart in the original"
 
 
@@ -97,13 +99,13 @@ class _Folder:
         for name in ("classifier.weight", "classifier.out_proj.weight"):
             if name in self._stored:
                 self._sizes[layout.LABELS] = self._stored[name].shape[0]
-        self._kind, self._why_no_head = "", ""  # of its task's head
+        self._kind, self._why_no_head = "", ""  # head of its task
         self.network = self._find_network()
         self.tensors = self._match_tensors()
         self._check_tied_table()
 
     def _check_tied_table(self) -> None:
-        """Refuse a masked LM that scores words by a second table."""
+        """Raise a UserError if a masked LM has a separate output table."""
         if self.network.architecture != layout.MASKED_LM:
             return
         table, scores = self.tensors[_WORD_TABLE], self._stored.get(_LM_HEAD)
@@ -144,9 +146,9 @@ class _Folder:
         if layout.ACTIVATIONS[activation] != "gelu":
             raise UserError(
                 f"{self.path}/{CONFIG}: hidden_act is {activation!r}; expected"
-                f" gelu: the head of {layout.MASKED_LM} always has gelu, while"
-                " here it has the encoder's activation. Convert the"
-                " discriminator only."
+                f" gelu, because the head of {layout.MASKED_LM} always has"
+                " gelu, while the original's head has the encoder's activation."
+                " Convert only the discriminator."
             )
         scopes = [
             mark.get("encoder", "generator"),
@@ -156,7 +158,8 @@ class _Folder:
             if scope not in ("electra", "generator"):
                 raise UserError(
                     f"{self.path}/{CONFIG}: {layout.MARK}: {scope!r} is not a"
-                    " scope; expected 'electra' or 'generator'. Correct it."
+                    " scope; expected 'electra' or 'generator'. Correct this"
+                    " scope."
                 )
         return Network(layout.MASKED_LM, *scopes)
 
@@ -170,7 +173,7 @@ class _Folder:
         return layout.IDENTITY if is_identity else HIDDEN
 
     def _match_tensors(self) -> dict[str, StoredTensor]:
-        """Return tensors by their current names; refuse an incomplete set."""
+        """Return tensors by current name; raise a UserError if incomplete."""
         stored, n_layers = self._stored, self.config["num_hidden_layers"]
         tensors, missing, differing = {}, [], []
         for pair in self.network.pairs(self._sizes):
@@ -182,8 +185,9 @@ class _Folder:
             expected = pair.tensor_shape(self._sizes)
             if tensor.shape != expected:
                 differing.append(
-                    f"{names[0]}: {list(tensor.shape)} in the file,"
-                    f" {list(expected)} by {CONFIG} ({', '.join(pair.axes)})"
+                    f"{names[0]}: {list(tensor.shape)} in the file, but"
+                    f" {list(expected)} according to {CONFIG}"
+                    f" ({', '.join(pair.axes)})"
                 )
         for name in stored:
             match = _LAYER.match(name)
@@ -194,7 +198,10 @@ class _Folder:
                 )
         architecture = self.network.architecture
         for lines, problem in (
-            (missing, f"lacks tensors of {architecture} of {n_layers} layers"),
+            (
+                missing,
+                f"lacks tensors of {architecture} with {n_layers} layers",
+            ),
             (differing, f"does not fit its {CONFIG}"),
         ):
             if lines:
@@ -206,7 +213,7 @@ class _Folder:
         return tensors
 
     def variables(self, network: Network) -> dict[str, _StoredVariable]:
-        """Return where each variable of a network is stored, by its name."""
+        """Return the location of each variable of a network, by name."""
         variables = {}
         for pair in network.pairs(self._sizes):
             shape = pair.variable_shape(self._sizes)
@@ -230,12 +237,12 @@ class _Folder:
         return {self.network.task: head}
 
     def max_length(self) -> int:
-        """Return the wordpieces that the tokenizer cuts texts to."""
+        """Return the number of wordpieces at which texts are truncated."""
         positions = self.config["max_position_embeddings"]
         return heads.read_max_length(self.path, positions)
 
     def dropped(self) -> dict[str, str]:
-        """Return the tensors that are not read, or change type, and why."""
+        """Return the tensors that are not read or change type, with reasons."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {}
         for name in self._stored:
@@ -282,7 +289,7 @@ class _HuggingFaceWeights(Weights):
         return variable.pair.to_variable(value, variable.index)
 
 
-# Vocabularies of folders without vocab.txt, until the process ends.
+# Vocabularies of folders without vocab.txt, kept until the process ends.
 _VOCABULARIES: dict[tuple[str, str | None], tempfile.TemporaryDirectory] = {}
 
 
@@ -312,8 +319,8 @@ def _without_identity(
 ) -> Weights:
     """Remove a sentence head's shifted identity.
 
-    `stated_bias` is the bias from before the conversion. It is returned bit
-    for bit, unless the model was trained in transformers since.
+    `stated_bias` is the bias before the conversion, which is returned bit for
+    bit unless transformers has since trained the model.
     """
     if not network.needs_identity_layer:
         return weights
@@ -341,8 +348,8 @@ def open_huggingface(folder: str) -> Weights:
     """Open a model that transformers or `write_huggingface` saved.
 
     Raises:
-      UserError: the folder has no model, or one that is incomplete, damaged
-        or without a counterpart in this project.
+      UserError: the folder contains no model, or a model that is incomplete,
+        corrupt or not supported.
     """
     if not os.path.isdir(folder):
         raise UserError(f"{folder}: no such folder. Correct the path.")
@@ -382,7 +389,7 @@ def open_huggingface(folder: str) -> Weights:
 
 
 def _open_folders(folder: str) -> dict[str, _Folder]:
-    """Open the folders of one or two networks, by the names of two."""
+    """Open the folders of one or two networks, by network name."""
     names = [""] if _has_network(folder) else [*layout.FOLDERS]
     folders = {}
     for name in names:
@@ -391,17 +398,18 @@ def _open_folders(folder: str) -> dict[str, _Folder]:
             folders[name] = _Folder(path)
     if not folders:
         raise UserError(
-            f"{folder}: no {CONFIG} and no weights; expected them in this"
-            " folder, or in discriminator/ or generator/. Correct the path."
+            f"{folder}: missing {CONFIG} and weights; expected these files in"
+            " this folder, in discriminator/ or in generator/. Correct the"
+            " path."
         )
     for name, network_folder in folders.items():
         architecture = network_folder.network.architecture
         expected = layout.FOLDERS.get(name)
         if expected not in (None, architecture):
             raise UserError(
-                f"{network_folder.path} holds {architecture}; expected the"
-                f" {name}, {expected}. Pass the path of this folder to read it"
-                " on its own."
+                f"{network_folder.path} contains {architecture}; expected the"
+                f" {name}, {expected}. Pass the path of this folder to read"
+                " only this network."
             )
     return folders
 
@@ -426,11 +434,11 @@ def _find_generator(
         raise UserError(
             f"{path}: {differing} differs between discriminator/ and"
             " generator/; expected equal tables, or a generator's tables as"
-            f" wide as its hidden size ({hidden}, not {width}). The two are"
-            " not of one model. Convert each on its own:"
+            f" wide as its hidden size ({hidden}, not {width}). The networks do"
+            " not belong to one model. Convert them separately:"
             f" {discriminator.path} or {generator.path}."
         )
-    # With equal tables, the rest of the encoder decides.
+    # With equal tables, the rest of the encoder determines the scope.
     scope = "generator" if _first_difference(*both, "electra.") else "electra"
     return Network(layout.MASKED_LM, scope)
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files of tensors in Hugging Face folders: safetensors, or PyTorch's.
+"""Tensor files in Hugging Face folders: safetensors or PyTorch.
 
-Tensors are read one at a time and written one at a time.
+Only one tensor at a time is read or written.
 """
 
 import dataclasses
@@ -29,16 +29,16 @@ NARROW_TYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a file that has not been read."""
+    """A tensor in a file, read on demand."""
 
-    path: str  # of the file or its index, for messages
-    name: str  # in the file
+    path: str  # path of the file or its index, for messages
+    name: str  # name in the file
     shape: tuple[int, ...]
-    dtype: str  # code of safetensors: "F32", "BF16"
+    dtype: str  # code of safetensors, such as "F32" or "BF16"
     load: Callable[[], np.ndarray]  # returns the values in their stored type
 
     def read(self) -> np.ndarray:
-        """Read the tensor as float32, which holds narrower types exactly."""
+        """Read the tensor as float32, which is exact for narrower types."""
         if self.dtype != "F32" and self.dtype not in NARROW_TYPES:
             raise UserError(
                 f"{self.path}: {self.name} is stored as {self.dtype}; expected"
@@ -48,7 +48,7 @@ class StoredTensor:
 
 
 def find_weights(folder: str) -> str:
-    """Return the path of a folder's file of weights, or of their index."""
+    """Return the path of a folder's weight file, or of its index."""
     for name in layout.WEIGHT_FILES:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
@@ -57,7 +57,7 @@ def find_weights(folder: str) -> str:
     unreadable = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
     detail = ""
     if unreadable:
-        detail = f" in a readable format (found {', '.join(unreadable)})"
+        detail = f"in a supported format (found {', '.join(unreadable)})"
     raise UserError(
         f"{folder}: no weights{detail}; expected {layout.SINGLE},"
         f" {layout.INDEX} or {layout.TORCH} next to config.json, or"
@@ -66,7 +66,7 @@ def find_weights(folder: str) -> str:
 
 
 def open_tensors(path: str) -> dict[str, StoredTensor]:
-    """Open the tensors of a file of weights, or of the shards of an index."""
+    """Open the tensors of a weight file, or of the shards of an index."""
     if path.endswith(layout.TORCH):
         return _open_torch(path)
     if path.endswith(layout.SINGLE):
@@ -80,35 +80,36 @@ def open_tensors(path: str) -> dict[str, StoredTensor]:
 
 
 def _open_torch(path: str) -> dict[str, StoredTensor]:
-    """Open a PyTorch file; only tensors are unpickled, mapped if possible."""
+    """Open a PyTorch file, of which only tensors are unpickled."""
     try:
         import torch
     except ImportError as error:
         raise UserError(
-            f"{path}: only PyTorch reads this file, and it is not installed."
-            " Run `pip install torch`, or save the model as"
-            f" {layout.SINGLE} where transformers is installed"
-            " (save_pretrained)."
+            f"{path}: reading this file requires PyTorch, which is not"
+            " installed. Run `pip install torch`, or save the model as"
+            f" {layout.SINGLE} (save_pretrained) where transformers is"
+            " installed."
         ) from error
     options = {"map_location": "cpu", "weights_only": True}
     try:
         try:
             tensors = torch.load(path, mmap=True, **options)
-        except RuntimeError:  # Files from before PyTorch 1.6 cannot be mapped.
+        # Files from before PyTorch 1.6 cannot be memory-mapped.
+        except RuntimeError:
             tensors = torch.load(path, **options)
     except Exception as error:
-        # Damage raises almost any exception of pickle, zip or PyTorch.
+        # A corrupt file raises almost any exception of pickle, zip or PyTorch.
         raise UserError(
             f"{path}: PyTorch cannot read this file as tensors only"
-            f" ({type(error).__name__}: {str(error).splitlines()[0]})."
-            " It is damaged, or holds other objects, which are not loaded."
-            f" Download it again, or save the model as {layout.SINGLE}."
+            f" ({type(error).__name__}: {str(error).splitlines()[0]}). The file"
+            " is corrupt, or contains other objects, which are not loaded."
+            f" Download the file again, or save the model as {layout.SINGLE}."
         ) from error
     if not isinstance(tensors, dict) or not all(
         hasattr(tensor, "shape") for tensor in tensors.values()
     ):
         raise UserError(
-            f"{path}: expected a dictionary of tensors. Save the model's"
+            f"{path}: not a dictionary of tensors. Save the model's"
             " state_dict()."
         )
     codes = {f"torch.{dtype}": code for code, dtype in NARROW_TYPES.items()}
@@ -128,10 +129,10 @@ def _open_torch(path: str) -> dict[str, StoredTensor]:
 def _open_safetensors(
     path: str, shards: Mapping[str, list[str] | None]
 ) -> dict[str, StoredTensor]:
-    """Open one file, or shards with the names that an index expects in them.
+    """Open a file, or shards that must contain the names in an index.
 
-    A file is opened again for every tensor: a mapping that stays open would
-    count all that was read as memory in use.
+    A file is opened again for each tensor, because all tensors read through an
+    open memory map would count as memory in use.
     """
     tensors = {}
     for shard, expected in shards.items():
@@ -166,10 +167,10 @@ def _load(path: str, name: str) -> np.ndarray:
 
 
 def _safe_open(path: str) -> Any:
-    """Open a safetensors file; raise if its header contradicts its size."""
+    """Open a safetensors file; raise a UserError if it is incomplete."""
     if not os.path.exists(path):
         raise UserError(
-            f"{path}: missing, but an index names it. Download the folder"
+            f"{path}: missing, but listed in an index. Download the folder"
             " again."
         )
     try:
@@ -178,12 +179,12 @@ def _safe_open(path: str) -> Any:
         with open(path, "rb") as file:
             if file.read(80).startswith(b"version https://git-lfs"):
                 raise UserError(
-                    f"{path}: a Git LFS pointer, not the weights. Run `git lfs"
+                    f"{path}: a Git LFS pointer; expected weights. Run `git lfs"
                     " pull` in the folder."
                 ) from error
         raise UserError(
-            f"{path}: not a complete safetensors file ({error}): cut short or"
-            " damaged. Download or copy it again."
+            f"{path}: truncated or corrupt safetensors file ({error}). Download"
+            " or copy the file again."
         ) from error
 
 
@@ -192,7 +193,7 @@ def _shards(path: str) -> dict[str, list[str]]:
     weight_map = read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(
-            f"{path}: no `weight_map` from tensors to files. Download the"
+            f"{path}: missing `weight_map` from tensors to files. Download the"
             " folder again."
         )
     shards: dict[str, list[str]] = {}
@@ -216,14 +217,14 @@ def write_safetensors(
     specs: Mapping[str, TensorSpec],
     read: Callable[[str], np.ndarray],
 ) -> None:
-    """Write a safetensors file, with one tensor in memory at a time.
+    """Write a safetensors file, with one tensor at a time in memory.
 
-    The writer of the package `safetensors` needs all of them in memory. Its
-    reader checks the result: header, offsets and size.
+    The writer of the package `safetensors` would need all tensors in memory.
+    The package's reader checks the result: header, offsets and size.
 
     Args:
-      specs: by name, in file order.
-      read: returns a tensor of its spec's shape and type.
+      specs: shapes and types by name, in file order.
+      read: function that returns a tensor with the shape and type of its spec.
 
     Source: the safetensors format, https://github.com/huggingface/safetensors.
     """

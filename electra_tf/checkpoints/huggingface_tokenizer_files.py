@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizer files of a Hugging Face folder, made from this project's.
+"""Tokenizer files of a Hugging Face folder, made from a vocabulary.
 
 Source: transformers 5 `BertTokenizer` and tokenizers 0.23.
 """
@@ -22,7 +22,7 @@ from electra_tf.text.tokenizer_settings import (
 )
 from electra_tf.text.vocabulary import CLS, SEP, SPECIAL_TOKENS, UNK
 
-# Settings that `BertTokenizer` fixes, whatever tokenizer.json states.
+# Settings that `BertTokenizer` fixes, regardless of tokenizer.json.
 _FIXED = {"clean_text": True, "max_word_length": 100}
 
 
@@ -33,15 +33,15 @@ def tokenizer_files(
     split_words_like_original: bool = False,
     settings: TokenizerSettings | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Return the contents of a tokenizer's JSON files, by their names.
+    """Return the contents of a tokenizer's JSON files, by file name.
 
     Args:
       vocab: ids of the wordpieces; added tokens may be missing.
-      hparams: casing.
-      positions: the model's longest sequence, in tokens.
-      split_words_like_original: describe how the original splits the words
-        that it tags: always lower-cased, Chinese characters not split off.
-      settings: of the vocabulary; default: the original's.
+      hparams: casing of the vocabulary.
+      positions: maximum number of tokens in a sequence of the model.
+      split_words_like_original: describe the original's splitting of tagged
+        words: always lower-cased, with Chinese characters not separated.
+      settings: settings of the tokenizer; default: the original's.
     """
     settings = settings or TokenizerSettings()
     hparams = {} if split_words_like_original else hparams
@@ -91,10 +91,10 @@ def tokenizer_files(
 
 
 def _tokenizer_class(settings: TokenizerSettings) -> str:
-    """Return a class of transformers that follows the settings.
+    """Return a class of transformers that applies the settings.
 
     ELECTRA's class builds a tokenizer with fixed settings; the general class
-    follows tokenizer.json.
+    reads tokenizer.json.
     """
     is_fixed = all(getattr(settings, n) == v for n, v in _FIXED.items())
     if settings.characters != LIBRARY or is_fixed:

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing of Hugging Face ELECTRA folders, without transformers.
 
-A checkpoint becomes the folders that transformers loads. Each holds one
-network: a pre-trained model is written to `discriminator/` and `generator/`.
+A checkpoint is written as folders that transformers loads. Each folder contains
+one network: a pre-trained model is written to `discriminator/` and
+`generator/`.
 """
 
 import contextlib
@@ -50,9 +51,9 @@ from electra_tf.text.vocabulary import (
     require_wordpiece,
 )
 
-_MOST_LINES = 12  # of a message that lists tensors
-# All files of a model that a folder may hold. The config is written last and
-# removed first: a folder without it has no model to load.
+_MOST_LINES = 12  # maximum number of tensors that a message lists
+# All files of a model that a folder may contain. The config is written last and
+# removed first, because a folder without config contains no model to load.
 _FILES = (
     *layout.WEIGHT_FILES,
     layout.VOCAB,
@@ -67,26 +68,26 @@ _FILES = (
 
 
 class _NetworkFiles(NamedTuple):
-    """The contents of a folder for one network."""
+    """Contents of a folder for one network."""
 
-    subfolder: str  # of the target folder; "" for the target itself
+    subfolder: str  # subfolder of the target folder; "" for the target itself
     network: Network
-    sizes: Mapping[str, int]  # by config.json's keys
+    sizes: Mapping[str, int]  # sizes by the keys of config.json
     pairs: list[Pair]  # tensors of transformers and variables of the original
     config: dict[str, Any]  # contents of config.json
 
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """Everything to be written, complete before the first file is written."""
+    """Contents of a conversion, complete before the first file is written."""
 
-    weights: Weights  # the values that transformers' layers need
+    weights: Weights  # values that transformers' layers require
     folders: list[_NetworkFiles]
     hparams: Mapping[str, Any]
 
     @property
     def head(self) -> TaskHead | None:
-        """The description of the fine-tuned task's head, if there is one."""
+        """Description of the fine-tuned task's head, if any."""
         return self.weights.heads.get(self.folders[0].network.task)
 
     @property
@@ -94,15 +95,17 @@ class _Plan:
         """Folders of this or an earlier model below the target folder.
 
         An earlier model in the target folder would hide the two networks below
-        it; a network that an earlier model left would be taken for this one's.
+        it, and a network left by an earlier model would be read as part of this
+        model.
         """
         return ["", *layout.FOLDERS] if self.folders[0].subfolder else [""]
 
 
 class WriteReport(NamedTuple):
-    """What a written folder does not hold, or holds in another form."""
+    """Contents of the checkpoint that a written folder omits or changes."""
 
-    left_out: dict[str, str]  # names that transformers cannot hold: reason
+    # variables that transformers cannot represent, with reasons
+    left_out: dict[str, str]
     notes: dict[str, str]  # remarks by subject
 
 
@@ -117,25 +120,28 @@ def write_huggingface(
 ) -> WriteReport:
     """Write a checkpoint as folders for transformers.
 
-    One tensor is in memory at a time. Files get their names when all of them
-    are complete, each folder's config last.
+    One tensor at a time is in memory. Files get their names once all files are
+    complete, with each folder's config last.
 
     Args:
-      weights: `hparams` and `vocab_file` become config.json and the tokenizer's
-        files.
-      part: one of `contents.PARTS`.
-      drop_unrepresentable: leave out what transformers cannot hold.
-      electra_config: contents of that file, which a later conversion reads.
-      half_precision: store float16, half the bytes; readers widen it.
+      weights: checkpoint, whose `hparams` and `vocab_file` become config.json
+        and the tokenizer's files.
+      part: part to write, one of `contents.PARTS`.
+      drop_unrepresentable: leave out variables that transformers cannot
+        represent.
+      electra_config: contents of electra_config.json, which a later conversion
+        reads.
+      half_precision: store float16, in half the bytes; readers widen the
+        values.
 
     Raises:
-      UserError: transformers has no such model, hparams or vocabulary belong
-        to a different one, or files would be replaced without `overwrite`.
+      UserError: transformers has no such model, hparams or vocabulary belong to
+        a different model, or files would be replaced without `overwrite`.
     """
     if "://" in folder:
         raise UserError(
-            f"{folder}: a remote path; Hugging Face folders are written to a"
-            " local disk only. Choose a local folder and copy it."
+            f"{folder}: a remote path; expected a local path for a Hugging Face"
+            " folder. Choose a local folder and copy it."
         )
     weights = select_part(weights, part)
     _check_representable(weights)
@@ -144,13 +150,15 @@ def write_huggingface(
     if left_out and not drop_unrepresentable:
         lines = [f"{name}: {reason}" for name, reason in left_out.items()]
         raise UserError(
-            f"{weights.path}: a Hugging Face folder cannot hold all of it:\n"
+            f"{weights.path}: a Hugging Face folder cannot represent the whole"
+            " checkpoint:\n"
             + "\n".join(limit_lines(lines, _MOST_LINES))
-            + "\nPass --drop_unrepresentable to leave this out."
+            + "\nPass --drop_unrepresentable to leave these variables out."
         )
     _check_variables(plan)
     _check_free(folder, plan.subfolders, overwrite)
-    # On the same disk as the target, which may not exist yet.
+    # The temporary folder is on the disk of the target, which may not exist
+    # yet.
     parent = os.path.abspath(folder)
     while not os.path.isdir(parent):
         parent = os.path.dirname(parent)
@@ -164,43 +172,44 @@ def write_huggingface(
     return WriteReport(left_out, _notes(plan))
 
 
-# Planning: the networks, their configs, and what transformers cannot hold.
+# Planning of networks, configs, and variables that transformers cannot
+# represent.
 
 
 def _check_representable(weights: Weights) -> None:
-    """Refuse models whose networks two folders cannot express."""
+    """Raise a UserError for models that two folders cannot represent."""
     contents = weights.contents
     predicts_only = contents.predicts_tokens and not contents.discriminates
     if predicts_only and contents.generates:
-        # Each of the two networks would be ElectraForMaskedLM.
+        # Both networks would be ElectraForMaskedLM.
         raise UserError(
-            f"{weights.path}: is {contents.description}; a Hugging Face"
-            " folder holds one masked LM. Write one network:"
-            " --part=encoder or --part=generator."
+            f"{weights.path}: is {contents.description}; expected at most one"
+            " masked LM for a Hugging Face folder. Pass --part=encoder or"
+            " --part=generator to write one network."
         )
     if contents.shares_some_tables:
         raise UserError(
             f"{weights.path}: embedding_sharing is"
-            f" {contents.embedding_sharing}, which the two folders of one model"
-            " cannot express. Write each network to a folder of its own:"
-            " --part=discriminator, --part=generator."
+            f" {contents.embedding_sharing}, which the two folders of a model"
+            " cannot represent. Write each network to a separate folder with"
+            " --part=discriminator and --part=generator."
         )
 
 
 def _make_plan(
     weights: Weights, is_whole_model: bool, half_precision: bool
 ) -> _Plan:
-    """Decide on the networks and their configs.
+    """Choose the networks and their configs.
 
     Raises:
-      UserError: no network can be written, or hparams or vocabulary do not
-        fit the shapes.
+      UserError: no network can be written, or hparams or vocabulary contradict
+        the shapes.
     """
     networks = _find_networks(weights)
     if not networks:
         raise UserError(
             f"{weights.path}: is {weights.contents.description}; expected a"
-            " discriminator, a generator or an encoder. Choose another"
+            " discriminator, a generator or an encoder. Choose a different"
             " checkpoint."
         )
     hparams = weights.hparams
@@ -215,7 +224,8 @@ def _make_plan(
         raise UserError(
             f"{weights.path}: hidden_act is {activation}, also in"
             " generator_predictions; expected gelu, which transformers always"
-            " uses there. Write the discriminator only (--part=discriminator)."
+            " uses there. Pass --part=discriminator to write only the"
+            " discriminator."
         )
     pad_id = vocab.get(PAD, 0)
     head = weights.heads.get(networks[0].task)
@@ -236,7 +246,7 @@ def _make_plan(
 
 
 def _find_networks(weights: Weights) -> list[Network]:
-    """Return the networks that transformers has a class for."""
+    """Return the networks for which transformers has a class."""
     networks, contents = [], weights.contents
     generates = contents.has("generator_predictions/")
     if contents.discriminates:
@@ -255,7 +265,7 @@ def _find_networks(weights: Weights) -> list[Network]:
 
 
 def _find_task_network(weights: Weights) -> Network:
-    """Return the encoder with the first head that transformers has, or bare."""
+    """Return the encoder with the first supported head, or without a head."""
     contents = weights.contents
     for task in contents.tasks:
         architecture, _ = _find_head_class(weights, task)
@@ -271,7 +281,9 @@ def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
     contents, scope = weights.contents, f"task_specific/{task}"
     head = weights.heads.get(task)
     if contents.has(f"{scope}/qa_hidden/"):
-        return "", "joint question-answering head: transformers has none"
+        return "", (
+            "joint question-answering head, which transformers does not have"
+        )
     if contents.has(f"{scope}/dense_1/"):
         return layout.QUESTIONS, ""
     if head is None:
@@ -297,8 +309,8 @@ def _fit_to_transformers(
     """Return weights with which transformers computes the same outputs.
 
     A tagger's segment ids are all 1 in this project and all 0 in transformers,
-    so both rows become row 1. A sentence head of one layer gets another layer
-    before it: see `layout.identity_shift`.
+    so that both rows become row 1. A sentence head of one layer gets an
+    additional first layer; see `layout.identity_shift`.
     """
     if network.architecture == layout.TAGGING:
         return repeat_segment_row(weights, 1)
@@ -334,7 +346,7 @@ def _fit_to_transformers(
 def _sizes_of(
     weights: Weights, network: Network, hparams: Mapping[str, Any]
 ) -> dict[str, int]:
-    """Return a network's sizes by its shapes; refuse hparams that differ."""
+    """Return a network's sizes from its shapes, checked against hparams."""
     contents = weights.contents
     sizes = contents.tables(network.embeddings)
     sizes |= dataclasses.asdict(contents.stack(network.encoder))
@@ -345,14 +357,15 @@ def _sizes_of(
     for name, value in sizes.items():
         if network.encoder == "electra" and stated.get(name, value) != value:
             raise UserError(
-                f"{weights.path}: {name} is {value} by the weights' shapes but"
-                f" {stated[name]} by the hparams. Correct the hparams."
+                f"{weights.path}: {name} is {value} according to the weights'"
+                f" shapes, but {stated[name]} in the hparams. Correct the"
+                " hparams."
             )
     return sizes
 
 
 def _left_out(plan: _Plan) -> dict[str, str]:
-    """Return the variables that no tensor holds, with the reasons."""
+    """Return the variables that no tensor contains, with reasons."""
     weights = plan.weights
     covered = {
         name
@@ -367,8 +380,8 @@ def _left_out(plan: _Plan) -> dict[str, str]:
     }
     if weights.slots:
         reasons["Adam slots"] = (
-            f"{len(weights.slots)} of them; a Hugging Face folder holds weights"
-            " only (--strip_optimizer leaves them out)"
+            f"{len(weights.slots)} slots; a Hugging Face folder contains only"
+            " weights (--strip_optimizer leaves slots out)"
         )
     return reasons
 
@@ -376,32 +389,37 @@ def _left_out(plan: _Plan) -> dict[str, str]:
 def _why_unrepresentable(name: str, weights: Weights) -> str:
     """Return why transformers has no tensor for a variable."""
     if name.startswith(TOWERS):
-        return "two-tower generator: transformers has no such model"
+        return "two-tower generator, which transformers does not support"
     if name.startswith("token_predictions/"):
-        return "the second network's masked LM: transformers has no such head"
+        return (
+            "masked-LM head of the second network, which transformers does not"
+            " have"
+        )
     if not name.startswith("task_specific/"):
         return "no counterpart in transformers"
     _, task, layer, *_ = name.split("/")
     architecture, reason = _find_head_class(weights, task)
     if architecture == layout.QUESTIONS and layer not in ("dense", "dense_1"):
-        return "answerability classifier: transformers has none"
-    return reason or "second task; a folder holds one"
+        return "answerability classifier, which transformers does not have"
+    return reason or "second task; a folder contains one task"
 
 
 def _notes(plan: _Plan) -> dict[str, str]:
-    """Return remarks on what differs from the checkpoint, by subject."""
+    """Return remarks on differences from the checkpoint, by subject."""
     notes, weights, first = {}, plan.weights, plan.folders[0]
     if STEP_NAME in weights.specs:
         notes[STEP_NAME] = (
             f"{weights.global_step}; not part of a model, left out"
         )
     if plan.head and plan.head.kind == "regression":
-        notes["regression"] = "answers are on the scale of training, 0 to 1"
+        notes["regression"] = "predictions have the range of training, 0 to 1"
     elif plan.head and not plan.head.labels and layout.LABELS in first.sizes:
-        notes["labels"] = "their names are not known: LABEL_0 and so on"
+        notes["labels"] = (
+            "the names of the labels are unknown: LABEL_0 and so on"
+        )
     if first.network.architecture == layout.TAGGING:
         notes["token_type_embeddings"] = (
-            "all rows are row 1, which this project uses for tagging:"
+            "all rows equal row 1, which this project uses for tagging;"
             " transformers uses row 0"
         )
     if first.network.needs_identity_layer:
@@ -417,16 +435,16 @@ def _notes(plan: _Plan) -> dict[str, str]:
         )
     if len(plan.folders) == 2 and plan.folders[1].network.encoder == "electra":
         notes["untied_generator=false"] = (
-            "the one encoder is written to both folders"
+            "the single encoder is written to both folders"
         )
     return notes
 
 
-# Checks before the first file is written.
+# Checks that precede the first written file.
 
 
 def _check_variables(plan: _Plan) -> None:
-    """Refuse a checkpoint that lacks variables or has other shapes."""
+    """Raise a UserError if variables are missing or have other shapes."""
     weights = plan.weights
     for folder in plan.folders:
         specs = {
@@ -448,17 +466,18 @@ def _check_variables(plan: _Plan) -> None:
 
 
 def _check_free(folder: str, subfolders: list[str], overwrite: bool) -> None:
-    """Refuse to replace an earlier model's files without `overwrite`."""
+    """Raise a UserError if files would be replaced without `overwrite`."""
     for subfolder in subfolders:
         for name in _FILES:
             path = os.path.join(folder, subfolder, name)
             if os.path.exists(path) and not overwrite:
                 raise UserError(
-                    f"{path} exists. Choose another folder or pass --overwrite."
+                    f"{path} exists. Choose a different folder, or pass"
+                    " --overwrite."
                 )
 
 
-# Writing and installing.
+# Writing and installing of files.
 
 
 def _write_folders(
@@ -494,7 +513,7 @@ def _write_folders(
 def _tokenizer_contents(
     plan: _Plan, folder: _NetworkFiles, vocab_file: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the contents of the tokenizer's files, by name."""
+    """Return the contents of the tokenizer's files, by file name."""
     head = plan.head
     lengths = [folder.sizes["max_position_embeddings"], plan.weights.max_length]
     if head:
@@ -519,13 +538,14 @@ def _write_tensors(
     path: str, folder: _NetworkFiles, weights: Weights, half_precision: bool
 ) -> None:
     """Write a network's safetensors file."""
-    # transformers saves a bare encoder without the prefix.
+    # transformers saves an encoder without head without the prefix.
     is_bare = folder.network.architecture == layout.BARE
     prefix = "electra." if is_bare else ""
     pairs = {pair.tensor.removeprefix(prefix): pair for pair in folder.pairs}
     stored_type = np.dtype(np.float16 if half_precision else np.float32)
     types = dict.fromkeys(pairs, stored_type)
-    # It cancels what an identity layer adds, which takes float32.
+    # The last bias cancels the effect of the identity layer, which requires
+    # float32.
     types["classifier.out_proj.bias"] = np.dtype(np.float32)
 
     def read(name: str) -> np.ndarray:
@@ -541,7 +561,7 @@ def _write_tensors(
 
 
 def _install(complete: str, folder: str, subfolders: list[str]) -> None:
-    """Move complete files to their folder, in one step if it is new."""
+    """Move complete files to their folder, atomically if it is new."""
     if not os.path.exists(folder):
         parent = os.path.dirname(os.path.abspath(folder))
         os.makedirs(parent, exist_ok=True)
@@ -554,7 +574,7 @@ def _install(complete: str, folder: str, subfolders: list[str]) -> None:
 
 
 def _replace_files(source: str, folder: str) -> None:
-    """Move files to a folder; remove an earlier model's files first."""
+    """Move files to a folder, after removing an earlier model's files."""
     if os.path.isdir(source):
         os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of models by their hparams, and the differences of two models."""
+"""Sizes of models by their hparams, and differences of two models."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ KINDS = {
 
 @dataclasses.dataclass(frozen=True)
 class Stack:
-    """The sizes of a transformer."""
+    """Sizes of a transformer."""
 
     hidden_size: int
     num_hidden_layers: int
@@ -35,8 +35,9 @@ class Stack:
 
     @property
     def heads(self) -> int:
-        """The likely number of attention heads, which shapes do not show."""
-        if self == Stack(144, 3, 576):  # The original's debug model.
+        """Likely number of attention heads, which shapes do not show."""
+        # The original's debug model is an exception.
+        if self == Stack(144, 3, 576):
             return 4
         heads = default_heads(self.hidden_size)
         while self.hidden_size % heads:
@@ -46,33 +47,34 @@ class Stack:
 
 @dataclasses.dataclass(frozen=True)
 class ModelSizes:
-    """The sizes that both shapes and hparams determine."""
+    """Sizes that both shapes and hparams determine."""
 
     vocab_size: int  # rows of the token table
     max_position_embeddings: int  # rows of the position table
     type_vocab_size: int  # rows of the segment table
-    embedding_size: int | None  # of the discriminator's tables; None: no tables
+    # width of the discriminator's tables; None: no tables
+    embedding_size: int | None
     encoder: Stack | None  # scope `electra`; None for a separate generator
-    generator: Stack | None  # the smaller network(s)
+    generator: Stack | None  # each smaller network
     generator_kind: GeneratorKind  # UNIFORM also without a generator
-    # The hparam of this name; None with only one network.
+    # The hparam `embedding_sharing`; None with only one network.
     embedding_sharing: str | None
-    # Whether it has the replaced-token head; None for a model without heads.
+    # Whether the model has the replaced-token head; None without heads.
     discriminates: bool | None
-    # Whether it has the discriminator's masked-LM head; None without a
-    # discriminator, or without heads.
+    # Whether the model has the discriminator's masked-LM head; None without a
+    # discriminator or without heads.
     predicts_tokens: bool | None
 
     @property
     def main(self) -> Stack:
-        """The encoder, or the generator if there is no encoder."""
+        """Encoder, or without an encoder the generator."""
         stack = self.encoder or self.generator
         assert stack is not None
         return stack
 
 
 def default_heads(hidden_size: int) -> int:
-    """Return the attention heads that a hidden size implies.
+    """Return the number of attention heads that a hidden size implies.
 
     Source: google-research/electra, run_pretraining.py, get_generator_config.
     """
@@ -80,7 +82,7 @@ def default_heads(hidden_size: int) -> int:
 
 
 def find_fraction(whole: Stack, part: Stack, field: str) -> float:
-    """Return the shortest fraction that makes a size of one from the other."""
+    """Return the shortest fraction of `whole` that yields a size of `part`."""
     size, part_size = getattr(whole, field), getattr(part, field)
     for digits in range(1, 17):
         fraction = round(part_size / size, digits)
@@ -90,7 +92,7 @@ def find_fraction(whole: Stack, part: Stack, field: str) -> float:
 
 
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """Return the named size of a hidden size, or the first one."""
+    """Return the named size with a hidden size, or the first named size."""
     sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
     for name, size in sizes.items():
         if size.hidden_size == hidden_size:
@@ -98,9 +100,9 @@ def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
     return MODEL_SIZES[0], sizes[MODEL_SIZES[0]]
 
 
-# Differences between the model of hparams and that of a checkpoint.
+# Differences between the models of hparams and of a checkpoint.
 
-# Decide which variables a model has, their shapes, and what they learn.
+# Hparams that determine a model's variables, their shapes, and objectives.
 MODEL_HPARAMS = tuple(
     """
     debug electra_objective electric_objective embedding_sharing embedding_size
@@ -109,9 +111,9 @@ MODEL_HPARAMS = tuple(
     untied_generator_embeddings vocab_size
     """.split()
 )
-# Decide how a run is trained; they must not change during the run.
+# Hparams that determine the training of a run, and must not change during it.
 SCHEDULE_HPARAMS = ("training_schedule", "two_stage_steps")
-# Sizes and settings of a transformer that no shape shows.
+# Sizes and settings of a transformer that shapes do not show.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
 _KIND_WORDS = {
     GeneratorKind.SMALL: (
@@ -130,10 +132,10 @@ SHARES = {
     "generator_hidden_size": "hidden_size",
     "generator_layers": "num_hidden_layers",
 }
-# The hparam to change, by the size that differs: tables and encoder first, then
-# what is in proportion to them.
+# Hparam to change for each size that differs. Tables and encoder come first,
+# because other sizes are proportional to these.
 _ENCODER_REMEDIES = {
-    "tokens in the vocabulary": (
+    "vocab_size (and use the vocabulary of the checkpoint's training)": (
         "vocab_size (and use the vocabulary that it was trained with)"
     ),
     "positions": (
@@ -155,7 +157,7 @@ _REMEDIES = {
     "replaced-token head": (
         "electra_objective or electric_objective (false for a masked LM)"
     ),
-    "head of the second network's masked LM": (
+    "objective (replace_mlm and all_tokens_mlm have this head)": (
         "objective (replace_mlm and all_tokens_mlm have one)"
     ),
 }
@@ -164,7 +166,7 @@ _REMEDIES = {
 def merge_hparams(
     inferred: Mapping[str, Any], stated: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return inferred hparams, replaced by those that are stated."""
+    """Return inferred hparams, overridden by the stated hparams."""
     key = "model_hparam_overrides"
     overrides = dict(stated.get(key) or {})
     if "model_size" not in stated:
@@ -173,7 +175,7 @@ def merge_hparams(
 
 
 def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
-    """Return a config with the model's hparams; the others are defaults."""
+    """Return a config with the model's hparams and other defaults."""
     of_model = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
     # The length of examples is not part of a model; 1 fits any position table.
     return PretrainingConfig.create(
@@ -182,12 +184,12 @@ def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
 
 
 def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
-    """Return the discriminator's sizes."""
+    """Return the sizes of the discriminator."""
     return EncoderConfig.of(complete_hparams(hparams))
 
 
 def resolve_sizes(hparams: Mapping[str, Any]) -> ModelSizes:
-    """Return the sizes of the model that hparams make."""
+    """Return the sizes of the model that hparams describe."""
     config, encoder = complete_hparams(hparams), encoder_config(hparams)
     kind, generator = generator_kind(config), None
     if kind in KINDS.values():
@@ -221,7 +223,7 @@ def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
 
     Args:
       stored: sizes of the checkpoint.
-      stated: sizes by the hparams.
+      stated: sizes that the hparams describe.
     """
     old, new, remedies = _facts(stored), _facts(stated), dict(_REMEDIES)
     if stored.encoder not in (None, stated.encoder):
@@ -230,7 +232,8 @@ def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
             del remedies["intermediate_size"]
     elif stored.generator is None:
         is_full = stored.generator_kind is GeneratorKind.FULL
-        # A discriminator without its generator fits any generator's hparams.
+        # A discriminator without its generator matches the hparams of any
+        # generator.
         if not (stored.discriminates and is_full):
             del remedies["generator"]
         if is_full and not stored.discriminates and stated.generator:
@@ -273,10 +276,10 @@ def _facts(sizes: ModelSizes) -> dict[str, Any]:
 def list_unseen_differences(
     stored: Mapping[str, Any], stated: Mapping[str, Any]
 ) -> list[str]:
-    """Return a line for each hparam that changes outputs but no shape.
+    """Return a line for each hparam that changes outputs, but no shape.
 
     Args:
-      stored: hparams next to the checkpoint; {} for none.
+      stored: hparams next to the checkpoint; {} if none exist.
       stated: hparams of the run.
     """
     if not stored:
@@ -295,8 +298,9 @@ def list_unseen_differences(
 def list_changes(
     before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
 ) -> list[str]:
-    """Return `name: old -> new` for each of the named hparams that changed."""
-    now = json.loads(json.dumps(now))  # `before` was read from a file, too.
+    """Return `name: old -> new` for each of `names` that changed."""
+    # `before` was read from a file, so that `now` must have JSON's types.
+    now = json.loads(json.dumps(now))
     return [
         f"{name}: {before[name]!r} -> {now[name]!r}"
         for name in names
@@ -307,27 +311,27 @@ def list_changes(
 def check_same_model(
     before: Mapping[str, Any], now: Mapping[str, Any], path: str
 ) -> None:
-    """Refuse to continue a run whose model hparams changed.
+    """Raise a UserError if a continued run changes model hparams.
 
     Args:
       before: hparams in the run's folder; {} for a new run.
       now: hparams of this command.
-      path: of the run's checkpoint, for messages.
+      path: path of the run's checkpoint, for messages.
     """
     if not before:
         return
     before = {**before, **derive_experiments(before)}
     differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
-    # Earlier versions had no correction head. Whether a model has the head must
-    # not change; its weight may, like disc_weight.
+    # Earlier versions had no correction head. The presence of the head must not
+    # change, but its weight may, like disc_weight.
     name = "correction_weight"
     before.setdefault(name, 0.0)
     if bool(before[name]) != bool(now[name]):
         differing += list_changes(before, now, (name,))
     if differing:
         raise UserError(
-            f"checkpoint {path} was trained with other model hparams:\n"
+            f"checkpoint {path} was trained with different model hparams:\n"
             + "".join(f"  {text}\n" for text in differing)
-            + "Restore them, choose another model_name, or pass --overwrite to"
-            " delete that model and start again."
+            + "Restore these hparams, choose a different --model_name, or pass"
+            " --overwrite to delete the model and start again."
         )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Finding, reading and writing of TF1 checkpoints, the original's or BERT's."""
+"""TF1 checkpoints of the original or of BERT: finding, reading, writing."""
 
 import contextlib
 import difflib
@@ -23,11 +23,11 @@ from electra_tf.checkpoints.weights import (
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_text
 
-STATE = "checkpoint"  # the file that lists a directory's checkpoints
-# A key that only files of TensorFlow 2 have.
+STATE = "checkpoint"  # file that lists a directory's checkpoints
+# Key that only files of TensorFlow 2 contain.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
-# Finding a checkpoint's files from a user's path.
+# Search for a checkpoint's files from a user's path.
 
 # A user may pass the name of a file instead of the prefix.
 _FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
@@ -37,12 +37,12 @@ def find_checkpoint(path: str) -> str:
     """Return the prefix of a checkpoint.
 
     Args:
-      path: a prefix, a file of the checkpoint, or a directory.
+      path: prefix, file of the checkpoint, or directory.
 
     Raises:
-      UserError: there is no checkpoint, or files of it are missing.
+      UserError: the checkpoint or one of its files does not exist.
     """
-    # In ram:// `isdir` is true for a prefix.
+    # In ram://, `isdir` is true for a prefix.
     if tf.io.gfile.isdir(path) and not tf.io.gfile.exists(f"{path}.index"):
         prefix = _latest(path)
     else:
@@ -54,8 +54,8 @@ def find_checkpoint(path: str) -> str:
     matches = [m for n in _names_in(directory) if (m := pattern.match(n))]
     if not matches:
         raise UserError(
-            f"{prefix}: its data file ({name}.data-00000-of-00001) is missing."
-            " Copy it to the folder of the .index file."
+            f"{prefix}: the data file {name}.data-00000-of-00001 is missing."
+            " Copy this file to the folder of the .index file."
         )
     for total in {m[2] for m in matches}:
         numbers = {int(m[1]) for m in matches if m[2] == total}
@@ -63,7 +63,7 @@ def find_checkpoint(path: str) -> str:
             return prefix
     first = f"{min(set(range(int(total))) - numbers):05d}"
     raise UserError(
-        f"{prefix}: only {len(numbers)} of its {int(total)} data files exist;"
+        f"{prefix}: only {len(numbers)} of {int(total)} data files exist;"
         f" {name}.data-{first}-of-{total} is missing. Copy the checkpoint"
         " again."
     )
@@ -81,25 +81,25 @@ def list_checkpoints(directory: str) -> list[str]:
 def list_recorded(directory: str) -> list[str]:
     """Return the prefixes that the file `checkpoint` lists, the latest last.
 
-    Only their names are used: the directory may have been moved, and paths in a
-    file that came with it must not lead to a different directory.
+    Only their names are used, because the directory may have been moved, and
+    paths in a copied file must not lead to a different directory.
 
     Raises:
-      UserError: the file is damaged.
+      UserError: the file is corrupt.
     """
     path = os.path.join(directory, STATE)
     if not tf.io.gfile.exists(path):
         return []
-    read_text(path)  # Raises an error that names a file that is not text.
+    read_text(path)  # raises a UserError that names the file, if not UTF-8
     try:
         state = tf.train.get_checkpoint_state(directory)
     except ValueError:  # The file lists no checkpoint.
         state = None
     if state is None:
         raise UserError(
-            f"{path}: damaged; expected a line such as"
-            ' model_checkpoint_path: "model.ckpt-100" that names the latest'
-            " checkpoint of the folder. Correct it, or remove it."
+            f"{path}: corrupt; expected a line such as model_checkpoint_path:"
+            ' "model.ckpt-100" that names the latest checkpoint of the'
+            " folder. Correct it, or remove it."
         )
     paths = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
     names = [os.path.basename(name) for name in paths]
@@ -119,7 +119,7 @@ def _latest(directory: str) -> str:
     """Return the latest checkpoint of a directory, or raise a UserError."""
     if prefix := find_latest(directory):
         return prefix
-    # Released models come without a file `checkpoint`.
+    # Released models contain no file `checkpoint`.
     names = list_checkpoints(directory)
     if recorded := list_recorded(directory):
         if older := [n for n in map(os.path.basename, recorded) if n in names]:
@@ -132,14 +132,16 @@ def _latest(directory: str) -> str:
         if tf.io.gfile.exists(stated + ".index"):
             raise UserError(
                 f"{os.path.join(directory, STATE)} names {stated}, which is not"
-                " in that folder. Pass this path to read it."
+                f" in the same folder. Pass the path {stated} to read this"
+                " checkpoint."
             )
     if len(names) == 1:
         return os.path.join(directory, names[0])
     if names:
         raise UserError(
-            f"{directory}: several checkpoints ({', '.join(names)}), and no"
-            " file `checkpoint` that names the latest. Pass the path of one."
+            f"{directory}: several checkpoints ({', '.join(names)}), but no"
+            " file `checkpoint` that names the latest. Pass the path of one"
+            " checkpoint."
         )
     for name in _names_in(directory):
         if ".data-" in name:
@@ -152,27 +154,30 @@ def _latest(directory: str) -> str:
 
 
 def _no_index_message(path: str, prefix: str) -> str:
-    """Return the message for a checkpoint without index, with near names."""
+    """Return the message for a checkpoint without index, with similar names."""
     directory, name = os.path.split(prefix)
     message = f"{path}: no such checkpoint ({prefix}.index missing)."
     data = [n for n in _names_in(directory) if n.startswith(f"{name}.data-")]
     if data:
         return (
-            f"{message} {data[0]} exists: the checkpoint was copied in part."
-            f" Copy {name}.index, too."
+            f"{message} {data[0]} exists, so that the checkpoint was copied"
+            f" only partly. Copy {name}.index, too."
         )
     names = list_checkpoints(directory)
-    # The nearest name comes first.
+    # The most similar name comes first.
     near = difflib.get_close_matches(name, names, n=5, cutoff=0)
     if near:
         total = f" (of {len(names)})" if len(names) > len(near) else ""
         folder = directory or "this directory"
         return f"{message} Nearest in {folder}{total}: {', '.join(near)}."
     if not tf.io.gfile.isdir(directory or "."):
-        # Only a missing checkpoint needs this module.
+        # Only the message for a missing checkpoint needs this module.
         from electra_tf.checkpoints.hub import hub_hint
 
-        return f"{message} There is no directory {directory}.{hub_hint(path)}"
+        return (
+            f"{message} The directory {directory} does not"
+            f" exist.{hub_hint(path)}"
+        )
     return message
 
 
@@ -183,7 +188,7 @@ def _names_in(directory: str) -> list[str]:
     return sorted(name.rstrip("/") for name in names)
 
 
-# Reading.
+# Reading of checkpoints.
 
 
 class TensorFlowWeights(Weights):
@@ -196,13 +201,13 @@ class TensorFlowWeights(Weights):
         keys: Mapping[str, str],
         dropped: dict[str, str],
     ) -> None:
-        """Take the path and the keys of the tensors.
+        """Set the path and the keys of the tensors.
 
         Args:
-          prefix: of the checkpoint.
-          kind: its format: "tf1", "native" or "bert".
-          keys: of the file, by the original's names.
-          dropped: keys of the file that are left out: reason.
+          prefix: prefix of the checkpoint.
+          kind: format of the checkpoint: "tf1", "native" or "bert".
+          keys: keys in the file, by the original's names.
+          dropped: keys in the file that are left out, with reasons.
         """
         self._reader = load_reader(prefix)
         self._keys = dict(keys)
@@ -220,20 +225,20 @@ class TensorFlowWeights(Weights):
         try:
             return np.asarray(self._reader.get_tensor(self._keys[name]))
         except (tf.errors.OpError, IndexError, ValueError) as error:
-            # A data file that is cut short raises an IndexError.
+            # A truncated data file raises an IndexError.
             raise UserError(
                 f"{self.path}: cannot read {name}: {error}. The data file is"
-                " damaged, cut short or missing; copy the checkpoint again."
+                " corrupt, truncated or missing. Copy the checkpoint again."
             ) from error
 
 
 def load_reader(prefix: str) -> Any:
     """Return TensorFlow's reader of a checkpoint's index."""
     try:
-        # In ram:// `tf.train.load_checkpoint` treats a prefix as a folder.
+        # In ram://, `tf.train.load_checkpoint` treats a prefix as a folder.
         return tf.compat.v1.train.NewCheckpointReader(prefix)
     except (tf.errors.OpError, ValueError) as error:
-        remedy = "Its .index file is damaged or cut short; copy it again."
+        remedy = "The .index file is corrupt or truncated. Copy the file again."
         if set("[*?") & set(prefix):
             remedy = (
                 "Rename the folder: TensorFlow treats [, * and ? as patterns."
@@ -251,12 +256,12 @@ def open_tf1(path: str) -> Weights:
         raise UserError(
             f"{prefix}: a TensorFlow 2 checkpoint of a different project, keyed"
             " by its Python objects; expected a TF1 checkpoint of the original"
-            " (or of BERT), one of this project, or a Hugging Face folder."
-            " Choose another checkpoint."
+            " (or of BERT), a checkpoint of this project, or a Hugging Face"
+            " folder. Choose a different checkpoint."
         )
     if not any(name.startswith("bert/embeddings/") for name in names):
         keys = {name: name for name in names}
-        if DELTA_TABLE in keys:  # The sum is stored for other programs only.
+        if DELTA_TABLE in keys:  # The sum is stored only for other programs.
             keys.pop(TABLE, None)
         return TensorFlowWeights(prefix, "tf1", keys, {})
     dropped = {
@@ -274,16 +279,17 @@ def open_tf1(path: str) -> Weights:
     return TensorFlowWeights(prefix, "bert", keys, dropped)
 
 
-# Prefixes of BERT's variables that ELECTRA lacks: reason.
+# Prefixes of BERT's variables that ELECTRA does not have, with reasons.
 _BERT_ONLY = {
     "bert/pooler/": "BERT's pooler: ELECTRA uses the first token's vector",
     "cls/seq_relationship/": "BERT's next-sentence head: ELECTRA has none",
 }
 
 
-# Writing.
+# Writing of checkpoints.
 
-# Limits memory: the tensors of a data file are in memory while it is written.
+# Limit of memory, because the tensors of a data file are in memory while it is
+# written.
 _BYTES_PER_FILE = 512 * 2**20
 
 
@@ -296,15 +302,15 @@ def write_tf1(
 ) -> None:
     """Write a checkpoint of the original, with unchanged names and types.
 
-    The files get their names when they are complete, the index last: without an
-    index there is no checkpoint. The file `checkpoint` then records it as the
-    latest checkpoint.
+    Files get their names once they are complete, and the index comes last,
+    because readers ignore a checkpoint without index. The file `checkpoint`
+    then records the checkpoint as the latest.
 
     Args:
-      prefix: of the files.
-      overwrite: replace a checkpoint of the same prefix.
-      bytes_per_file: size of a data file at which the next one starts.
-      complete: writes the files next to the checkpoint.
+      prefix: prefix of the files.
+      overwrite: replace a checkpoint with the same prefix.
+      bytes_per_file: size at which a new data file is started.
+      complete: function that writes the files next to the checkpoint.
 
     Raises:
       UserError: files exist or cannot be written.
@@ -315,11 +321,11 @@ def write_tf1(
     weights = match_tables(weights, {*weights.specs, TABLE})
     if (existing := list_files(prefix)) and not overwrite:
         raise UserError(
-            f"{prefix}: this checkpoint exists ({existing[0]}). Choose another"
-            " name or pass --overwrite."
+            f"{prefix}: this checkpoint exists ({existing[0]}). Choose a"
+            " different name, or pass --overwrite."
         )
     partial = prefix + ".part"
-    remove_tree(partial)  # A killed process may have left it.
+    remove_tree(partial)  # A killed process may have left this folder.
     try:
         tf.io.gfile.makedirs(partial)
         merged = _write_shards(weights, partial, bytes_per_file)
@@ -355,15 +361,15 @@ def remove_checkpoint(prefix: str) -> None:
 def replace_files(
     written: str, prefix: str, complete: Callable[[], None] | None = None
 ) -> None:
-    """Move a checkpoint to its prefix, and replace the one with this prefix.
+    """Move a checkpoint to its final prefix, and replace an earlier one.
 
-    The old index is removed first and the new one comes last, so that no index
-    is ever next to the data of a different checkpoint.
+    The old index is removed first and the new index comes last, so that an
+    index is never next to the data of a different checkpoint.
 
     Args:
       written: prefix of the complete checkpoint.
-      prefix: its new prefix.
-      complete: writes the files next to it.
+      prefix: final prefix of the checkpoint.
+      complete: function that writes the files next to the checkpoint.
     """
     index, old_index = f"{prefix}.index", f"{written}.replaced"
     replaces = tf.io.gfile.exists(index)
@@ -385,7 +391,7 @@ def replace_files(
 
 
 def record_latest(directory: str, prefixes: list[str]) -> None:
-    """Write the file `checkpoint`, as a Saver does; the latest is last."""
+    """Write the file `checkpoint` as a Saver does, with the latest last."""
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]
@@ -393,10 +399,11 @@ def record_latest(directory: str, prefixes: list[str]) -> None:
 
 
 def _write_shards(weights: Weights, directory: str, limit: int) -> str:
-    """Write the data in shards; return the prefix of the merged checkpoint."""
+    """Write the data in shards, and return the merged checkpoint's prefix."""
     if not weights.specs:
         raise UserError(
-            f"{weights.path}: no tensors to write. Choose another checkpoint."
+            f"{weights.path}: no tensors to write. Choose a different"
+            " checkpoint."
         )
     shards, start = [], 0
     offsets = {}  # bytes

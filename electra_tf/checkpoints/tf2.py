@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""This project's checkpoints: TensorFlow 2's format, keyed by variable names.
+"""Checkpoints of this project: TensorFlow 2's format, keyed by names.
 
-A `tf.train.Checkpoint` of plain dictionaries: `model/<name>`,
-`optimizer/m/<name>`, `optimizer/v/<name>` and `step`, next to what else a run
-saves (the data position). Slots of optimizers other than the original's are
-under `optimizer/<value of the hparam>/m/<name>`, and no other optimizer can use
-them. The keys do not depend on Python classes, so that code may move, and any
-set of variables can be written without building its model.
+A checkpoint is a `tf.train.Checkpoint` of plain dictionaries: `model/<name>`,
+`optimizer/m/<name>`, `optimizer/v/<name>`, `step`, and other state of a run
+(the data position). The slots of adamw and lamb are under `optimizer/<value of
+the hparam>/m/<name>`, and only the same optimizer can use them. The keys do not
+depend on Python classes, so that code may move, and any set of variables can be
+written without building its model.
 """
 
 import os
@@ -27,7 +27,7 @@ from electra_tf.checkpoints.weights import (
 )
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# In files whose source stores no step; their step is 0.
+# Key in files whose source contains no step; their step is 0.
 _NO_STEP = "no_step"
 # Keys of the slots in a file, by the suffix of their names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
@@ -48,7 +48,7 @@ def checkpoint_state(
 
 
 def optimizer_of(weights: Weights) -> str | None:
-    """Return the kind of optimizer whose slots a checkpoint has, or None."""
+    """Return the optimizer whose slots a checkpoint contains, or None."""
     if weights.slots:
         return _ORIGINAL
     kinds = map(_OTHER_SLOTS.match, weights.dropped)
@@ -75,7 +75,10 @@ def open_native(path: str) -> Weights:
         elif key != tf1.OBJECT_GRAPH and not key.startswith("save_counter"):
             dropped[key] = "state of the training run"
             if slots := _OTHER_SLOTS.match(key):
-                dropped[key] = f"slots of optimizer {slots[1]}, for it only"
+                dropped[key] = (
+                    f"slots of optimizer {slots[1]}, which no other optimizer"
+                    " can use"
+                )
     return tf1.TensorFlowWeights(prefix, "native", keys, dropped)
 
 
@@ -85,24 +88,24 @@ def write_native(
     overwrite: bool = False,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write tensors as a checkpoint that a run can start from.
+    """Write tensors as a checkpoint from which a run can start.
 
-    The files get their names when they are complete, and the file `checkpoint`
-    records them. With slots and step, a run in this folder continues from it;
-    its records are read from their start.
+    Files get their names once they are complete, and the file `checkpoint`
+    records them. A run in this folder continues from a checkpoint with slots
+    and step, but reads its records from their start.
 
     Args:
-      prefix: of the files.
-      overwrite: replace a checkpoint of the same prefix.
-      complete: writes the files next to the checkpoint.
+      prefix: prefix of the files.
+      overwrite: replace a checkpoint with the same prefix.
+      complete: function that writes the files next to the checkpoint.
 
     Raises:
       UserError: files exist or cannot be written.
     """
     if tf.io.gfile.exists(prefix + ".index") and not overwrite:
         raise UserError(
-            f"{prefix}: this checkpoint exists. Choose another name or pass"
-            " --overwrite."
+            f"{prefix}: this checkpoint exists. Choose a different name, or"
+            " pass --overwrite."
         )
     state: dict[str, Any] = {"model": {}, "optimizer": {"m": {}, "v": {}}}
     for name, value in weights:

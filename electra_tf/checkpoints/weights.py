@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of any format as named tensors, and selections of them.
+"""Checkpoints of any format as named tensors, and selections of tensors.
 
-In every format tensors have the original's names: `electra/...`,
+Tensors of all formats have the original's names: `electra/...`,
 `generator/...`, Adam slots `<variable>/adam_m` and `<variable>/adam_v`, and
-`global_step`. Readers map to these names and writers from them, so that no
-format depends on another and a checkpoint need not fit in memory twice.
+`global_step`. Readers map to these names and writers from them, so that formats
+are independent and a checkpoint need not fit in memory twice.
 """
 
 import abc
@@ -27,18 +27,18 @@ from electra_tf.checkpoints.contents import (
     TaskHead,
 )
 
-if TYPE_CHECKING:  # Its import takes seconds.
+if TYPE_CHECKING:  # TensorFlow's import takes seconds.
     pass
 
 SLOT_SUFFIXES = ("/adam_m", "/adam_v")
 STEP_NAME = "global_step"
 _POSITIONS = "position_embeddings"
-_MOST_LINES = 8  # of a message that lists tensors
+_MOST_LINES = 8  # maximum number of tensors that a message lists
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """Shape and NumPy type of a tensor that has not been read."""
+    """Shape and NumPy type of a tensor."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -49,36 +49,37 @@ class TensorSpec:
 
 
 def spec_of(value: Any) -> TensorSpec:
-    """Return shape and type of an array, or of a variable."""
+    """Return shape and type of an array or of a variable."""
     dtype = getattr(value.dtype, "as_numpy_dtype", value.dtype)
     return TensorSpec(tuple(value.shape), np.dtype(dtype))
 
 
 @dataclasses.dataclass(eq=False)
 class Weights(abc.ABC):
-    """Named tensors, read one at a time."""
+    """Named tensors of a checkpoint, read on demand."""
 
     path: str  # prefix or folder, for messages
     kind: str  # "tf1", "native", "huggingface", "bert" or "memory"
-    # Every tensor by the original's name, slots and step included.
+    # All tensors by the original's name, including slots and step.
     specs: dict[str, TensorSpec]
-    # What else the file holds, and why it is left out.
+    # Other contents of the file, with the reasons why they are left out.
     dropped: dict[str, str] = dataclasses.field(default_factory=dict)
-    # What a config next to the file states, under the names of
+    # Hparams in a config next to the file, under the names of
     # `PretrainingConfig`; empty without a config.
     hparams: dict[str, Any] = dataclasses.field(default_factory=dict)
-    vocab_file: str | None = None  # the vocabulary next to the file
-    # Heads of fine-tuned tasks that a file describes, by the task's name.
+    vocab_file: str | None = None  # vocabulary next to the file
+    # Heads of fine-tuned tasks that a file describes, by task name.
     heads: dict[str, TaskHead] = dataclasses.field(default_factory=dict)
-    max_length: int | None = None  # wordpieces that the tokenizer cuts texts to
+    # maximum number of wordpieces in a text of the tokenizer
+    max_length: int | None = None
 
     @abc.abstractmethod
     def read(self, name: str) -> np.ndarray:
-        """Read one tensor, of its spec's shape and dtype."""
+        """Read one tensor, with the shape and dtype of its spec."""
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the model's variables: no slots, no step."""
+        """Shapes of the model's variables, without slots and step."""
         return {
             name: spec.shape
             for name, spec in self.specs.items()
@@ -95,13 +96,13 @@ class Weights(abc.ABC):
 
     @property
     def global_step(self) -> int | None:
-        """Updates done before it was saved; None if not stored."""
+        """Number of updates before the checkpoint was saved, or None."""
         if STEP_NAME not in self.specs:
             return None
         return int(self.read(STEP_NAME))
 
     def counts(self) -> dict[str, Any]:
-        """Return numbers of tensors and bytes, and the step or None."""
+        """Return numbers of tensors, parameters and bytes, and the step."""
         shapes = self.shapes.values()
         return {
             "tensors": len(self.specs),
@@ -118,7 +119,7 @@ class Weights(abc.ABC):
 
 
 def describe_counts(counts: Mapping[str, Any]) -> str:
-    """Return `Weights.counts` in words."""
+    """Return `Weights.counts` as text."""
     step = counts["global_step"]
     return (
         f"{counts['variables']} variables with {counts['parameters']:,}"
@@ -128,7 +129,7 @@ def describe_counts(counts: Mapping[str, Any]) -> str:
 
 
 def is_variable(name: str) -> bool:
-    """Return whether a name is of a variable, not of a slot or the step."""
+    """Return whether a name is that of a variable, not of a slot or step."""
     return name != STEP_NAME and not name.endswith(SLOT_SUFFIXES)
 
 
@@ -148,7 +149,7 @@ class MemoryWeights(Weights):
 
 
 class ModelWeights(MemoryWeights):
-    """The variables of a live model; `read` returns current values."""
+    """Variables of a live model; `read` returns their current values."""
 
     def __init__(self, variables: Iterable[Any], step: int, path: str) -> None:
         named = variables_by_name(variables)
@@ -162,13 +163,16 @@ def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
     for variable in variables:
         name = variable.name.split(":")[0]
         if name in named:
-            raise ValueError(f"Two variables are named {name}.")
+            raise ValueError(
+                f"Two variables are named {name}; expected unique names. Rename"
+                " one variable."
+            )
         named[name] = variable
     return named
 
 
 class View(Weights):
-    """Tensors of a source: a selection of them, with changed values or more."""
+    """A selection of a source's tensors, with changed or additional tensors."""
 
     def __init__(
         self,
@@ -177,12 +181,13 @@ class View(Weights):
         change: Callable[[str, np.ndarray], np.ndarray] | None = None,
         more: "MemoryWeights | None" = None,
     ) -> None:
-        """Take the tensors to show.
+        """Set the tensors of the view.
 
         Args:
-          specs: of the tensors, by their names in the source.
-          change: takes name and value of a tensor, returns the new value.
-          more: further tensors.
+          specs: specs of the tensors, by their names in the source.
+          change: function of a tensor's name and value that returns the new
+            value.
+          more: additional tensors.
         """
         super().__init__(
             source.path,
@@ -211,13 +216,13 @@ def select_tensors(weights: Weights, keep: Callable[[str], bool]) -> Weights:
 def repeat_segment_row(weights: Weights, row: int) -> Weights:
     """Return weights with one row of the segment table in all rows.
 
-    This project's taggers use segment 1, those of transformers segment 0.
+    Taggers of this project use segment 1, taggers of transformers segment 0.
     """
 
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != "electra/embeddings/token_type_embeddings":
             return value
-        # A segment without a row adds nothing.
+        # A segment without a row adds nothing to the embeddings.
         vector = value[row] if row < len(value) else np.zeros_like(value[0])
         return np.repeat(vector[None], len(value), 0)
 
@@ -227,14 +232,14 @@ def repeat_segment_row(weights: Weights, row: int) -> Weights:
 def with_description(
     weights: Weights, hparams: Mapping[str, Any], vocab_file: str | None
 ) -> Weights:
-    """Return the same tensors with the given hparams and vocabulary."""
+    """Return the same tensors with other hparams and vocabulary."""
     view = View(weights, dict(weights.specs))
     view.hparams, view.vocab_file = dict(hparams), vocab_file
     return view
 
 
 class _Renamed(View):
-    """Tensors of a source, with a prefix of their names replaced."""
+    """Tensors of a source, with a different prefix of their names."""
 
     def __init__(self, source: Weights, old: str, new: str) -> None:
         def renamed(name: str) -> str:
@@ -257,7 +262,7 @@ def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
         raise UserError(
             f"--task={task}: expected letters, digits, dots, dashes and"
-            " underscores. Choose such a name."
+            " underscores. Choose a name of these characters."
         )
     if len(tasks) != 1:
         heads = f"heads of {', '.join(tasks)}" if tasks else "no task's head"
@@ -289,12 +294,12 @@ def select_part(weights: Weights, part: str) -> Weights:
     return chosen
 
 
-# Views of tables in the layout of another model or of the original, without
+# Views of tables in the layout of other models or of the original, without
 # rounding.
 
 
 class _WithSums(View):
-    """Tensors of a source, with some replaced by sums under new names."""
+    """Tensors of a source, some of which are sums under new names."""
 
     def __init__(
         self,
@@ -303,18 +308,19 @@ class _WithSums(View):
         removed: Collection[str],
         more: MemoryWeights | None = None,
     ) -> None:
-        """Take the tensors to replace.
+        """Set the sums.
 
         Args:
-          sums: names of the source's tensors that make up each new one.
+          sums: names of the source's tensors that are summed for each new
+            tensor.
           removed: names of the source's tensors that are left out.
-          more: further tensors.
+          more: additional tensors.
         """
         removed = [name for name in source.specs if name in removed]
         specs = {n: s for n, s in source.specs.items() if n not in removed}
         specs |= {n: source.specs[terms[0]] for n, terms in sums.items()}
         super().__init__(source, specs, None, more)
-        reason = "became another table, or in a sum"
+        reason = "replaced by a different table or a sum"
         self.dropped |= dict.fromkeys(removed, reason)
         self._sums = sums
 
@@ -328,7 +334,7 @@ class _WithSums(View):
 def _with_tables_of(weights: Weights, part: str) -> Weights:
     """Return weights with the usual names for one network's tables.
 
-    A sum gets the slots of the delta: both have the same gradient.
+    A sum gets the slots of the delta, because both have the same gradient.
     """
     old, new = DELTA_TABLE, TABLE
     if part == "generator":
@@ -351,11 +357,12 @@ def match_tables(weights: Weights, names: Collection[str]) -> Weights:
     """Return weights with the tables of a model that has these variables.
 
     A checkpoint with one table fits a model with gradient-disentangled sharing
-    (its delta is zero) and a model whose generator has separate position and
-    segment tables (they are copies). In the other direction tables are summed.
+    (with a delta of zero) and a model whose generator has separate position and
+    segment tables (with copies of the tables). In the opposite direction tables
+    are summed.
 
     Args:
-      names: of the model's variables.
+      names: names of the model's variables.
     """
     specs, terms = weights.specs, {SHARED_TABLE, DELTA_TABLE}
     if TABLE in names and DELTA_TABLE in specs:
@@ -382,21 +389,22 @@ def match_tables(weights: Weights, names: Collection[str]) -> Weights:
 
 
 def extend_positions(weights: Weights, new_length: int) -> Weights:
-    """Lengthen or shorten every position table of a checkpoint.
+    """Lengthen or shorten all position tables of a checkpoint.
 
     A longer table repeats its rows from the start (row 512 is a copy of row 0),
     as initial values for further training. Adam slots of new rows are zero. A
-    shorter table is cut. If `hparams` state the length, they change with it.
+    shorter table is truncated. If `hparams` contain the length, they are
+    updated.
     """
     if new_length < 1:
         raise UserError(
-            f"--extend_positions={new_length}; expected at least 1 row. Pass a"
-            " larger number."
+            f"--extend_positions is {new_length}; expected at least 1 row. Pass"
+            " a larger number."
         )
     tables, specs = _tables(weights), dict(weights.specs)
     if not tables:
         raise UserError(
-            f"{weights.path}: has no {_POSITIONS} to extend. Remove"
+            f"{weights.path}: no {_POSITIONS} to extend. Remove"
             " --extend_positions."
         )
     for name in tables:
@@ -422,13 +430,15 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
 
 
 def describe_extension(weights: Weights, new_length: int) -> str:
-    """Return what `extend_positions` does to a checkpoint, for a report."""
+    """Return the effect of `extend_positions` on a checkpoint, for reports."""
     old = max(weights.specs[name].shape[0] for name in _tables(weights))
     change = f"from {old} to {new_length} rows"
     if new_length == old:
-        return f"position tables have {old} rows already"
+        return f"position tables already have {old} rows"
     if new_length < old:
-        return f"position tables cut {change}: longer sequences do not fit"
+        return (
+            f"position tables truncated {change}: longer sequences do not fit"
+        )
     return (
         f"position tables extended {change}: rows {old} and up repeat the table"
         " from its start (their Adam slots are zero); train before use"
@@ -446,10 +456,10 @@ def check_shapes(
     targets: Mapping[str, Any],
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Refuse targets whose shapes or types differ from the checkpoint's.
+    """Raise a UserError if shapes or types of targets differ.
 
     Args:
-      targets: variables or specs by names of the checkpoint.
+      targets: variables or specs, by their names in the checkpoint.
       model: all variables of the model, for messages; default: `targets`.
     """
     lines = []
@@ -469,5 +479,5 @@ def check_shapes(
         shapes = {n: tuple(v.shape) for n, v in (model or targets).items()}
         differences = weights.contents.differences(Contents(shapes))
         lines = limit_lines(lines, _MOST_LINES) + differences
-        title = f"{weights.path} is of a different model, shapes differ:"
+        title = f"{weights.path} does not match the model; these shapes differ:"
         raise UserError("\n".join([title, *lines]))

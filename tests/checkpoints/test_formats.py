@@ -79,7 +79,7 @@ def test_a_missing_data_file_is_named(tmp_path):
     [
         ("empty", "no checkpoint in this directory"),
         ("empty/nothing", "empty/nothing"),
-        ("absent/m", "There is no directory .*absent"),
+        ("absent/m", "The directory .*absent does not"),
     ],
 )
 def test_a_path_without_a_checkpoint_is_refused(path, message, tmp_path):
@@ -90,7 +90,7 @@ def test_a_path_without_a_checkpoint_is_refused(path, message, tmp_path):
 @pytest.mark.parametrize("path", ["", "model.ckpt-1234"])
 def test_a_missing_index_is_named(path, tmp_path, written):
     os.remove(written + ".index")
-    message = r"in part\. Copy .*1234\.index"
+    message = r"only partly\. Copy .*1234\.index"
     refused(message, open_weights, str(tmp_path / path))
 
 
@@ -222,7 +222,7 @@ def test_keys_of_other_programs_are_read(name, tmp_path):
         ({}, "not valid JSON"),
         ({"format_version": 2}, "format_version is 2"),
         ({"assumed": 3}, "assumed is 3; expected a list"),
-        ({"hidden_size": 512}, "hidden_size is 512, but `hparams` make it 256"),
+        ({"hidden_size": 512}, "hidden_size is 512, but `hparams` imply 256"),
         ({"hparams": []}, "expected a JSON object"),
         ({"hparams": {"modl_size": "base"}}, "model_size"),
     ],

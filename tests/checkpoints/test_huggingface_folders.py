@@ -43,7 +43,7 @@ SHARD = "model-0000{}-of-00003.safetensors"
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("", None, "no config.json and no weights; expected them in this"),
+        ("", None, "missing config.json and weights; expected these"),
         ("config.json", "{", "config.json: not valid JSON"),
         ("model.safetensors", None, "no weights; expected model.safetensors"),
         ("model.safetensors", "version https://git-lfs.github", "git lfs pull"),
@@ -77,7 +77,7 @@ def test_the_file_that_is_read_stands_for_its_folder(single):
 
 def test_a_file_that_is_not_read_from_its_folder_is_refused(single):
     shutil.copy(single / "model.safetensors", single / "model_best.safetensors")
-    message = "model.safetensors is read from this folder"
+    message = "this folder is read from"
     refused(message, open_weights, str(single / "model_best.safetensors"))
 
 
@@ -118,7 +118,7 @@ def test_a_damaged_file_is_refused_on_opening_and_on_reading(damage, single):
     opened, path = single.weights(), single / "model.safetensors"
     path.write_bytes(damage(path.read_bytes()))
     message = single.refused()
-    assert f"{path}: not a complete safetensors file" in message
+    assert f"{path}: truncated or corrupt safetensors" in message
     assert "again" in message
     with pytest.raises(UserError, match="not a complete safetensors file"):
         opened.read("discriminator_predictions/dense/kernel")
@@ -320,7 +320,7 @@ def test_pytorch_reads_its_files_tensors_only(
     torch.load = fail
     assert "(ValueError: Weights only load failed.)" in single.refused()
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert re.search("only PyTorch reads this file.*torch", single.refused())
+    assert re.search("requires PyTorch, which.*torch", single.refused())
 
 
 def test_a_generator_in_the_discriminators_folder_is_refused(both):
@@ -346,7 +346,7 @@ def test_parts_of_different_models_are_refused(rows, both):
     generator.store(values)
     generator.update_config({"vocab_size": rows})
     message = both.refused()
-    assert "not of one model. Convert each on its own" in message
+    assert "not belong to one model. Convert them separately" in message
     assert "word_embeddings" in message
 
 
@@ -393,7 +393,11 @@ MISSING = "generator/encoder/layer_1/output/dense/bias"
     [
         ({SHAPED: np.zeros(7, "f4")}, {}, "checkpoint [7], model [6]"),
         ({MISSING: None}, {}, f"lacks\n  {MISSING}"),
-        ({}, {"vocab_size": 99}, "is 210 by the weights' shapes but 99"),
+        (
+            {},
+            {"vocab_size": 99},
+            "is 210 according to the weights' shapes, but 99",
+        ),
         ({}, {"hidden_act": "relu"}, "hidden_act is relu, also in generator_p"),
     ],
 )

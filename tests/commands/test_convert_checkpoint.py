@@ -310,7 +310,9 @@ def test_a_head_and_its_labels_go_to_hugging_face(
     assert config["architectures"] == [f"ElectraFor{kind}Classification"]
     assert list(config["id2label"].values()) == labels
     assert f"task_specific/{task}/dense/bias" in tensors(target)
-    is_unnamed = "labels: their names are not known" in capsys.readouterr().out
+    is_unnamed = (
+        "labels: the names of the labels are unknown" in capsys.readouterr().out
+    )
     assert is_unnamed is (task == "chunk")
 
 

@@ -234,7 +234,7 @@ def test_an_error_of_a_worker_is_reported(build, corpus_dir):
 def test_the_end_of_a_worker_is_reported(build, monkeypatch):
     monkeypatch.setattr(jobs, "_start_method", lambda: "fork")
     monkeypatch.setattr(building, "run_job", lambda *_: os._exit(9))
-    message = "worker .*ended.*run the same command"
+    message = "worker .*ended.*Run the same command"
     refused(message, build, "killed", num_processes=2)
 
 
@@ -275,7 +275,7 @@ def test_an_output_that_cannot_be_written_is_refused(build):
 def test_a_corpus_without_text_is_refused(build, corpus_dir):
     for path in corpus_dir.iterdir():
         path.write_text(" \n\n \n")
-    refused("No training example in", build, "out")
+    refused("contain no training example", build, "out")
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_a_missing_or_repeated_column_is_refused(options, header, message):
 @pytest.mark.parametrize("name", ["", "Unnamed: 0"])
 def test_a_column_without_a_name_is_refused(name):
     header = [name, "text"]
-    message = "column 0, for text, has no name .*Pass the name of a different"
+    message = "column 0, selected for text, has no name .*name of a different"
     refused(message, columns.refuse_unnamed, {"text": 0}, header, "a.csv")
 
 

@@ -18,7 +18,7 @@ def test_a_corpus_without_utf8_is_refused_with_the_reason(
     (tmp_path / "latin").mkdir()
     (tmp_path / "latin/a.txt").write_bytes(LATIN)
     corpus = {"path": str(tmp_path / "latin")}
-    message = INVALID.format("No training example", "a.txt")
+    message = INVALID.format("no training example", "a.txt")
     refused(message, build, "out", corpus, num_processes=processes)
 
 

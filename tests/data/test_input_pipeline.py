@@ -254,7 +254,7 @@ def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
         (b"waa\n", "none*", "no nonempty file matches"),
         (b"", "*.txt", "no nonempty file matches"),
         (b" \n\n", "*.txt", "only blank lines"),
-        ("\u200b\n".encode(), "*.txt", "hold no token"),
+        ("\u200b\n".encode(), "*.txt", "contain no token"),
         (b"waa\nw\xe9\n", "*.txt", "text.txt: byte 5 is not UTF-8; .*iconv"),
         (b"waa\n", "*.txt, *.gz", "text.gz: not plain text"),
     ],

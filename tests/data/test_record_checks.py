@@ -28,7 +28,7 @@ def test_training_on_held_out_records_is_refused_or_warned_of(config):
     _refuses(config, "eval_data.*: used for training and held out")
     config.origins = {"eval_tfrecords": "flag"}
     (warning,) = record_checks.check_records(config, True)
-    assert "trained on and held" in warning
+    assert "for training and held" in warning
 
 
 @pytest.fixture(params=["with a manifest", "without a manifest"])
@@ -76,7 +76,7 @@ def test_a_missing_file_of_the_manifest_is_a_warning(config):
     shard = manifest["jobs"]["0"]["shards"][2]
     (config.folder / shard["name"]).unlink()
     (warning,) = record_checks.check_records(config, True)
-    assert f"missing, {shard['name']} first; {shard['records']}" in warning
+    assert f"with {shard['name']}, so that {shard['records']}" in warning
 
 
 def test_another_casing_than_the_manifests_is_a_warning(config):

@@ -160,7 +160,7 @@ def test_two_stages_continue_from_any_step_to_equal_bits(
         weights = open_weights(str(whole / f"model.ckpt-{step}"))
         assert weights.contents.description.startswith(part)
     weights = open_weights(str(whole / "model.ckpt-4"))
-    with pytest.raises(UserError, match="not trained up to step 4"):
+    with pytest.raises(UserError, match="not trained before step 4"):
         assign(weights, runner.build_model(config("other")).variables)
     evaluation = {"do_train": False, "do_eval": True, "overwrite": False}
     result = runner.run(config("whole", **evaluation))
@@ -243,8 +243,8 @@ def test_missing_variables_need_allow_missing(start, runs, masked_lm):
     refused(lacks, start, "full", allow_missing="generator", **settings)
     settings["allow_missing"] = "^(discriminator_predictions|generator)"
     output = start("full", **settings)
-    for what in ("missing", "of another shape"):
-        assert f"{what}, keeps its fresh value: generator" in output
+    for what in ("missing", "different shape"):
+        assert f"{what}, keeps its initial value: generator" in output
     full = tensors(runs / "full" / "model.ckpt-0")
     mlm = open_weights(str(masked_lm))
     encoder = [name for name in mlm.shapes if name.startswith("electra/")]
@@ -269,8 +269,8 @@ def test_a_small_generator_starts_from_the_variables_of_a_bert(
     shared += HEAD_OF_ANY_WIDTH
     assert_same(tensors(runs / "from_bert/model.ckpt-0"), dict(mlm), shared)
     for rest in (
-        "missing, keeps its fresh value: generator/encoder (16 variables)",
-        "another shape, keeps its fresh value: generator_predictions/dense/k",
+        "missing, keeps its initial value: generator/encoder (16 variables)",
+        "different shape, keeps its initial value: generator_predictions/dense",
     ):
         assert rest in output
 

@@ -267,7 +267,7 @@ def test_a_checkpoint_file_cannot_name_a_different_folder(start_run, tmp_path):
     state = f'model_checkpoint_path: "{elsewhere}"\n'
     (tmp_path / "run" / "checkpoint").write_text(state)
     refused(r"names model\.ckpt-5, whose files", start_run(total=10).train)
-    message = "not in that folder. Pass this path"
+    message = "not in the same folder. Pass the path"
     refused(message, tf1.find_checkpoint, str(tmp_path / "run"))
     assert open_weights(elsewhere).global_step == 5
 

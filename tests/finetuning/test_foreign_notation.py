@@ -337,7 +337,7 @@ def test_the_row_numbers_of_pandas_are_no_texts(describe):
     read, _ = examples_of(describe, TEXT, "csv", text)
     assert read == [("a", "x"), ("b", "y")]
     by_number = {"columns": {"text_a": 0, "label": 2}}
-    message = r"train\.csv:1: column 0, for text_a, has no name"
+    message = r"train\.csv:1: column 0, selected for text_a, has no name"
     refused(message, examples_of, describe, by_number, "csv", text)
 
 

@@ -464,5 +464,5 @@ def test_another_task_gives_a_start(run, trained, tiny_vocab, cola, tmp_path):
     settings["init_checkpoint"] = trained[1]
     config = FinetuningConfig.create("tiny", str(tmp_path), **settings)
     result, text = run(config)
-    assert "missing, keeps its fresh value: task_specific/cola" in text
+    assert "missing, keeps its initial value: task_specific/cola" in text
     assert result["trials"][0]["results"]["cola"].keys() == {"mcc", "loss"}

@@ -169,7 +169,7 @@ HEADER = {"header": True}
     [
         ("cannot be inferred from the file name", "a.dat", "x", ONE, {}),
         ("use tsv, csv or jsonl", "a.txt", "x\n", PAIR, {}),
-        ("no column 'x' .* names: a, b", "c.csv", "a,b\n", NAMED, HEADER),
+        ("no column 'x' .* contains: a, b", "c.csv", "a,b\n", NAMED, HEADER),
         (
             "no column 'k' for ids",
             "a.csv",
