@@ -5,8 +5,8 @@
 Source: google-research/electra, finetune/classification/
 classification_metrics.py.
 
-scipy and scikit-learn are imported by the metric that needs them, because they
-add a second to the start of every run.
+Only metrics that need scipy and scikit-learn import them, because these imports
+take a second.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from electra_tf.metrics.scorers import (
     compute_f1,
 )
 
-# Predictions whose spread, relative to the targets', is smaller count as equal.
+# Predictions count as equal if their spread, relative to that of the targets,
+# is smaller than this value.
 _NO_SPREAD = 1e-4
 
 
 class SentenceLevelScorer(Scorer):
-    """Collects one label (or number) and one prediction per example."""
+    """Base class of scorers with one label or number per example."""
 
     _row_attributes = ("_true_labels", "_preds")
 
     def __init__(self, n_classes: int = 2) -> None:
         super().__init__()
         self._n_classes = n_classes
-        self._true_labels: list = []  # numbers, or lists of them
+        self._true_labels: list = []  # numbers, or lists of numbers
         self._preds: list = []
 
     def update(self, results: Row) -> None:
-        """Add `loss`, `predictions`, and `label_ids` or `targets`."""
+        """Add a row of `loss`, `predictions`, and `label_ids` or `targets`."""
         super().update(results)
         self._total_loss += float(results["loss"])
         key = "label_ids" if "label_ids" in results else "targets"
@@ -50,7 +51,7 @@ class SentenceLevelScorer(Scorer):
         self._preds.append(np.asarray(results["predictions"]).tolist())
 
     def get_loss(self) -> float:
-        """Return the mean loss of an example."""
+        """Return the mean loss per example."""
         return self._total_loss / len(self._true_labels)
 
     def single_prediction(self) -> int | float | list[str] | None:
@@ -61,7 +62,8 @@ class SentenceLevelScorer(Scorer):
     def baselines(self) -> dict[str, dict[str, float]]:
         majority = collections.Counter(self._true_labels).most_common(1)[0][0]
         return {
-            # With every class once for each example, chance is exact.
+            # Each class predicted once for each example yields the exact
+            # chance.
             "chance": self._metrics_of_answers(range(self._n_classes)),
             "majority": self._metrics_of_answers([majority]),
         }
@@ -69,7 +71,7 @@ class SentenceLevelScorer(Scorer):
     def _metrics_of_answers(
         self, answers: Sequence[int | tuple[int, ...]]
     ) -> dict[str, float]:
-        """Return the metrics of giving each answer to every example."""
+        """Return the metrics of predicting each answer for every example."""
         return self._metrics_of(
             {"label_ids": label, "predictions": np.asarray(answer)}
             for answer in answers
@@ -89,7 +91,7 @@ class SentenceLevelScorer(Scorer):
 
 
 class AccuracyScorer(SentenceLevelScorer):
-    """Share of examples whose class is right, in percent."""
+    """Share of examples with a correct class, in percent."""
 
     def __init__(self, n_classes: int = 2) -> None:
         super().__init__(n_classes)
@@ -101,7 +103,7 @@ class AccuracyScorer(SentenceLevelScorer):
         return [("accuracy", self._accuracy()), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return the F1 of class 1 if there are two classes."""
+        """Return the F1 of class 1 if the task has two classes."""
         return self._class_f1(1) if "f1" in self.metric_names else []
 
 
@@ -123,7 +125,7 @@ class F1Scorer(SentenceLevelScorer):
         return [*self._class_f1(1), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return the accuracy."""
+        """Return the accuracy as a further metric."""
         return [("accuracy", self._accuracy())]
 
 
@@ -147,13 +149,14 @@ class RegressionScorer(SentenceLevelScorer):
     def _get_results(self) -> Metrics:
         from scipy import stats
 
-        # Like the original's arrays: single precision shows in the metrics.
+        # Metrics depend on single precision, which the original's arrays have.
         targets = np.array(self._true_labels, np.float32)
         predictions = np.array(self._preds, np.float32).flatten()
         pearson = spearman = math.nan
         if len(targets) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Constant input gives NaN.
+                # Constant input yields NaN with a warning.
+                warnings.simplefilter("ignore")
                 pearson = stats.pearsonr(targets, predictions)[0]
                 spearman = stats.spearmanr(targets, predictions)[0]
         return [
@@ -175,7 +178,7 @@ class RegressionScorer(SentenceLevelScorer):
 
 
 class MultiLabelScorer(SentenceLevelScorer):
-    """F1 over any number of labels per text, and exact matches, in percent.
+    """F1 of any number of labels per text, and exact matches, in percent.
 
     Differs: the original has no such task.
     """
@@ -222,7 +225,7 @@ class MultiLabelScorer(SentenceLevelScorer):
         }
 
     def _rows_of(self, predictions: np.ndarray) -> Iterable[Row]:
-        """Yield the collected labels, each with another prediction."""
+        """Yield the collected labels, each with a different prediction."""
         for labels, answer in zip(self._true_labels, predictions, strict=True):
             yield {"label_ids": labels, "predictions": answer}
 
@@ -232,7 +235,8 @@ class MultiLabelScorer(SentenceLevelScorer):
     def _f1(self, average: str | None) -> np.ndarray:
         from sklearn import metrics
 
-        # scikit-learn reads a single column as two classes: pad it.
+        # scikit-learn would read a single column as two classes, so that an
+        # empty column is appended.
         labels, predictions = (
             np.pad(array, ((0, 0), (0, 1))) for array in self._arrays()
         )

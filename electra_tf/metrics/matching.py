@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The units that answers are compared by: words of any script, or characters.
+"""Units by which answers are compared: words of any script, or characters.
 
-The official scripts lower-case, remove English articles and the punctuation of
-ASCII, and split words at white space, so that in Chinese, Japanese or Thai a
-whole answer is one word. These scripts still count here, but they receive a
+The official scripts lower-case, remove English articles and ASCII punctuation,
+and split words at white space, so that a whole answer in Chinese, Japanese or
+Thai is one word. The official scripts still compute the metrics, but read a
 name for each unit, which they do not change.
 """
 
@@ -21,7 +21,7 @@ from electra_tf.text.measured_words import (
     split_into_words,
 )
 
-# Values of a task's `match`, and their descriptions in results.
+# Values of a task's `match`, with their descriptions in results.
 MATCHES: Mapping[str, str] = {
     "words": (
         "match words: as the official script where question and passage are in"
@@ -41,7 +41,7 @@ class ComparedQuestion(Protocol):
 
     @property
     def doc_tokens(self) -> list[str]:
-        """The words of the passage."""
+        """Words of the passage."""
 
 
 class EncodedQuestion:
@@ -71,15 +71,15 @@ def answer_encoder(
     """Return a function from an answer to the text that the scripts compare.
 
     Args:
-      match: one of `MATCHES`; None: the official scripts' own words.
-      question: decides whether words are split as in English.
+      match: one of `MATCHES`; None: words of the official scripts.
+      question: question that determines whether words are split as in English.
     """
     if match is None or keeps_script(match, question):
         return lambda text: text
     split = _SPLITTERS[match]
 
     def encode(text: str) -> str:
-        # A text of symbols alone, such as "++", has no words.
+        # A text of only symbols, such as "++", has no words.
         units = split(text) or text.split()
         return " ".join(_name(unit) for unit in units)
 
@@ -91,10 +91,10 @@ def encode_answers(
     questions: Sequence[ComparedQuestion],
     predictions: Mapping[str, str],
 ) -> tuple[Sequence[ComparedQuestion | EncodedQuestion], Mapping[str, str]]:
-    """Return questions and predictions as the official scripts compare them.
+    """Return questions and predictions in the encoding for official scripts.
 
     Args:
-      predictions: answers by the questions' keys; some may be missing.
+      predictions: answers by question key; some may be missing.
     """
     if match is None:
         return questions, predictions
@@ -109,5 +109,5 @@ def encode_answers(
 
 
 def _name(unit: str) -> str:
-    """Return letters and digits of ASCII that are not an article."""
+    """Return ASCII letters and digits that are not an article."""
     return f"u{unit.encode('utf-8', 'surrogatepass').hex()}"

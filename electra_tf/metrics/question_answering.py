@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of the answers that are selected by a model's scores.
 
-Answers are scored as SQuAD 1.1 and 2.0 and MRQA 2019 score them; the scripts of
-tf-models-official compute the scores of SQuAD.
+Answers are scored as in SQuAD 1.1 and 2.0 and MRQA 2019. The scripts of
+tf-models-official compute the SQuAD scores.
 
 Source: google-research/electra, finetune/qa/qa_metrics.py,
 squad_official_eval_v1.py, squad_official_eval.py (other versions of these
@@ -39,31 +39,31 @@ from electra_tf.text.basic_tokenizer import BasicTokenizer
 
 
 class ScoredQuestion(Protocol):
-    """What the scripts need of a question, encoded for them or not."""
+    """Fields of a question that the official scripts read."""
 
     key: str
     answers: tuple[str, ...]
 
 
 def metric_names(version: str, match: str | None) -> tuple[str, ...]:
-    """Return the names of the metrics of a task, by version and `match`."""
+    """Return the names of a task's metrics, by version and `match`."""
     names = (*_METRICS[version], "loss", "questions", "windows")
     return names if match is None else (*names, ANY_SCRIPT)
 
 
 class SpanScorer(Scorer, Generic[QuestionT]):
-    """Joins the windows of each question and scores the answers.
+    """Scorer that combines the windows of each question into answers.
 
-    Differs: windows may come in any order. Only the outputs that answers need
-      are stored. The best answers with their probabilities, which the original
-      computes and drops, are among the files.
+    Differs: windows may come in any order. Only outputs that answers need are
+      stored. The files include the best answers with their probabilities, which
+      the original computes and drops.
 
     Attributes:
-      predictions: the best answer of each question, by its id; empty before
+      predictions: best answer of each question, by question id; empty before
         `answer` is called.
-      null_odds: the odds that a question has no answer ("squad2" only).
-      best: the answers of each question, best first.
-      scores: the scores, in the order of the official script.
+      null_odds: odds that a question has no answer ("squad2" only).
+      best: answers of each question, best first.
+      scores: metrics, in the order of the official script.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         windows_of: Callable[[QuestionT], list[Window]],
         match: str | None = None,
     ) -> None:
-        """Make a scorer.
+        """Create a scorer without windows.
 
         Args:
           rule: the settings of the search for answers.
           tokenizer: the tokenizer that made the wordpieces.
           name: the name of the task.
           version: squad1, squad2 or mrqa.
-          examples: the questions of the split.
-          windows_of: returns the windows of a question.
-          match: one of `matching.MATCHES`; None: the official script's words.
+          examples: questions of the split.
+          windows_of: function that returns the windows of a question.
+          match: one of `matching.MATCHES`; None: words of the official script.
         """
         super().__init__()
         self._updated = True  # There may be only questions without windows.
@@ -122,12 +122,12 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         self._outputs[eid] = outputs
 
     def get_loss(self) -> float:
-        """Return the mean loss of a window."""
+        """Return the mean loss per window."""
         losses = [self._losses[eid] for eid in sorted(self._losses)]
         return sum(losses) / max(1, len(losses))
 
     def get_details(self) -> Metrics:
-        """Return the loss and the numbers of questions and windows."""
+        """Return the loss, and the numbers of questions and windows."""
         details: Metrics = [
             ("loss", self.get_loss()),
             ("questions", len(self._examples)),
@@ -143,7 +143,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return details
 
     def single_prediction(self) -> str | None:
-        """Return the only answer, if the expected answers differ."""
+        """Return the single predicted answer, if expected answers differ."""
         self.get_results()
         expected = {example.answers for example in self._examples}
         answers = set(self.final_answers().values())
@@ -152,7 +152,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return, for SQuAD 2.0, the metrics of answering no question."""
+        """Return, for SQuAD 2.0, the metrics of predicting no answer."""
         if self._version != "squad2":
             return {}
         keys = [example.key for example in self._examples]
@@ -165,7 +165,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return {"majority": scores}
 
     def final_answers(self) -> dict[str, str]:
-        """Return answers by the questions' ids, "" for no answer.
+        """Return answers by question id, "" for no answer.
 
         Source: google-research/electra, run_finetuning.py, run_finetuning.
         """
@@ -183,8 +183,9 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             for window in windows:
                 if window.eid not in self._outputs:
                     raise ValueError(
-                        f"{self._name}: no outputs for window {window.eid}; the"
-                        " predictions are not those of the split that is scored"
+                        f"{self._name}: missing outputs for window"
+                        f" {window.eid}; expected predictions of the scored"
+                        " split"
                     )
             outputs = [self._outputs[window.eid] for window in windows]
             by_offset = bool(windows) and windows[0].spans is not None
@@ -198,8 +199,8 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             )
             self.best[example.key], best = answers, answers[0]
             if self._version == "squad2":
-                # The odds decide whether there is an answer, so an empty text
-                # is no prediction if there is another.
+                # The null odds determine whether an answer exists, so that an
+                # empty text is predicted only without other texts.
                 best = next((a for a in answers if a.text), best)
                 scores = [self._null_scores[window.eid] for window in windows]
                 odds = min([NO_WINDOW, *scores])
@@ -238,7 +239,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
 
 
 def _describe_answers(answers: Sequence[Answer]) -> list[dict[str, Json]]:
-    """Return answers as plain values, with their probabilities."""
+    """Return answers as JSON values, with their probabilities."""
     return [
         {
             "text": answer.text,
@@ -252,9 +253,9 @@ def _describe_answers(answers: Sequence[Answer]) -> list[dict[str, Json]]:
     ]
 
 
-# Scores of answers.
+# Metrics of answers.
 
-# Names in the original's script -> names in tf-models-official's.
+# Names in the original's script, with names in tf-models-official's.
 _BEST = {
     f"best_{name}": f"final_{name}"
     for name in ("exact", "exact_thresh", "f1", "f1_thresh")
@@ -277,8 +278,9 @@ _METRICS: Mapping[str, tuple[str, ...]] = {
     "mrqa": ("exact_match", "f1"),
     "squad2": (*_GROUP_METRICS, *_BEST),
 }
-# Functions of two texts: whether they are equal if lower-cased, without
-# punctuation, articles and extra spaces; and the F1 of their words, 0 to 1.
+# Functions of two texts: whether the texts are equal after lower-casing and
+# removing punctuation, articles and extra spaces; and the F1 of their words,
+# from 0 to 1.
 exact_match = squad_evaluate_v1_1._exact_match_score
 f1_score = squad_evaluate_v1_1._f1_score
 
@@ -293,7 +295,8 @@ def evaluate_squad1(
     answered = [question for question in questions if question.answers]
     _require_answers(answered, len(questions))
     scores = squad_evaluate_v1_1.evaluate(_dataset(answered), predictions)
-    # The original's script multiplies before it divides: other roundings.
+    # The original's script multiplies before it divides, and rounds
+    # differently.
     matches = round(scores["exact_match"] * len(answered))
     return {
         "exact_match": 100.0 * matches / len(answered),
@@ -310,10 +313,10 @@ def evaluate_squad2(
     """Return the scores of answers to questions that may have no answer.
 
     Args:
-      questions: the questions.
-      predictions: answers by the questions' keys.
-      null_odds: the odds that a question has no answer, by key.
-      threshold: the odds above which a question counts as unanswered.
+      questions: questions to score.
+      predictions: answers by question key.
+      null_odds: odds that a question has no answer, by question key.
+      threshold: odds above which a question counts as unanswered.
     """
     predicted = [q for q in questions if q.key in predictions]
     _require_answers(predicted, len(questions))
@@ -356,10 +359,10 @@ def evaluate_mrqa(
 
 
 def _require_answers(scored: Sequence[object], n_questions: int) -> None:
-    """Raise a UserError if there is nothing to score."""
+    """Raise a UserError if no question can be scored."""
     if not scored:
         raise UserError(
             f"none of {n_questions} questions has both a prediction and an"
-            " expected answer, so there is nothing to score. Evaluate on a"
+            " expected answer, so that no metric can be computed. Evaluate on a"
             " split with answers"
         )

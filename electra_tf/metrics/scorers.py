@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of scorers: predictions in, metrics out.
+"""Base class of scorers, which compute metrics from predictions.
 
 Source: google-research/electra, finetune/scorer.py.
 """
@@ -15,23 +15,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-# Names and values, in the order in which they are reported.
+# Names and values, in the order of the report.
 Metrics: TypeAlias = list[tuple[str, float]]
-# The outputs of a head for one row of a batch, with labels and `loss`.
+# Outputs of a head for one row of a batch, with labels and `loss`.
 Row: TypeAlias = Mapping[str, np.ndarray]
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | None"
 
-# A detail: the number of documents or questions whose words were split by the
-# rules for all writing systems (or by characters), not by those for English.
+# Name of the detail that counts documents or questions whose words were split
+# by the rules for any script (or by characters) instead of English.
 ANY_SCRIPT = "any_script"
 
 
 class Scorer(abc.ABC):
-    """Collects predictions of a task row by row and computes its metrics.
+    """Collector of a task's predictions, which computes its metrics.
 
     Attributes:
-      metric_names: the names of all metrics, details included; empty if only
-        the results show them.
+      metric_names: names of all metrics, including details; empty if they
+        depend on the results.
     """
 
     metric_names: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Scorer(abc.ABC):
 
     @abc.abstractmethod
     def _get_results(self) -> Metrics:
-        """Compute the metrics; `get_results` caches them."""
+        """Compute the metrics, which `get_results` caches."""
 
     def get_results(self) -> Metrics:
         """Return the original's metrics, in its order."""
@@ -66,22 +66,23 @@ class Scorer(abc.ABC):
     def files(self) -> Mapping[str, Json]:
         """Return the contents of the files that an evaluation writes, by kind.
 
-        These are added to its metrics; most scorers write none.
+        Most scorers write no files besides the metrics.
         """
         return {}
 
     def single_prediction(self) -> int | float | str | list[str] | None:
-        """Return the prediction that a collapsed model makes for every example.
+        """Return the one prediction that a collapsed model makes, or None.
 
-        None: the predictions differ, or all labels are equal.
+        The result is None if predictions differ or all labels are equal.
         """
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
         """Return the metrics of answers without a model, by kind.
 
-        `majority`: the most frequent label for every example; `chance`: labels
-        drawn uniformly. Undefined metrics and losses are left out.
+        The kinds are `majority`, the most frequent label for every example, and
+        `chance`, labels drawn uniformly. Undefined metrics and losses are left
+        out.
         """
         return {}
 
@@ -96,9 +97,10 @@ class Scorer(abc.ABC):
         return {n: v for n, v in metrics.items() if math.isfinite(v)}
 
     def select_rows(self, rows: Sequence[int]) -> Scorer:
-        """Return a scorer of some of the rows, repeated ones included.
+        """Return a scorer of some rows, possibly with repetitions.
 
-        Its losses are NaN, because losses are collected as sums.
+        The losses of the new scorer are NaN, because losses are collected as
+        sums.
         """
         selection = copy.copy(self)
         selection._updated, selection._total_loss = True, math.nan
@@ -108,7 +110,7 @@ class Scorer(abc.ABC):
         return selection
 
     def results_str(self) -> str:
-        """Return the metrics on one line, `name: 12.34 - name: 5.60`."""
+        """Return the metrics in one line, `name: 12.34 - name: 5.60`."""
         return " - ".join(
             f"{name}: {value:.2f}" for name, value in self.get_results()
         )
@@ -117,13 +119,13 @@ class Scorer(abc.ABC):
 def compute_accuracy(
     labels: Sequence[object], predictions: Sequence[object]
 ) -> float:
-    """Return the share of equal pairs, in percent; 0 without any."""
+    """Return the share of equal pairs, in percent; 0 without pairs."""
     right = sum(a == b for a, b in zip(labels, predictions, strict=True))
     return 100.0 * right / max(1, len(labels))
 
 
 def compute_f1(n_correct: int, n_predicted: int, n_gold: int) -> Metrics:
-    """Return precision, recall and F1 in percent; all 0 if none is correct."""
+    """Return precision, recall and F1 in percent, or 0 if none is correct."""
     precision = recall = f1 = 0.0
     if n_correct:
         precision = 100.0 * n_correct / n_predicted

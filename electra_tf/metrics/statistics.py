@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics of the metrics of several trials."""
+"""Statistics of metrics over several trials."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from configure.text_tables import render_rows
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.metrics.scorers import Json
 
-# The metrics of one trial: task -> metric -> value.
+# Metrics of one trial: task -> metric -> value.
 TrialResults: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Statistics:
-    """One metric over all trials; NaN stays in `values`, and counts nowhere."""
+    """Statistics of a metric over all trials, without undefined values."""
 
-    values: tuple[float, ...]  # one a trial, in the order of the trials
+    values: tuple[float, ...]  # value of each trial, in order; may be NaN
     mean: float
     median: float
     std: float  # sample standard deviation (n - 1); 0 for a single value
-    best: float  # the highest; for losses and errors the lowest
-    best_index: int | None  # its index in `values`
+    best: float  # highest value; for losses and errors the lowest
+    best_index: int | None  # index of the best value in `values`
     undefined: int  # number of undefined values
 
     def as_dict(self) -> dict[str, Json]:
-        """Return plain values for JSON, with None for undefined ones."""
+        """Return JSON values, with None for undefined numbers."""
         plain = dataclasses.asdict(self)
         plain["values"] = [finite(value) for value in self.values]
         for name in ("mean", "median", "std", "best"):
@@ -41,9 +41,9 @@ class Statistics:
 
 
 def main_metric(names: Sequence[str], preferred: str | None = None) -> str:
-    """Return the metric that trials are compared by.
+    """Return the metric by which trials are compared.
 
-    It is the preferred one, or else F1, or else the first of the names.
+    The order of preference is the preferred metric, F1, and the first name.
     """
     if preferred is not None and preferred in names:
         return preferred
@@ -51,7 +51,7 @@ def main_metric(names: Sequence[str], preferred: str | None = None) -> str:
 
 
 def describe(values: Sequence[float], lower: bool = False) -> Statistics:
-    """Return the statistics of a metric; if `lower`, its lowest is best."""
+    """Return the statistics of a metric; if `lower`, low values are better."""
     defined = [v for v in values if math.isfinite(v)]
     best, best_index = math.nan, None
     if defined:
@@ -73,7 +73,7 @@ def summarize(
 ) -> dict[str, dict[str, Statistics]]:
     """Return task -> metric -> statistics, in the order of the first trial.
 
-    Metrics that are not in all trials are left out.
+    Metrics that some trials lack are left out.
     """
     if not trials:
         return {}
@@ -93,7 +93,7 @@ def best_trial(
     """Return the index of the trial with the best mean of main metrics.
 
     Args:
-      preferred: task -> the metric that its description names.
+      preferred: task -> metric that the task's description names.
     """
     scores = []
     for trial in trials:
@@ -120,10 +120,10 @@ def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON: None instead of an undefined one."""
+    """Return a number for JSON; None for an undefined number."""
     return value if math.isfinite(value) else None
 
 
 def from_json(values: Iterable[float | None]) -> list[float]:
-    """Return the numbers that `finite` made ready for JSON."""
+    """Return the numbers that `finite` converted for JSON."""
     return [math.nan if value is None else value for value in values]

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""ROUGE of summaries of a document's sentences, oracles and baselines."""
+"""ROUGE of extractive summaries, oracles and baselines."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from electra_tf.text.measured_words import (
 )
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-# Summaries to compare a model's with: see `SummaryScorer`.
+# Summaries with which a model is compared; see `SummaryScorer`.
 BASELINES = ("lead", "oracle", "random")
 
 # Ways of splitting texts, by their names in results.
@@ -59,21 +59,21 @@ class _RougeScorer(Protocol):
 
 
 class SummarizedDocument(Protocol):
-    """A document to be summarized."""
+    """A document to summarize."""
 
     eid: int
-    summary: str | None  # the reference, needed for metrics
+    summary: str | None  # reference summary, required for metrics
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The sentences of the document."""
+        """Sentences of the document."""
 
 
 class _AnyScript:
     """A tokenizer for rouge-score that keeps words of all scripts.
 
-    Words in ASCII are split by rouge-score's own tokenizer, which returns
-    stems, so that texts in ASCII have its numbers.
+    rouge-score's tokenizer, which returns stems, splits ASCII words, so that
+    ASCII texts have rouge-score's numbers.
     """
 
     def __init__(self, ascii_tokenizer: _Tokenizer) -> None:
@@ -110,9 +110,10 @@ def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
 def choose_splitting(reference: str) -> str:
     """Return the way of splitting summaries for a reference.
 
-    rouge-score's tokenizer reads every letter outside of a-z as a space. It is
-    used for English, because published numbers depend on it ("fiancée" becomes
-    "fianc" and "e"); other texts are split into words of any script.
+    rouge-score's tokenizer reads all letters outside of a-z as spaces
+    ("fiancée" becomes "fianc" and "e"). English texts are split with this
+    tokenizer, because published numbers depend on it; other texts are split
+    into words of any script.
     """
     english = is_english(reference)
     return ROUGE_SCORE if english else WORDS_OF_ANY_SCRIPT
@@ -136,7 +137,8 @@ def find_oracle(
     """Return the indices of the sentences of a greedy summary, in order.
 
     Each step adds the sentence that raises ROUGE-1 + ROUGE-2 most, until no
-    sentence raises it or there are `limit`. Bigrams do not span two sentences.
+    sentence raises the sum or the summary has `limit` sentences. Bigrams do not
+    span two sentences.
 
     Source: Liu and Lapata (2019), BERTSUM, greedy_selection.
     """
@@ -182,9 +184,9 @@ def choose(scores: Sequence[float], limit: int) -> list[int]:
 class SummaryScorer(Scorer):
     """ROUGE of the best sentences of each document, in percent.
 
-    The details include ROUGE of the first sentences (`lead`), of those of
-    `find_oracle`, and of random ones, which depend only on the document's
-    number.
+    The details include ROUGE of the first sentences (`lead`), of the sentences
+    of `find_oracle`, and of random sentences, which depend only on the
+    document's number.
     """
 
     metric_names = (
@@ -197,19 +199,19 @@ class SummaryScorer(Scorer):
     def __init__(
         self, documents: Sequence[SummarizedDocument], limit: int
     ) -> None:
-        """Make a scorer.
+        """Create a scorer without outputs.
 
         Args:
-          documents: the documents of the split.
-          limit: the maximum number of sentences of a summary.
+          documents: documents of the split.
+          limit: maximum number of sentences in a summary.
         """
         super().__init__()
         self._documents = {document.eid: document for document in documents}
         self._limit = limit
         self._losses: list[float] = []
-        # By document and sentence, from 1.
+        # Odds by document and sentence, both 1-based.
         self._odds: dict[int, dict[int, float]] = {}
-        self._summaries: list[dict] = []  # filled when they are needed
+        self._summaries: list[dict] = []  # computed on demand
 
     def update(self, results: Row) -> None:
         """Add the outputs of `SummarizationHead` for one window."""
@@ -222,7 +224,7 @@ class SummaryScorer(Scorer):
         self._summaries = []
 
     def get_loss(self) -> float:
-        """Return the mean loss of a window."""
+        """Return the mean loss per window."""
         return float(np.mean(self._losses))
 
     def answer(self) -> dict[int, list[int]]:
@@ -245,18 +247,18 @@ class SummaryScorer(Scorer):
         return [*self._means("model", ""), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return ROUGE of the other summaries, and a count of any script."""
+        """Return ROUGE of the other summaries, and the count `any_script`."""
         means = (self._means(name, f"{name}_") for name in BASELINES)
         summaries = self._compute_summaries()
         count = sum(row["words"] != ROUGE_SCORE for row in summaries)
         return [*itertools.chain.from_iterable(means), (ANY_SCRIPT, count)]
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return the metrics of sentences that are drawn uniformly."""
+        """Return the metrics of randomly drawn sentences."""
         return {"chance": dict(self._means("random", ""))}
 
     def _means(self, name: str, prefix: str) -> Metrics:
-        """Return the mean ROUGE of one of the summaries of each document."""
+        """Return the mean ROUGE of one kind of summaries."""
         scores = [row[name]["rouge"] for row in self._compute_summaries()]
         return [
             (prefix + metric, float(np.mean([row[metric] for row in scores])))
@@ -280,7 +282,9 @@ class SummaryScorer(Scorer):
         """Return the summaries of a document: the model's and the others."""
         sentences, reference = document.sentences, document.summary
         if reference is None:
-            raise ValueError(f"document {document.eid} has no summary")
+            raise ValueError(
+                f"document {document.eid} has no summary; expected a reference"
+            )
         every, limit = range(len(sentences)), self._limit
         drawn = random.Random(document.eid).sample(
             every, min(limit, len(every))

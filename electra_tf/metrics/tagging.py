@@ -4,8 +4,8 @@
 
 Source: google-research/electra, finetune/tagging/tagging_metrics.py.
 
-seqeval is imported by the metric that needs it, because it brings scikit-learn,
-which adds a second to the start of every run.
+Only the metric that needs seqeval imports it, because importing scikit-learn
+with it takes a second.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from electra_tf.metrics.scorers import (
 )
 from electra_tf.text.tagging import read_spans, split_tag
 
-# seqeval reads the type from the last dash on, so dashes in types get replaced.
+# seqeval reads the type after the last dash, so that dashes in types are
+# replaced.
 _DASH = "\N{HYPHEN}"
 
 
 class WordLevelScorer(Scorer):
-    """Collects the labels and predictions of each sentence's words.
+    """Base class of scorers of the labels of each sentence's words.
 
-    The reported `loss` is the original's, which adds every loss twice;
-    `loss_per_word`, among the details, adds it once.
+    The reported `loss` is the original's, which adds each loss twice. The
+    detail `loss_per_word` adds each loss once.
     """
 
     _row_attributes: tuple[str, ...] = ("_labels", "_preds")
@@ -46,10 +47,10 @@ class WordLevelScorer(Scorer):
         self._preds: list[list[int]] = []
 
     def update(self, results: Row) -> None:
-        """Add one sentence: `loss`, a scalar, and [L] of the others.
+        """Add a sentence with scalar `loss` and other fields of shape [L].
 
-        `labels`, `predictions` and `labels_mask` are dense from index 0: the
-        mask's sum is the number of words.
+        `labels`, `predictions` and `labels_mask` contain the words from index 0
+        without gaps. The sum of the mask is the number of words.
         """
         super().update(results)
         n_words = round(float(np.sum(results["labels_mask"])))
@@ -60,11 +61,11 @@ class WordLevelScorer(Scorer):
         self._total_words += n_words
 
     def get_loss(self) -> float:
-        """Return twice the mean loss of a word, as the original reports it."""
+        """Return twice the mean loss per word, as the original reports it."""
         return 2 * self._total_loss / max(1, self._total_words)
 
     def get_details(self) -> Metrics:
-        """Return the mean loss of a word."""
+        """Return the mean loss per word."""
         return [("loss_per_word", self._total_loss / max(1, self._total_words))]
 
     def single_prediction(self) -> int | None:
@@ -107,7 +108,7 @@ class WordLevelScorer(Scorer):
 
 
 class WordAccuracyScorer(WordLevelScorer):
-    """Share of words whose label is right, in percent."""
+    """Share of words with a correct label, in percent."""
 
     metric_names = ("accuracy", "loss", "loss_per_word")
 
@@ -118,11 +119,11 @@ class WordAccuracyScorer(WordLevelScorer):
 class EntityLevelF1Scorer(WordLevelScorer):
     """Precision, recall and F1 of whole spans, in percent.
 
-    A span counts if its words and its type are right. The spans of a sentence
-    are a set, read as the original reads them: an I tag of another type
-    continues the span, which then has the type of its last word. The details
-    include the metrics of conlleval, the script of the CoNLL tasks, which
-    begins a new span there.
+    A span is correct if its words and its type are correct. The spans of a
+    sentence are a set, and are read as in the original: an I tag of a different
+    type continues the span, which then has the type of its last word. The
+    details include the metrics of conlleval, the script of the CoNLL tasks,
+    which begins a new span at such a tag.
     """
 
     _row_attributes = ("_labels", "_preds", "_counts")
@@ -138,7 +139,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
             "word_accuracy",
             "loss_per_word",
         )
-        # For each sentence the numbers of correct, predicted and gold spans.
+        # Numbers of correct, predicted and gold spans of each sentence.
         self._counts: list[tuple[int, int, int]] = []
 
     def update(self, results: Row) -> None:
@@ -153,14 +154,15 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [*compute_f1(*counts), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return conlleval's metrics, the words' accuracy and mean loss."""
+        """Return conlleval's metrics, and the words' accuracy and mean loss."""
         from seqeval import metrics
 
         labels = [self._iob_tags(ids) for ids in self._labels]
         predictions = [self._iob_tags(ids) for ids in self._preds]
         details = []
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # No predicted span gives 0.
+            # Without predicted spans, metrics are 0 with a warning.
+            warnings.simplefilter("ignore")
             for name in ("precision", "recall", "f1"):
                 score = getattr(metrics, f"{name}_score")
                 value = score(labels, predictions, zero_division=0)
@@ -175,7 +177,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [self._names[i] for i in ids]
 
     def _iob_tags(self, ids: list[int]) -> list[str]:
-        """Return conlleval's tags: it has no S, and reads E differently."""
+        """Return conlleval's tags, which have no S and a different E."""
         tags = []
         for tag in self._tags(ids):
             letter, span_type = split_tag(tag)

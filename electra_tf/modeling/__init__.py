@@ -1,11 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors in, tensors out (paper section 2, Figure 2).
+"""Layers and networks from tensors to tensors (paper section 2, Figure 2).
 
 The package reads no files and depends on no task. A layer's constructor creates
-every variable, under the name that it has in the original's TF1 checkpoints.
+all of the layer's variables, under their names in the original's TF1
+checkpoints.
 
-Legend of shapes, used in every docstring of the project:
+Legend of the shapes in the project's docstrings:
 
 - `B` batch size (sequences); `L` sequence length in wordpieces;
 - `N` max_predictions_per_seq, the positions chosen for masking in a sequence;

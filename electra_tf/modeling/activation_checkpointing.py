@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Activation checkpointing: less memory for a second forward pass.
 
-Of each transformer block only the input is kept for the gradient; the backward
-pass computes the block's activations again.
+Only the input of each transformer block is kept for the gradient; the backward
+pass recomputes the block's activations.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,8 @@ def run_checkpointed(
 ) -> tf.Tensor:
     """Return a block's output; only `hidden` is kept for the gradient.
 
-    The second computation repeats the first one: `seeds` fixes all its draws.
+    The recomputation equals the first computation, because `seeds` determines
+    all draws.
     """
     return tf.recompute_grad(lambda x: block(x, bias, seeds)[0])(hidden)
 
@@ -32,13 +33,13 @@ def needs_checkpointing(
 ) -> bool:
     """Return whether training uses activation checkpointing.
 
-    The decision depends on the machine's memory, not on the part of it that is
-    free: a run that continues on the same machine computes as before.
+    The decision depends on the machine's total memory, not on the free memory,
+    so that a continued run on the same machine computes as before.
 
     Args:
-      recompute_grad: the hparam, which decides unless it is None.
-      needed_bytes: estimated memory of training that keeps all activations.
-      limit_bytes: the part of the machine's memory that training may take.
+      recompute_grad: the hparam, which takes precedence unless it is None.
+      needed_bytes: estimated memory of training without recomputation.
+      limit_bytes: part of the machine's memory that training may use.
     """
     if recompute_grad is not None:
         return recompute_grad
@@ -53,10 +54,10 @@ def needs_checkpointing(
         return False
     logging.log_first_n(
         logging.WARNING,
-        "Keeping all activations would take about %.1f GiB, and training may"
-        " take %.1f GiB of this machine's memory: activations inside blocks are"
-        " computed again, which takes about 1.4 times as long. Set"
-        " recompute_grad to true or false to decide it yourself.",
+        "Keeping all activations would need about %.1f GiB, but training may"
+        " use %.1f GiB of this machine's memory. Activations inside blocks are"
+        " therefore recomputed, which takes about 1.4 times as long. Set"
+        " recompute_grad to true or false to override this choice.",
         1,
         needed_bytes / 2**30,
         limit_bytes / 2**30,

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Activation functions: the GELU in its exact form, and others by name."""
+"""Activation functions by name, with GELU in its exact form."""
 
 import functools
 import math
@@ -15,7 +15,7 @@ from electra_tf.modeling.graph_modes import compiled, fuses, is_inference
 def activation_function(
     name: str | None,
 ) -> Callable[[tf.Tensor], tf.Tensor] | None:
-    """Return an activation by name; None for the identity.
+    """Return an activation function by name; None for the identity.
 
     "linear", "" and None name the identity.
 
@@ -32,7 +32,8 @@ def activation_function(
     if key not in functions:
         raise UserError(
             f"hidden_act: unsupported activation {name!r}; expected one of"
-            f" {', '.join(functions)}. Change it in model_hparam_overrides."
+            f" {', '.join(functions)}. Change hidden_act in"
+            " model_hparam_overrides."
         )
     return functions[key]
 
@@ -42,17 +43,17 @@ def gelu(inputs: tf.Tensor) -> tf.Tensor:
 
     Source: google-research/electra, model/modeling.py, gelu.
     """
-    if is_inference():  # The form that TensorFlow and converters recognize.
+    if is_inference():  # TensorFlow and converters recognize this form.
         return 0.5 * inputs * (1.0 + tf.math.erf(inputs * math.sqrt(0.5)))
     return _fused_gelu(inputs) if fuses(inputs) else _gelu(inputs)
 
 
 @tf.custom_gradient
 def _gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
-    """Return the GELU and its gradient, whose slope the forward pass computes.
+    """Return GELU and its gradient, whose slope the forward pass computes.
 
-    So one tensor is kept for the backward pass instead of two (`inputs` and
-    `cdf`). If no gradient is taken, TensorFlow removes the slope.
+    The backward pass then needs one tensor instead of two (`inputs` and `cdf`).
+    Without a gradient, TensorFlow removes the computation of the slope.
     """
     cdf, slope = _cdf_and_slope(inputs)
     return inputs * cdf, lambda upstream: upstream * slope
@@ -70,9 +71,9 @@ def _cdf_and_slope(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 @tf.custom_gradient
 def _fused_gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
-    """Return the GELU; the gradient has a compiled function of its own.
+    """Return GELU; its gradient is a separate compiled function.
 
-    XLA takes longer for both in one function than one by one.
+    XLA takes longer for one function with both than for two functions.
     """
     return _gelu_alone(inputs), lambda upstream: _gelu_gradient(
         upstream, inputs

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Self-attention, and the bias that hides keys from it."""
+"""Self-attention, and the bias that hides keys from queries."""
 
 import math
 from collections.abc import Callable
@@ -16,32 +16,33 @@ from electra_tf.modeling.layers import (
 )
 from electra_tf.modeling.seeds import SeedStream
 
-# The original adds this instead of minus infinity. A query without a visible
-# key then falls back to the raw scores over all positions, as in the original.
+# The original adds this value instead of minus infinity. A query without a
+# visible key therefore attends by the raw scores of all positions, as in the
+# original.
 MASKED_SCORE = -10000.0
 
 
 def attention_bias(
     input_mask: tf.Tensor, direction: str | None = None
 ) -> tf.Tensor:
-    """Return what is added to attention scores: float32, -10000 hides a key.
+    """Return the bias of attention scores: float32, -10000 hides a key.
 
     Source: google-research/electra, model/modeling.py,
     create_attention_mask_from_input_mask and BertModel.
 
     Args:
       input_mask: int32 [B, L], 1 for real tokens.
-      direction: "ltr" shows the keys at or before the query, "rtl" those at or
-        after it; None shows all.
+      direction: "ltr" shows the keys at or before the query, "rtl" the keys at
+        or after the query; None shows all keys.
 
     Returns:
-      [B, 1, 1, L] without a direction, else [B, 1, L, L].
+      [B, 1, 1, L] without a direction, otherwise [B, 1, L, L].
     """
-    # Not [:, None, None, :], for which LiteRT has no operation.
+    # LiteRT has no operation for [:, None, None, :].
     visible = tf.expand_dims(tf.cast(input_mask, tf.float32)[:, None], 1)
     if direction is not None:
         if direction not in ("ltr", "rtl"):
-            raise ValueError(f"direction must be ltr or rtl, not {direction!r}")
+            raise ValueError(f"direction is {direction!r}; expected ltr or rtl")
         length = tf.shape(input_mask)[1]
         band = (-1, 0) if direction == "ltr" else (0, -1)
         visible *= tf.linalg.band_part(tf.ones([length, length]), *band)
@@ -49,7 +50,7 @@ def attention_bias(
 
 
 class SelfAttention(ScopedLayer):
-    """Attention of every position to every visible position.
+    """Attention from every position to all visible positions.
 
     Source: google-research/electra, model/modeling.py, attention_layer.
     """
@@ -73,12 +74,12 @@ class SelfAttention(ScopedLayer):
 
         Args:
           hidden: float32 or half precision, [B, L, H].
-          bias: float32 [B, 1, 1 or L, L], of `attention_bias`.
-          seeds: for dropout of the probabilities; None drops nothing.
+          bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
+          seeds: seeds for dropout of the probabilities; None: no dropout.
 
         Returns:
           Mixed values [B, L, H] and probabilities after dropout [B, A, L, L],
-          both of the dtype of `hidden`. The softmax is float32.
+          both with the dtype of `hidden`. The softmax is computed in float32.
         """
         batch, length, width = static_or_dynamic_shape(hidden)
         heads, size = self.sizes.num_attention_heads, self.sizes.size_per_head
@@ -88,16 +89,17 @@ class SelfAttention(ScopedLayer):
             return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
 
         scale = 1.0 / math.sqrt(size)
-        # A power of two (64 units a head) scales the query, L / D times fewer
-        # elements than the scores, to the same bits. Other factors would round
-        # differently, and Electric's rows without visible keys magnify that
-        # 1,000 times. Scores in half precision would overflow before scaling.
+        # A power of two (64 units per head) scales the query, which has L / D
+        # times fewer elements than the scores, to the same bits. Other factors
+        # would round differently, and Electric's rows without visible keys
+        # magnify that difference 1,000 times. In half precision, scores would
+        # overflow before scaling.
         scale_query = math.frexp(scale)[0] == 0.5 or hidden.dtype.size < 4
         query = self.query(hidden)
         query = split_heads(query * scale if scale_query else query)
-        # A key bias adds the same number to all of a query's scores, which
-        # softmax does not see: its true gradient is zero, and what summing in
-        # float32 gives is rounding noise.
+        # A key bias adds the same number to all of a query's scores, which does
+        # not change their softmax. The true gradient of the key bias is zero,
+        # and summing in float32 would only yield rounding noise.
         key = split_heads(self.key(hidden, train_bias=False))
         value = split_heads(self.value(hidden))
         scores = tf.matmul(query, key, transpose_b=True)  # [B, A, L, L]
@@ -115,10 +117,10 @@ def _attention_probs(
 ) -> tf.Tensor:
     """Return dropout of the softmax of `scores` + `bias` over the last axis.
 
-    Without dropout, the gradient is that of TensorFlow's softmax. With dropout
-    it is written out: with p the softmax, d the dropped p and u the gradient of
-    d, the gradient of the scores is u d - p sum(u d). So the dropout mask need
-    not be kept for the backward pass.
+    Without dropout, the gradient is that of TensorFlow's softmax. With dropout,
+    the gradient is written out: with p the softmax, d the dropped p and u the
+    gradient of d, the gradient of the scores is u d - p sum(u d). The dropout
+    mask is therefore not kept for the backward pass.
     """
 
     def softmax(scores: tf.Tensor) -> tf.Tensor:

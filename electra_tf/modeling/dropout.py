@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Dropout with 16 random bits an element."""
+"""Dropout with 16 random bits per element."""
 
 import tensorflow as tf
 
@@ -13,32 +13,35 @@ def dropout(
     seed: tf.Tensor | None,
     in_xla: bool = False,
 ) -> tf.Tensor:
-    """Zero elements with probability `rate` and rescale the others.
+    """Zero elements with probability `rate`, and rescale the others.
 
     Source: google-research/electra, model/modeling.py, dropout.
 
-    Differs: each element takes 16 random bits, half of what a float32 uniform
-    takes, so the rate is rounded to a multiple of 1 / 65536 (0.1 becomes
-    0.100006); the rescaling uses the rounded rate, the mean stays exact. In
-    half precision the rate is the nearest one that the dtype can rescale by
-    exactly: 0.0986 for 0.1 in bfloat16.
+    Differs: each element uses 16 random bits, half as many as a uniform
+    float32, so that the rate is rounded to a multiple of 1 / 65536 (0.1 becomes
+    0.100006). The rescaling uses the rounded rate, so that the mean stays
+    exact. In half precision the rate is the nearest rate with an exact
+    rescaling factor: 0.0986 for 0.1 in bfloat16.
 
     Args:
       inputs: float or half precision, any shape.
-      rate: at least 0 and below 1.
-      seed: int32 [2]; None drops nothing, as in evaluation.
-      in_xla: XLA compiles the caller; the values are the same.
+      rate: probability, at least 0 and below 1.
+      seed: int32 [2]; None: no dropout, as in evaluation.
+      in_xla: whether XLA compiles the caller, which does not change values.
     """
     if seed is None or not rate:
         return inputs
     threshold = round(rate * 65536)
     if not 0 <= threshold < 65536:
-        raise ValueError(f"The dropout rate must be in [0, 1), not {rate}.")
+        raise ValueError(
+            f"The dropout rate is {rate}; expected a rate in [0, 1). Change the"
+            " rate."
+        )
     if inputs.dtype.size < 4:
         scale = inputs.dtype.as_numpy_dtype(65536.0 / (65536 - threshold))
         threshold = 65536 - round(65536 / float(scale))
-    # The mask waits for the inputs: otherwise all masks of a step would be
-    # drawn at its start and read from memory again when they are used.
+    # The mask waits for the inputs. Otherwise all masks of a step would be
+    # drawn at its start, and read from memory again when they are used.
     with tf.control_dependencies([inputs]):
         seed = tf.identity(seed)
     shape = tf.shape(inputs)
@@ -61,7 +64,7 @@ def dropout(
 def dropout_without_gradient(
     inputs: tf.Tensor, rate: float, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Return `dropout`; the caller must supply the gradient itself."""
+    """Return `dropout` without a gradient, which the caller must supply."""
     if fuses(inputs):
         return _compiled_dropout(inputs, rate, seed, in_xla=True)
     return dropout(inputs, rate, seed)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From token ids to vectors: tables of tokens, segments and positions."""
+"""Embeddings of token ids: tables of tokens, segments and positions."""
 
 import tensorflow as tf
 
@@ -11,19 +11,19 @@ from electra_tf.modeling.seeds import SeedStream
 
 
 class Embeddings(ScopedLayer):
-    """The sum of token, segment and position vectors, normalized.
+    """Normalized sums of token, segment and position vectors.
 
-    The generator and the discriminator share one instance (paper section
-    3.2), and with it the layer norm; or they share `word_embeddings` alone.
+    Generator and discriminator share either one instance (paper section 3.2),
+    including the layer norm, or only `word_embeddings`.
 
     Source: google-research/electra, model/modeling.py, embedding_lookup and
     embedding_postprocessor.
 
     Args:
       scope: TF1 scope of the tables.
-      sizes: of the encoder that the vectors go to.
-      width: E, the width of the tables.
-      seed: of the initial values.
+      sizes: sizes of the encoder that reads the vectors.
+      width: E, width of the tables.
+      seed: seed of the initial values.
       word_embeddings: an existing token table, [V, E]; None creates one.
     """
 
@@ -58,24 +58,24 @@ class Embeddings(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tf.Tensor:
-        """Map int32 [B, L] ids to float32 [B, L, E]; dropout with `seeds`.
+        """Map int32 [B, L] ids to float32 [B, L, E]; `seeds` enable dropout.
 
         Raises:
-          ValueError: L is larger than the position table.
+          ValueError: L exceeds the rows of the position table.
         """
         length = input_ids.shape[1]
         limit = self.sizes.max_position_embeddings
         if length is not None and length > limit:
             raise ValueError(
-                f"The sequence is {length} wordpieces long but the position"
-                f" table has {limit} rows; lower max_seq_length or raise"
+                f"The sequence has {length} wordpieces, but the position table"
+                f" has {limit} rows. Lower max_seq_length, or raise"
                 " max_position_embeddings in model_hparam_overrides."
             )
         if length is None:
             length = tf.shape(input_ids)[1]
         output = self.look_up(input_ids)  # [B, L, E]
-        # A product keeps the gradient dense, as in the original: the norm
-        # used for clipping depends on that.
+        # A matrix product keeps the gradient dense, as in the original. The
+        # norm used for clipping depends on this.
         flat = tf.reshape(segment_ids, [-1])
         segments = tf.one_hot(flat, self.sizes.type_vocab_size)
         segments = tf.matmul(segments, self.token_type_embeddings)
@@ -86,7 +86,7 @@ class Embeddings(ScopedLayer):
         return dropout(output, self.sizes.hidden_dropout_prob, seed)
 
     def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
-        """Return the tokens' rows of the table, float32 [B, L, E]."""
+        """Return the rows of tokens in the table, float32 [B, L, E]."""
         return tf.gather(self.word_embeddings, input_ids)
 
 
@@ -94,8 +94,8 @@ class DisentangledEmbeddings(Embeddings):
     """A discriminator's embeddings: the generator's token table plus a delta.
 
     Only the masked LM trains the generator's table, and only the
-    discriminator's loss trains the delta, which starts at zero. Segments,
-    positions and the layer norm are shared and trained by both.
+    discriminator's loss trains the delta, which starts at zero. Both losses
+    train segments, positions and the layer norm, which are shared.
 
     Source: DeBERTaV3 (He et al., ICLR 2023), section 3.3.
     """
@@ -121,17 +121,17 @@ class DisentangledEmbeddings(Embeddings):
 
     @property
     def word_embeddings(self) -> tf.Tensor:
-        """The token table that the discriminator uses, float32 [V, E]."""
+        """Token table that the discriminator uses, float32 [V, E]."""
         return tf.stop_gradient(self.shared.word_embeddings) + self.delta
 
     def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
-        # Both tables are read row by row, so that the delta's gradient has the
-        # rows of the batch alone.
+        # Only the batch's rows of both tables are read, so that the gradient of
+        # the delta contains only these rows.
         shared = tf.gather(self.shared.word_embeddings, input_ids)
         return tf.stop_gradient(shared) + tf.gather(self.delta, input_ids)
 
     def folded(self) -> Embeddings:
-        """Return embeddings with one token table, for use without training."""
+        """Return embeddings with a single token table, without training."""
         plain = Embeddings(self.scope, self.sizes, self.width, self.seed)
         values = [self.word_embeddings, *self.shared.variables[1:]]
         for variable, value in zip(plain.variables, values, strict=True):
@@ -146,10 +146,10 @@ def checked_inputs(
     vocab_size: int,
     type_vocab_size: int,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Return a user's ids, mask and segments as int32 [B, L]; the mask 0 or 1.
+    """Return a user's ids, mask (0 or 1) and segments as int32 [B, L].
 
-    The graph raises an InvalidArgumentError for shapes that differ, which could
-    be broadcast, and for ids and segments without a row of the tables, for
+    The graph raises an InvalidArgumentError for different shapes, which
+    TensorFlow might broadcast, and for ids and segments beyond the tables, for
     which a GPU would read zeros.
     """
     segments = tf.cast(segments, tf.int32)
@@ -157,7 +157,7 @@ def checked_inputs(
         tf.debugging.assert_equal(
             tf.shape(tensor),
             tf.shape(ids),
-            f"{name}: shape differs from that of input_ids",
+            f"{name}: shape differs from the shape of input_ids",
         )
         for name, tensor in (("input_mask", mask), ("segment_ids", segments))
     ]

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The transformer encoder: embeddings, then blocks of attention and dense."""
+"""Transformer encoder: embeddings and transformer blocks."""
 
 import dataclasses
 from typing import NamedTuple
@@ -17,14 +17,14 @@ from electra_tf.modeling.seeds import SeedStream
 
 @dataclasses.dataclass(frozen=True)
 class ComputePolicy:
-    """How an encoder computes its blocks; the weights are always float32."""
+    """Settings for the computation of blocks; weights are always float32."""
 
     dtype: str = "float32"  # see `precision.block_dtype`
-    activation_checkpointing: bool = False  # in training
+    activation_checkpointing: bool = False  # used only in training
 
 
 class TransformerBlock(ScopedLayer):
-    """Self-attention and feed-forward, each added and then normalized.
+    """Self-attention and feed-forward layers, each added and then normalized.
 
     Source: google-research/electra, model/modeling.py, transformer_model.
     """
@@ -67,7 +67,7 @@ class TransformerBlock(ScopedLayer):
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Run the block; arguments and results are those of `SelfAttention`."""
+        """Run the block; see `SelfAttention` for arguments and results."""
         rate = self.sizes.hidden_dropout_prob
 
         def seed(site: str) -> tf.Tensor | None:
@@ -84,15 +84,16 @@ class TransformerBlock(ScopedLayer):
 
 
 class EncoderOutput(NamedTuple):
-    """The tensors that an encoder computes for a batch.
+    """Tensors that an encoder computes for a batch.
 
-    All are float32, except that `layers` and `attention_probs` have the dtype
-    of the blocks.
+    `layers` and `attention_probs` have the dtype of the blocks; other tensors
+    are float32.
     """
 
     embedding_output: tf.Tensor  # [B, L, H], after the projection
-    layers: tuple[tf.Tensor, ...]  # one [B, L, H] a block
-    # One [B, A, L, L] a block; empty in training with activation checkpointing.
+    layers: tuple[tf.Tensor, ...]  # [B, L, H] for each block
+    # [B, A, L, L] for each block; empty when training with activation
+    # checkpointing.
     attention_probs: tuple[tf.Tensor, ...]
 
     @property
@@ -108,7 +109,7 @@ class EncoderOutput(NamedTuple):
 
     @property
     def all_layers(self) -> tf.Tensor:
-        """All blocks' outputs, float32 [layers, B, L, H]."""
+        """Outputs of all blocks, float32 [layers, B, L, H]."""
         return tf.cast(tf.stack(self.layers, 0), tf.float32)
 
 
@@ -118,11 +119,12 @@ class Encoder(ScopedLayer):
     Source: google-research/electra, model/modeling.py, BertModel.
 
     Args:
-      scope: TF1 scope of the variables, without the embeddings'.
-      sizes: of the encoder.
-      embeddings: its own or shared ones; another width is projected to H.
+      scope: TF1 scope of the variables, except the embeddings.
+      sizes: sizes of the encoder.
+      embeddings: separate or shared embeddings; a width other than H is
+        projected to H.
       direction: None, "ltr" or "rtl"; see `attention_bias`.
-      seed: of the initial values.
+      seed: seed of the initial values.
     """
 
     def __init__(
@@ -158,7 +160,7 @@ class Encoder(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> EncoderOutput:
-        """Encode a batch, int32 [B, L] each; dropout with `seeds`."""
+        """Encode a batch of int32 [B, L] tensors; `seeds` enable dropout."""
         if seeds is not None:
             seeds = seeds.child(self.scope)
         hidden = self.embeddings(input_ids, segment_ids, seeds)

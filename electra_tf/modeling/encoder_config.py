@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of a transformer encoder."""
+"""Sizes and settings of a transformer encoder."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,44 +18,46 @@ _SIZES = {
 
 @dataclasses.dataclass(frozen=True)
 class EncoderConfig:
-    """Hyperparameters of one encoder; field names are the original's.
+    """Hyperparameters of an encoder; field names are the original's.
 
     Source: google-research/electra, model/modeling.py, BertConfig.
     """
 
     vocab_size: int  # rows of the token embedding table
-    hidden_size: int = 768  # width of every layer's output
-    num_hidden_layers: int = 12  # transformer blocks
+    hidden_size: int = 768  # width of all block outputs
+    num_hidden_layers: int = 12  # number of transformer blocks
     num_attention_heads: int = 12  # must divide hidden_size
     intermediate_size: int = 3072  # width of the feed-forward layer
-    # gelu (erf form), relu, tanh or linear; gelu_new (tanh form), which models
-    # of other libraries have.
+    # gelu (erf form), relu, tanh, linear, or gelu_new (tanh form), which models
+    # of other libraries use.
     hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.1  # after embeddings and dense layers
     attention_probs_dropout_prob: float = 0.1  # on attention probabilities
-    max_position_embeddings: int = 512  # longest sequence, in wordpieces
+    max_position_embeddings: int = 512  # maximum wordpieces in a sequence
     type_vocab_size: int = 2  # number of segments
-    initializer_range: float = 0.02  # stddev of the truncated normal
-    # The original's value; other libraries use 1e-5.
+    # standard deviation of the truncated normal
+    initializer_range: float = 0.02
+    # The default is the original's value; other libraries use 1e-5.
     layer_norm_eps: float = 1e-12
 
     def __post_init__(self) -> None:
         if self.num_attention_heads < 1:
             raise UserError(
                 f"num_attention_heads is {self.num_attention_heads}; expected"
-                " at least 1. Change it in model_hparam_overrides."
+                " at least 1. Change num_attention_heads in"
+                " model_hparam_overrides."
             )
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
                     f"{name} is {getattr(self, name)}; expected at least 0 and"
-                    " below 1. Change it in model_hparam_overrides."
+                    f" below 1. Change {name} in model_hparam_overrides."
                 )
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
-                f"The hidden size ({self.hidden_size}) is not a multiple of"
-                f" the number of attention heads ({self.num_attention_heads});"
-                " set num_attention_heads in model_hparam_overrides."
+                f"The hidden size ({self.hidden_size}) is not a multiple of the"
+                f" number of attention heads ({self.num_attention_heads}). Set"
+                " num_attention_heads in model_hparam_overrides."
             )
 
     @property
@@ -78,10 +80,11 @@ class EncoderConfig:
         overrides: Mapping[str, Any] | None = None,
         debug: bool = False,
     ) -> "EncoderConfig":
-        """Resolve a named size, its derived values and the overrides.
+        """Return the sizes of a named model, with overrides.
 
-        Heads (one per 64 hidden units) and the feed-forward width (4 times
-        hidden) follow the hidden size unless the overrides set them.
+        The number of heads (one per 64 hidden units) and the feed-forward width
+        (4 times hidden) are derived from the hidden size unless the overrides
+        contain them.
 
         Source: google-research/electra, util/training_utils.py,
         get_bert_config, and the debug block of run_pretraining.py.
@@ -99,7 +102,7 @@ class EncoderConfig:
     def scaled(
         self, hidden_fraction: float, layer_fraction: float
     ) -> "EncoderConfig":
-        """Return the sizes of a generator: fractions of these.
+        """Return the sizes of a generator, as fractions of these sizes.
 
         Source: google-research/electra, run_pretraining.py,
         get_generator_config (Python's round: half to even).
@@ -110,10 +113,10 @@ class EncoderConfig:
         if not hidden_size or not num_layers or hidden_size % num_heads:
             raise UserError(
                 f"generator_hidden_size {hidden_fraction} and generator_layers"
-                f" {layer_fraction} give a generator of {num_layers} layers,"
-                f" hidden size {hidden_size} and {num_heads} attention heads;"
-                " expected at least one layer, and a hidden size above 0 that"
-                " the heads divide. Change these hparams."
+                f" {layer_fraction} result in a generator with {num_layers}"
+                f" layers, hidden size {hidden_size} and {num_heads} attention"
+                " heads; expected at least one layer, and a positive hidden"
+                " size that is a multiple of the heads. Change these hparams."
             )
         return dataclasses.replace(
             self,

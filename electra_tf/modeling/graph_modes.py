@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How graphs are traced: for inference, and with operations fused by XLA."""
+"""Modes of tracing graphs: for inference, and with operations fused by XLA."""
 
 import contextlib
 import contextvars
@@ -16,10 +16,10 @@ _INFERENCE = contextvars.ContextVar("inference", default=False)
 def inference() -> Iterator[None]:
     """Trace graphs in this block for their outputs, not for training.
 
-    The layers leave out their own gradients. These wrap operations in functions
-    that keep TensorFlow from computing a product, its bias and the GELU after
-    it in one kernel, and LiteRT and ONNX from recognizing them. Values are the
-    same up to rounding.
+    In this mode, layers omit their custom gradients. Custom gradients wrap
+    operations in functions, which prevent TensorFlow from fusing a product, its
+    bias and GELU into one kernel, and LiteRT and ONNX from recognizing these
+    operations. Values are equal up to rounding.
     """
     token = _INFERENCE.set(True)
     try:
@@ -34,12 +34,12 @@ def is_inference() -> bool:
 
 
 def fuses(*tensors: tf.Tensor) -> bool:
-    """Return whether XLA makes one loop of elementwise operations on tensors.
+    """Return whether XLA should fuse elementwise operations on tensors.
 
-    TensorFlow runs one operation after the other, each through memory, but on
-    all threads; XLA's loops run on one thread. So fusing pays where an
-    operation has one thread anyway. XLA compiles again for every shape, so the
-    shapes must be known.
+    TensorFlow runs each operation separately, through memory, but on all
+    threads, whereas XLA's fused loops run on one thread. Fusing is therefore
+    faster if each operation has only one thread. XLA compiles again for each
+    shape, so that the shapes must be known.
     """
     threads = tf.config.threading.get_intra_op_parallelism_threads()
     if is_inference() or tf.executing_eagerly() or threads != 1:
@@ -49,8 +49,8 @@ def fuses(*tensors: tf.Tensor) -> bool:
     return all(tensor.shape.is_fully_defined() for tensor in tensors)
 
 
-# Functions decorated with it are shared by all layers, so that XLA compiles
-# them once for each shape.
+# All layers share the decorated functions, so that XLA compiles each function
+# once per shape.
 compiled = functools.partial(
     tf.function, autograph=False, jit_compile=True, reduce_retracing=False
 )

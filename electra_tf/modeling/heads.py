@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The heads of pre-training: masked words and replaced tokens."""
+"""Heads of pre-training: masked tokens and replaced tokens."""
 
 import tensorflow as tf
 
@@ -15,10 +15,10 @@ class MaskedLMHead(ScopedLayer):
 
     Args:
       scope: TF1 scope of the variables.
-      sizes: of the encoder whose vectors it gets.
-      in_width: of these vectors.
-      embedding_width: E, the width of the table.
-      seed: of the initial values.
+      sizes: sizes of the encoder that computes the vectors.
+      in_width: width of the vectors.
+      embedding_width: E, width of the table.
+      seed: seed of the initial values.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class MaskedLMHead(ScopedLayer):
 
 
 class DiscriminatorHead(ScopedLayer):
-    """One logit a token: how likely it was replaced.
+    """One logit per token, of the probability that the token was replaced.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers with the original's variable names: dense, layer norm, their base."""
+"""Base class, dense layer and layer norm with the original's variable names."""
 
 import os
 import zlib
@@ -15,15 +15,15 @@ from electra_tf.modeling.graph_modes import compiled, fuses, is_inference
 
 
 class ScopedLayer(tf_keras.layers.Layer):
-    """A layer whose variables carry the original's TF1 scope in their names.
+    """A layer whose variables have the original's TF1 scope in their names.
 
-    Variables are made in the constructor, so a model is complete (and can be
-    restored into) before it has seen data.
+    The constructor creates all variables, so that checkpoints can be restored
+    into a model before it has processed data.
     """
 
     def __init__(self, scope: str, seed: int = 0) -> None:
-        # Keras would cast half precision inputs to float32, and its global
-        # policy would apply; `ComputePolicy` alone sets the dtype of a block.
+        # Keras would cast half-precision inputs to float32, and would apply its
+        # global policy. Only `ComputePolicy` sets the dtype of a block.
         super().__init__(
             name=scope.replace("/", "_"), dtype="float32", autocast=False
         )
@@ -42,13 +42,13 @@ class ScopedLayer(tf_keras.layers.Layer):
         """Create a trainable float32 variable named `<scope>/<name>`.
 
         Args:
-          name: below the layer's scope.
-          shape: of the variable.
+          name: name below the layer's scope.
+          shape: shape of the variable.
           init: "normal" (truncated), "glorot" (uniform), "zeros" or "ones".
-          stddev: of the normal distribution.
-          drawn_as: the name whose initial values it gets; None: its own.
+          stddev: standard deviation of the normal distribution.
+          drawn_as: name that determines the initial values; None: `name`.
         """
-        # The seed depends on the name alone, so that a variable's initial value
+        # The seed depends only on the name, so that a variable's initial value
         # does not depend on the other variables of a model.
         key = f"{self.seed}:{self.scope}/{drawn_as or name}"
         seed = zlib.crc32(key.encode()) & 0x7FFFFFFF
@@ -75,10 +75,10 @@ class Dense(ScopedLayer):
       scope: TF1 scope of `kernel` [in_width, units] and `bias` [units].
       in_width: size of the last axis of the inputs.
       units: size of the last axis of the outputs.
-      activation: a name of `activation_function`; None: the identity.
-      stddev: of the truncated-normal kernel; None means Glorot uniform, which
-        the original gets where it names no initializer.
-      seed: of the initial values.
+      activation: name for `activation_function`; None: the identity.
+      stddev: standard deviation of the truncated-normal kernel; None: Glorot
+        uniform, as in layers for which the original names no initializer.
+      seed: seed of the initial values.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ def affine(
 ) -> tf.Tensor:
     """Return rows [R, K] @ kernel [K, U] + bias [U]: float [R, U].
 
-    The gradient is one that is fast on CPUs; inside `inference` it is
-    TensorFlow's. Without `train_bias` the gradient of the bias is 0.
+    The custom gradient is fast on CPUs; inside `inference`, TensorFlow's
+    gradient is used. Without `train_bias` the gradient of the bias is 0.
     """
     if is_inference():
         return tf.nn.bias_add(tf.matmul(rows, kernel), bias)
@@ -150,9 +150,10 @@ def affine(
 def _kernel_gradient(rows: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
     """Return rows^T @ upstream, [K, U].
 
-    oneDNN's product is half as fast when it reads a long operand of 512 or
-    more columns downwards. So the wider operand is transposed in memory first
-    and is the left one; if that is `upstream`, the product is transposed back.
+    oneDNN's product is half as fast if it reads a long operand with 512 or more
+    columns along its columns. The wider operand is therefore transposed in
+    memory and becomes the left operand. If this operand is `upstream`, the
+    product is transposed back.
     """
     width, units = rows.shape[-1], upstream.shape[-1]
     if max(width, units) < 512 or not _uses_onednn():
@@ -163,16 +164,16 @@ def _kernel_gradient(rows: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
 
 
 def _uses_onednn() -> bool:
-    """Return whether oneDNN computes matrix products; `electra_tf` sets it."""
+    """Return whether oneDNN computes matrix products."""
     is_enabled = os.environ.get("TF_ENABLE_ONEDNN_OPTS") == "1"
     return is_enabled and not tf.config.list_physical_devices("GPU")
 
 
 def _transposed(matrix: tf.Tensor) -> tf.Tensor:
-    """Transpose in memory, [R, C] to [C, R].
+    """Transpose a matrix in memory, [R, C] to [C, R].
 
-    The transpose is one of three axes, because TensorFlow's graph optimizer
-    merges a plain one into the product after it.
+    The transpose has three axes, because TensorFlow's graph optimizer would
+    merge a plain transpose into the following product.
     """
     width = matrix.shape[-1]
     pages = tf.transpose(tf.reshape(matrix, [1, -1, width]), [2, 0, 1])
@@ -180,7 +181,7 @@ def _transposed(matrix: tf.Tensor) -> tf.Tensor:
 
 
 class LayerNorm(ScopedLayer):
-    """Layer norm over the last axis: zero mean and unit variance, then a scale.
+    """Normalization of the last axis to mean 0 and variance 1, then a scale.
 
     Source: tf.contrib.layers.layer_norm as called by the original.
     """
@@ -206,10 +207,10 @@ class LayerNorm(ScopedLayer):
 
         Args:
           inputs: [..., width].
-          residual: [..., width]; normalized is the sum of it and of inputs
-            after dropout. None: the inputs alone.
-          rate: of this dropout.
-          seed: int32 [2] of this dropout; None drops nothing.
+          residual: [..., width], added to the inputs after dropout before the
+            sum is normalized. None: only the inputs are normalized.
+          rate: rate of the dropout.
+          seed: int32 [2], seed of the dropout; None: no dropout.
         """
         gamma = tf.convert_to_tensor(self.gamma)
         beta = tf.convert_to_tensor(self.beta)
@@ -231,7 +232,7 @@ class LayerNorm(ScopedLayer):
 def _normalized(
     inputs: tf.Tensor, epsilon: float
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return inputs of mean 0 and variance 1, and 1 / standard deviation."""
+    """Return inputs with mean 0 and variance 1, and 1 / standard deviation."""
     centered = inputs - tf.reduce_mean(inputs, -1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
     inverse = tf.math.rsqrt(variance + epsilon)
@@ -241,10 +242,10 @@ def _normalized(
 def _layer_norm(
     inputs: tf.Tensor, gamma: tf.Tensor, beta: tf.Tensor, epsilon: float = 1e-12
 ) -> tf.Tensor:
-    """Return the layer norm; its gradient is written out.
+    """Return the layer norm, with a custom gradient.
 
-    Automatic differentiation would go through the broadcasts of mean and
-    variance one operation at a time, with several times the memory traffic.
+    Automatic differentiation would process the broadcasts of mean and variance
+    one operation at a time, with several times the memory traffic.
     """
 
     @tf.custom_gradient
@@ -338,7 +339,7 @@ def _sum_and_norm_gradient(
 
 
 def static_or_dynamic_shape(tensor: tf.Tensor) -> list[Any]:
-    """Return each dimension as an int where known, else as a scalar tensor."""
+    """Return each dimension as an int if known, otherwise as a tensor."""
     dynamic = tf.shape(tensor)
     return [
         dynamic[axis] if size is None else size

@@ -12,10 +12,11 @@ _DTYPES = {"": "float32", "bf16": "bfloat16", "fp16": "float16"}
 
 
 def block_dtype(mixed_precision: str) -> str:
-    """Return the dtype that the hparam `mixed_precision` gives to blocks.
+    """Return the dtype of blocks under the hparam `mixed_precision`.
 
     Matrix products of transformer blocks, and the operations between them, have
-    it. Weights, layer norms, softmaxes, embeddings and heads are float32.
+    this dtype. Weights, layer norms, softmaxes, embeddings and heads are
+    float32.
     """
     return _DTYPES[mixed_precision]
 
@@ -25,10 +26,11 @@ SCALE, SKIPPED, SKIPPED_IN_ALL = "loss_scale", "skipped", "skipped_updates"
 
 
 class LossScale(tf.Module):
-    """A factor of the loss that keeps float16 gradients from vanishing.
+    """A factor of the loss that prevents underflow of float16 gradients.
 
-    It is a power of two, which changes no digit of the gradients. It is halved
-    when they overflow, and doubled after `growth_steps` steps without overflow.
+    The factor is a power of two, which does not round the gradients. The factor
+    is halved when gradients overflow, and doubled after `growth_steps` steps
+    without overflow.
 
     Source: Micikevicius et al., Mixed Precision Training (2018), section 3.2.
     """
@@ -40,12 +42,13 @@ class LossScale(tf.Module):
         self._growth_steps = growth_steps
         variable = functools.partial(tf.Variable, trainable=False)
         self.scale = variable(initial, dtype=tf.float32)
-        self.good_steps = variable(0, dtype=tf.int64)  # since the last change
+        # steps since the last change
+        self.good_steps = variable(0, dtype=tf.int64)
         self.skipped_updates = variable(0, dtype=tf.int64)
 
     @classmethod
     def of(cls, mixed_precision: str) -> "LossScale | None":
-        """Return a new scale for "fp16"; other precisions need none."""
+        """Return a new scale for "fp16"; None for other precisions."""
         return cls() if mixed_precision == "fp16" else None
 
     def unscaled(self, gradients: Sequence[Any]) -> list[Any]:
@@ -59,9 +62,9 @@ class LossScale(tf.Module):
     def update(self, grad_norm: tf.Tensor) -> dict[str, tf.Tensor]:
         """Adapt the scale after an update, and return the values to log.
 
-        An update whose `grad_norm` is not finite has changed no weight. Its
-        norm is logged as 0; if the scale is 1 already, so that overflow cannot
-        be the cause, the norm is logged as it is.
+        An update whose `grad_norm` is not finite has changed no weight. The
+        norm of such an update is logged as 0. If the scale is already 1, so
+        that overflow cannot be the cause, the norm itself is logged.
         """
         finite = tf.math.is_finite(grad_norm)
         scale = self.scale.read_value()
@@ -69,7 +72,7 @@ class LossScale(tf.Module):
         good = tf.where(finite, self.good_steps + 1, 0)
         grows = good >= self._growth_steps
         grown = tf.where(grows, scale * 2.0, scale)
-        # A scale that is infinite itself would never be halved to a number.
+        # An infinite scale could never be halved to a finite number.
         grown = tf.where(tf.math.is_finite(grown), grown, scale)
         fallen = tf.maximum(scale / 2.0, 1.0)
         self.scale.assign(tf.where(finite, grown, fallen))

@@ -10,11 +10,11 @@ import tensorflow as tf
 class SeedStream:
     """Independent seeds, one for each named site.
 
-    The graph holds no generator state, so a restored run draws what the
-    uninterrupted one would have drawn.
+    The graph contains no generator state, so that a restored run makes the same
+    draws as an uninterrupted run.
 
     Args:
-      seed: int32 [2]; by convention the run's seed and the step.
+      seed: int32 [2], by convention the run's seed and the step.
       scope: prefix of the names of sites.
     """
 
@@ -23,7 +23,7 @@ class SeedStream:
         self._scope = scope
 
     def child(self, scope: str) -> "SeedStream":
-        """Return the stream of a sub-scope of sites."""
+        """Return the stream of sites in a sub-scope."""
         return SeedStream(self._seed, f"{self._scope}{scope}/")
 
     def seed(self, site: str) -> tf.Tensor:

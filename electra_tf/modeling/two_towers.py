@@ -12,7 +12,7 @@ from electra_tf.modeling.seeds import SeedStream
 
 
 class TwoTowerClozeTransformer(ScopedLayer):
-    """A model of each token from its left and right context, never itself.
+    """A model of each token from its left and right context, without the token.
 
     Source: google-research/electra, run_pretraining.py,
     TwoTowerClozeTransformer; Electric paper (EMNLP 2020) section 2.3.
@@ -38,14 +38,14 @@ class TwoTowerClozeTransformer(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tuple[tf.Tensor, EncoderOutput, EncoderOutput]:
-        """Encode an unmasked batch, int32 [B, L] each, in both directions.
+        """Encode an unmasked batch of int32 [B, L] tensors in both directions.
 
         Returns:
-          float32 [B, L, 2H], in which position i has the left tower's vector
-          of i - 1 and the right tower's vector of i + 1; then both towers'
-          outputs. The shift is a rotation, as in the original: the first
-          position gets a vector of the last one and the other way round, both
-          outside the loss.
+          float32 [B, L, 2H], in which position i has the left tower's vector of
+          i - 1 and the right tower's vector of i + 1; then the outputs of both
+          towers. The shift is a rotation, as in the original: the first
+          position gets a vector of the last position and vice versa. Neither
+          position has a loss.
         """
         inputs = (input_ids, input_mask, segment_ids, seeds)
         ltr, rtl = self.ltr(*inputs), self.rtl(*inputs)

@@ -14,31 +14,31 @@ _LAYER = re.compile(r"encoder/layer_(\d+)/")
 
 @dataclasses.dataclass(frozen=True)
 class WarmupPolynomialDecay:
-    """The learning rate of every update.
+    """Learning rate of each update.
 
     The decay is not shifted by the warm-up: with W warm-up and T total steps
     the peak is learning_rate * (1 - W / T).
 
     Source: google-research/electra, model/optimization.py, create_optimizer.
 
-    Differs: a warm-up of 0 means none under either order; the original divides
-    0 by 0 under "before_increment".
+    Differs: 0 warm-up steps mean no warm-up in both orders; the original
+    divides 0 by 0 under "before_increment".
     """
 
     learning_rate: float  # rate at step 0 without warm-up
     num_train_steps: int  # T, updates after which the rate is 0
-    # W, updates of linear warm-up; 0 for none. It may be a fraction, because
-    # fine-tuning gives it as a proportion of T.
+    # W, updates of linear warm-up; 0: none. W may be a fraction, because
+    # fine-tuning computes it as a proportion of T.
     num_warmup_steps: float = 0
-    power: float = 1.0  # of the decay; 1 is linear
-    # "after_increment" reads update k's rate (k = 1, 2, ...) at step k, as the
-    # original was observed to do: its graph leaves the order open.
-    # "before_increment" reads it at k - 1, so that the first update of a warm-
-    # up has rate 0.
+    power: float = 1.0  # exponent of the decay; 1: linear
+    # "after_increment" reads the rate of update k (k = 1, 2, ...) at step k, as
+    # the original was observed to do; its graph does not fix the order.
+    # "before_increment" reads the rate at step k - 1, so that the first update
+    # of a warm-up has rate 0.
     read_order: str = "after_increment"
 
     def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
-        """Map completed updates (int64) to the next one's rate (float32)."""
+        """Map completed updates (int64) to the next update's rate (float32)."""
         shift = {"after_increment": 1.0, "before_increment": 0.0}
         step = tf.cast(completed_updates, tf.float32) + shift[self.read_order]
         total = tf.constant(self.num_train_steps, tf.float32)
@@ -51,12 +51,12 @@ class WarmupPolynomialDecay:
 
 @dataclasses.dataclass(frozen=True)
 class LayerRate:
-    """The learning rate of one part of a model."""
+    """Learning rate of one part of a model."""
 
     part: str  # "embeddings", "layer 0", ..., "heads"
-    depth: int  # 0 for the embeddings
-    multiplier: float  # of the learning rate
-    num_variables: int  # of the part
+    depth: int  # 0: embeddings
+    multiplier: float  # factor of the learning rate
+    num_variables: int  # number of variables in the part
 
 
 def layer_multipliers(
@@ -67,12 +67,12 @@ def layer_multipliers(
     Source: google-research/electra, model/optimization.py, _get_layer_lrs.
 
     Args:
-      names: of the variables.
-      decay: multiplier from a layer to the one below; 0 or less: none, and the
-        result is empty.
-      num_layers: transformer blocks of the model.
-      fixed: the heads are one level above the top layer; the original's heads
-        are two levels above it.
+      names: names of the variables.
+      decay: ratio of a layer's rate to that of the layer above; 0 or less: no
+        decay, and the result is empty.
+      num_layers: number of transformer blocks of the model.
+      fixed: whether the heads are one level above the top layer; False: two
+        levels, as in the original.
 
     Raises:
       ValueError: a name belongs to no layer.
@@ -116,7 +116,7 @@ def _depth(name: str, num_layers: int, fixed: bool) -> int:
     if "task_specific/" in name:
         return _head_depth(num_layers, fixed)
     raise ValueError(
-        f"variable {name} is in no layer: expected .../embeddings/...,"
+        f"variable {name} belongs to no layer; expected .../embeddings/...,"
         f" .../encoder/layer_N/... with N below {num_layers}, or"
         " task_specific/..."
     )

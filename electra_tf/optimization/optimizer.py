@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From gradients to updates: clipping, Adam, AdamW and LAMB."""
+"""Updates of variables from gradients: clipping, Adam, AdamW and LAMB."""
 
 import math
 import re
@@ -13,7 +13,8 @@ import tf_keras
 from configure.errors import UserError
 from configure.run_config import RunConfig
 
-_SHORT = 4096  # elements of a vector that is updated together with others
+# maximum elements of a vector that is updated together with others
+_SHORT = 4096
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
 
@@ -22,21 +23,21 @@ _Slots: TypeAlias = Sequence[tf.Variable]
 
 
 class OptimizerState(Protocol):
-    """What a checkpoint holds of an optimizer."""
+    """State of an optimizer that a checkpoint contains."""
 
-    kind: str  # the hparam `optimizer`
+    kind: str  # value of the hparam `optimizer`
 
     @property
     def m(self) -> Mapping[str, tf.Variable]:
-        """First moments by variable name."""
+        """First moments, by variable name."""
 
     @property
     def v(self) -> Mapping[str, tf.Variable]:
-        """Second moments by variable name."""
+        """Second moments, by variable name."""
 
 
 class Optimizer(OptimizerState, Protocol):
-    """An optimizer of the variables of a training loop."""
+    """Optimizer of a training loop's variables."""
 
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor
@@ -50,10 +51,10 @@ def variable_name(variable: tf.Variable) -> str:
 
 
 def uses_weight_decay(name: str) -> bool:
-    """Return whether a variable of this name is decayed.
+    """Return whether weight decay applies to a variable.
 
-    Layer norms and all biases, `output_bias` among them, are not; embedding
-    tables are.
+    Decay does not apply to layer norms and biases, including `output_bias`, but
+    applies to embedding tables.
     """
     return not any(re.search(part, name) for part in EXCLUDED_FROM_DECAY)
 
@@ -65,14 +66,14 @@ class AdamWeightDecay(tf.Module):
     w = w - rate (m / (sqrt(v) + eps) + decay w). Every row of an embedding
     table is updated at each step, even if the batch does not contain its token.
 
-    `m` and `v` hold the moments by variable name; the names of the slots are
+    `m` and `v` contain the moments by variable name; the names of the slots are
     `<name>/adam_m` and `<name>/adam_v`.
 
     Source: google-research/electra, model/optimization.py,
     AdamWeightDecayOptimizer and create_optimizer.
     """
 
-    kind = "original"  # the hparam `optimizer`
+    kind = "original"  # value of the hparam `optimizer`
 
     def __init__(
         self,
@@ -87,20 +88,22 @@ class AdamWeightDecay(tf.Module):
         learning_rate_multipliers: Mapping[str, float] | None = None,
         clip_apart: Mapping[str, str] | None = None,
     ) -> None:
-        """Create the slots.
+        """Create the slots of the optimizer.
 
         Args:
-          variables: to be updated.
-          schedule: maps completed updates to the learning rate.
-          weight_decay_rate: 0 or less means no decay.
-          beta_1: decay of the first moment.
-          beta_2: decay of the second moment.
-          epsilon: added to the second moment's root.
-          clip_norm: the largest global norm of the gradients.
-          bias_correction: divide the moments by 1 - beta^k at update k.
-          learning_rate_multipliers: by variable name; empty: 1 for all.
-          clip_apart: names of groups by variable name, each of which is
-            clipped by its own norm to `clip_norm`; empty: one group.
+          variables: variables to update.
+          schedule: function from completed updates to the learning rate.
+          weight_decay_rate: rate of the decay; 0 or less: no decay.
+          beta_1: decay rate of the first moment.
+          beta_2: decay rate of the second moment.
+          epsilon: constant added to the square root of the second moment.
+          clip_norm: maximum global norm of the gradients.
+          bias_correction: whether moments are divided by 1 - beta^k at update
+            k.
+          learning_rate_multipliers: factors of the rate by variable name;
+            empty: 1 for all.
+          clip_apart: group names by variable name; each group is clipped
+            separately to `clip_norm`. Empty: one group.
         """
         super().__init__(name="adam_weight_decay")
         self.schedule = schedule
@@ -112,28 +115,31 @@ class AdamWeightDecay(tf.Module):
         self._clip_apart = dict(clip_apart or {})
         self.m: dict[str, tf.Variable] = {}
         self.v: dict[str, tf.Variable] = {}
-        # Name -> variable and the index of its gradient.
+        # Each name maps to the variable and the index of its gradient.
         self._named: dict[str, tuple[tf.Variable, int]] = {}
         for index, variable in enumerate(variables):
             name = variable_name(variable)
             if name in self._named:
-                raise ValueError(f"two variables are named {name}")
+                raise ValueError(
+                    f"two variables are named {name}; expected unique names"
+                )
             self._named[name] = (variable, index)
         self._make_slots()
 
     @property
     def learning_rate(self) -> float:
-        """Absent, as Keras requires of an optimizer with a fixed schedule."""
-        raise AttributeError("the rate follows from the optimizer's schedule")
+        """Rate that is absent, as Keras requires with a fixed schedule."""
+        raise AttributeError(
+            "the learning rate follows from the optimizer's schedule"
+        )
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        """Raise; Python would store a rate that no update reads."""
+        """Raise an error, because no update would read the rate."""
         raise UserError(
-            f"optimizer.learning_rate = {rate!r}: the rate of every update"
-            " follows from the optimizer's schedule, made of learning_rate,"
-            " num_warmup_steps, num_train_steps and lr_decay_power; set them in"
-            " the config"
+            f"optimizer.learning_rate = {rate!r}: the schedule determines the"
+            " rate of each update. Set learning_rate, num_warmup_steps,"
+            " num_train_steps and lr_decay_power in the config"
         )
 
     lr = learning_rate
@@ -151,27 +157,29 @@ class AdamWeightDecay(tf.Module):
         """Make one update.
 
         Args:
-          gradients: one for each variable, in order; None for a variable
-            that the loss does not depend on, which is then left alone. The
-            norm of an `IndexedSlices` is taken over its rows as they are,
-            repeated rows unmerged, as in the original.
-          step: int64 scalar, updates completed before this one.
+          gradients: a gradient for each variable, in order; None for a variable
+            on which the loss does not depend, and which is not updated. The
+            norm of an `IndexedSlices` is that of its rows without merging
+            repeated rows, as in the original.
+          step: int64 scalar, number of updates completed before this update.
 
         Returns:
           float32 scalars `learning_rate` and `grad_norm` (before clipping),
-          and `<group>_grad_norm` of the groups that are clipped apart.
-          When the norm is not finite no trained variable changes; the
-          moments decay as for a gradient of zero.
+          and `<group>_grad_norm` of the groups that are clipped separately. If
+          the norm is not finite, no trained variable changes; the moments decay
+          as for a gradient of zero.
         """
         if len(gradients) != len(self._named):
             raise ValueError(
-                f"{len(gradients)} gradients for {len(self._named)} variables"
+                f"{len(gradients)} gradients for {len(self._named)} variables;"
+                " expected equal numbers"
             )
         norm = tf.linalg.global_norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)
         norms = self._group_norms(gradients) or {"": norm}
-        # The formula of clip_by_global_norm, but 0 if the norm is not finite:
-        # multiply_no_nan then gives 0, even for a gradient of NaN.
+        # This is the formula of clip_by_global_norm, except that the scale is 0
+        # if the norm is not finite: multiply_no_nan then yields 0, even for a
+        # gradient of NaN.
         scales = {
             group: tf.where(
                 finite,
@@ -182,10 +190,10 @@ class AdamWeightDecay(tf.Module):
         }
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
-        # Groups are updated one after the other in two lanes, and none before
-        # the norm is known. Otherwise TensorFlow would compute products of
-        # slots and weights at the beginning of a step, keep them to its end,
-        # and lose them from the cache between two operations.
+        # Groups are updated sequentially in two lanes, and only once the norm
+        # is known. Otherwise TensorFlow would compute products of slots and
+        # weights at the beginning of a step, keep them until its end, and lose
+        # them from the cache between two operations.
         done: list[tf.Tensor] = [norm, norm]
         for names in self._groups(gradients):
             variables = [self._named[name][0] for name in names]
@@ -209,7 +217,7 @@ class AdamWeightDecay(tf.Module):
     def _group_norms(
         self, gradients: Sequence[Gradient]
     ) -> dict[str, tf.Tensor]:
-        """Return the norms of the groups that are clipped apart, if any."""
+        """Return the norms of the groups that are clipped separately."""
         groups: dict[str, list[Gradient]] = {}
         for name, group in self._clip_apart.items():
             gradient = gradients[self._named[name][1]]
@@ -232,9 +240,10 @@ class AdamWeightDecay(tf.Module):
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
         """Return a key that variables share if they are updated together.
 
-        Short vectors of one rate and decay share a key; other variables have
-        one each. A model has hundreds of biases and norms, for each of which
-        the twenty operations of an update take longer to start than to run.
+        Short vectors with equal rates and decays share a key; each other
+        variable has a separate key. A model has hundreds of biases and norms,
+        and the twenty operations of an update would take longer to start than
+        to run for each of them.
         """
         if variable.shape.rank == 1 and variable.shape[0] <= _SHORT:
             return self._multipliers.get(name), uses_weight_decay(name)
@@ -248,7 +257,7 @@ class AdamWeightDecay(tf.Module):
         rate: tf.Tensor,
         step: tf.Tensor,
     ) -> tf.Tensor:
-        """Update variables of one rate and one decay as one vector."""
+        """Update variables with equal rates and decays as one vector."""
         m = [self.m[name] for name in names]
         v = [self.v[name] for name in names]
         gradient = _joined(gradients)
@@ -259,7 +268,8 @@ class AdamWeightDecay(tf.Module):
         _assign_parts(v, next_v)
         if self.bias_correction:
             count = tf.cast(step + 1, tf.float32)
-            # 1 - b^k; with float32's power it loses four digits at k = 1.
+            # expm1 computes 1 - b^k; float32's power would lose four digits at
+            # k = 1.
             next_m /= -tf.math.expm1(count * _log(self.beta_1))
             next_v /= -tf.math.expm1(count * _log(self.beta_2))
         if self._multipliers:
@@ -277,7 +287,7 @@ def _log(beta: float) -> float:
 
 
 def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
-    """Concatenate vectors; return a single tensor as it is."""
+    """Concatenate vectors; return a single tensor unchanged."""
     if len(tensors) == 1:
         return tf.convert_to_tensor(tensors[0])
     return tf.concat([tf.convert_to_tensor(t) for t in tensors], 0)
@@ -296,7 +306,7 @@ def _assign_parts(
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
-    """Return a gradient times `scale`, dense; a scale of 0 gives exactly 0."""
+    """Return a gradient times `scale`, dense; a scale of 0 yields exactly 0."""
     if isinstance(gradient, tf.IndexedSlices):
         values = tf.math.multiply_no_nan(gradient.values, scale)
         where = (gradient.indices, gradient.dense_shape)
@@ -305,18 +315,19 @@ def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
 
 
 class AdamW(AdamWeightDecay):
-    """The AdamW of tf_keras; clipping and schedule are the base class's.
+    """AdamW of tf_keras, with the clipping and schedule of the base class.
 
-    There is one library optimizer for each learning-rate multiplier; every
-    update sets its rate and step.
+    Each learning-rate multiplier has a separate library optimizer, whose rate
+    and step each update sets.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).
     Differs: tf_keras adds epsilon to the second moment's root before the bias
-      correction of that moment, not after it. At update k this is as if epsilon
-      were divided by sqrt(1 - beta_2^k), which makes it 32 times as large at
-      the first update. After six updates at a rate of 1e-2, with gradients of
-      0.01 and the default constants, weights differ by 0.0001 (mean) to 0.0003
-      (maximum). The decay is multiplied by the learning rate, as in PyTorch.
+      correction of that moment, not after it. At update k, this effectively
+      divides epsilon by sqrt(1 - beta_2^k), so that epsilon is 32 times as
+      large at the first update. After six updates at a rate of 1e-2, with
+      gradients of 0.01 and the default constants, weights differ by 0.0001
+      (mean) to 0.0003 (maximum). The decay is multiplied by the learning rate,
+      as in PyTorch.
     """
 
     kind = "adamw"
@@ -325,7 +336,7 @@ class AdamW(AdamWeightDecay):
         self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
     ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
         """Return an optimizer and its first and second moments, in order."""
-        # The hparam jit_compile compiles a whole step.
+        # The hparam jit_compile compiles whole steps instead.
         library = tf_keras.optimizers.AdamW(
             weight_decay=self.weight_decay_rate, jit_compile=False, **settings
         )
@@ -349,7 +360,7 @@ class AdamW(AdamWeightDecay):
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Return the multiplier, so that variables of one rate share a key."""
+        """Return the multiplier, which variables with one rate share."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
@@ -364,14 +375,14 @@ class AdamW(AdamWeightDecay):
         library = self._libraries[multiplier]
         library.iterations.assign(step)
         library.learning_rate.assign(multiplier * rate)
-        # The training loop has added gradients up over replicas.
+        # The training loop has already summed gradients over replicas.
         pairs = list(zip(gradients, variables, strict=True))
         library.apply_gradients(pairs, experimental_aggregate_gradients=False)
         return rate
 
 
 class Lamb(AdamW):
-    """The LAMB of tf-models-official.
+    """LAMB of tf-models-official.
 
     Source: You et al., Large Batch Optimization for Deep Learning (2020).
     """
@@ -381,7 +392,7 @@ class Lamb(AdamW):
     def _build_library(
         self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
     ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
-        # Imported here because the package takes seconds to import.
+        # The package is imported here, because its import takes seconds.
         from official.modeling.optimization.lamb import LAMB
 
         library = LAMB(
@@ -402,14 +413,15 @@ def make_optimizer(
     multipliers: Mapping[str, float] | None = None,
     clip_apart: Mapping[str, str] | None = None,
 ) -> AdamWeightDecay:
-    """Return the optimizer of the hparam `optimizer`.
+    """Return the optimizer that the hparam `optimizer` selects.
 
     Args:
-      config: of the run, with the hparams of the optimizer.
-      variables: to be updated.
-      schedule: maps completed updates to the learning rate.
-      multipliers: of the learning rate by variable name; None: 1 for all.
-      clip_apart: groups by variable name; see `AdamWeightDecay`.
+      config: config of the run, with the hparams of the optimizer.
+      variables: variables to update.
+      schedule: function from completed updates to the learning rate.
+      multipliers: factors of the learning rate by variable name; None: 1 for
+        all.
+      clip_apart: group names by variable name; see `AdamWeightDecay`.
     """
     kinds = {kind.kind: kind for kind in (AdamWeightDecay, AdamW, Lamb)}
     return kinds[config.optimizer](

@@ -1,21 +1,22 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a training step, counted from the config.
+"""Operations of a training step, computed from the config.
 
-A product of [m, k] and [k, n] counts 2 m k n operations, its backward pass
-twice that. Products are counted exactly (tests compare them with the graph's);
-everything else is estimated from the number of elements and kept apart.
+A product of [m, k] and [k, n] counts as 2 m k n operations, and its backward
+pass as twice that number. Products are counted exactly (tests compare the
+counts with the graph's); other operations are estimated from the number of
+elements and reported separately.
 
 Source: google-research/electra, flops_computation.py; paper appendix B.
-Differs, so that the result is what is computed here:
+Differs, so that the result matches this project's computation:
   - a backward pass is twice its forward pass, not equal to it. This alone
     makes a step 3 / 2 of the original's count;
-  - looking up an embedding is not a product with a one-hot matrix, which is
-    40% of the original's count of the small model;
+  - an embedding lookup is not a product with a one-hot matrix, which is 40% of
+    the original's count for the small model;
   - the softmax's share of positions is max_predictions_per_seq / L, and the
-    generator's heads and layers are the config's;
+    generator's heads and layers are those of the config;
   - sequence lengths, vocabulary and sizes come from the config.
-`paper_train_flops` counts the original's way.
+`paper_train_flops` counts as the original does.
 """
 
 import dataclasses
@@ -31,32 +32,33 @@ from electra_tf.plan.network_sizes import (
 )
 from electra_tf.plan.parameters import pretraining_parameters
 
-# Operations an element, forward and backward. Rough, and of no weight: all of
-# them together are a few percent of the products.
+# Operations per element, forward and backward. Rough estimates suffice, because
+# all of these operations together are a few percent of the products.
 _BIAS = _RESIDUAL = _SCALE = (1, 1)
-_ACTIVATION = (5, 8)  # erf form: scale, erfc, two products, one more scale
+_ACTIVATION = (5, 8)  # erf form: scale, erfc, two products, another scale
 _LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift
 _SOFTMAX = (5, 4)  # maximum, difference, exp, sum, division
 _DROPOUT = (4, 2)  # random number, comparison, two products
 _LOOKUP = (2, 3)  # segment and position vectors added; three sums
-_SUM = (1, 0)  # of two tables' rows; one of them has the sum's gradient
+_SUM = (1, 0)  # sum of two tables' rows; the gradient is that of one table
 _SAMPLING = (4, 0)  # temperature, exp, running sum, comparison
-# With token counts: a softmax of its own, product, sum, maximum, logarithm.
+# Mixture with token counts: a separate softmax, product, sum, maximum,
+# logarithm.
 _MIXTURE = (9, 0)
-# Adam with decay and clipping, a parameter: norm 2, clipping 1, moments 7,
-# direction 3, decay 2, update 2.
+# Operations per parameter of Adam with decay and clipping: norm 2, clipping 1,
+# moments 7, direction 3, decay 2, update 2.
 _UPDATE = 17
 
 _SECOND_HEAD = "second masked LM's head"
 
-# A petaflop a second, for a day.
+# One petaflop per second for a day.
 PETAFLOP_DAY = 1e15 * 24 * 60 * 60
 
-# Source: what google-research/electra, flops_computation.py, prints; rounded
-# to four digits. All but the two small ones are counted at 512 wordpieces
-# throughout, BERT too, which saw mostly 128; BERT-Large is given BERT-Base's
-# batch and steps; RoBERTa, ALBERT and T5 differ a little from the transformer
-# counted.
+# Source: output of google-research/electra, flops_computation.py, rounded to
+# four digits. All models except the two small ones are counted at 512
+# wordpieces throughout, even BERT, which was mostly trained on 128. BERT-Large
+# has BERT-Base's batch and steps. RoBERTa, ALBERT and T5 differ slightly from
+# the counted transformer.
 PUBLISHED_FLOPS = {
     "ELECTRA-Small": 1.294e18,
     "BERT-Small (the paper's)": 1.419e18,
@@ -76,13 +78,13 @@ PUBLISHED_FLOPS = {
 
 @dataclasses.dataclass
 class PartFlops:
-    """Operations of one part of a model, for one batch."""
+    """Operations of one part of a model for one batch."""
 
     name: str
-    matmul_forward: int = 0  # in the matrix products of the forward pass
-    matmul: int = 0  # the same with the backward pass
-    other_forward: int = 0  # everything else, estimated
-    other: int = 0  # the same with the backward pass
+    matmul_forward: int = 0  # matrix products of the forward pass
+    matmul: int = 0  # matrix products of both passes
+    other_forward: int = 0  # other operations of the forward pass, estimated
+    other: int = 0  # other operations of both passes, estimated
 
     @property
     def total(self) -> int:
@@ -93,13 +95,13 @@ class PartFlops:
         self.matmul += 3 * 2 * m * k * n * times
 
     def elementwise(self, elements: int, *costs: tuple[int, int]) -> None:
-        """Adds work on every element of a tensor."""
+        """Add operations on each element of a tensor."""
         for forward, backward in costs:
             self.other_forward += elements * forward
             self.other += elements * (forward + backward)
 
     def average(self, learning: int, running: int, steps: int) -> None:
-        """Average over steps: both passes, the forward pass only, or none."""
+        """Average over steps with both passes, the forward pass, or none."""
         for kind in ("matmul", "other"):
             whole, ahead = getattr(self, kind), getattr(self, f"{kind}_forward")
             mean = (learning * whole + running * ahead) // steps
@@ -115,17 +117,17 @@ class PartFlops:
         *after: tuple[int, int],
         times: int = 1,
     ) -> None:
-        """Adds dense layers with bias, and what is done to their output."""
+        """Add dense layers with bias, and operations on their outputs."""
         self.product(rows, in_width, units, times)
         self.elementwise(times * rows * units, _BIAS, *after)
 
 
 @dataclasses.dataclass(frozen=True)
 class StepFlops:
-    """Operations of one training step, by part; the optimizer is the last."""
+    """Operations of one training step by part, with the optimizer last."""
 
     parts: tuple[PartFlops, ...]
-    tokens: int  # B L, padding included
+    tokens: int  # B L, including padding
 
     @property
     def matmul(self) -> int:
@@ -152,10 +154,10 @@ class StepFlops:
 def pretraining_step_flops(
     config: PretrainingConfig, parameters: int = 0, stage: int | None = None
 ) -> StepFlops:
-    """Counts one step of pre-training; without parameters, no optimizer.
+    """Return the operations of a step; without parameters, no optimizer.
 
-    Of two stages it is a step of one of them, or their mean, which as often
-    as there are steps is the whole run.
+    With two stages, the result is a step of the given stage, or the mean over
+    all steps of the run.
     """
     batch, length = config.train_batch_size, config.max_seq_length
     networks = list_networks(config)
@@ -216,7 +218,7 @@ def _average_stages(
 ) -> list[PartFlops]:
     """Average the parts over the steps of two stages; drop unused parts.
 
-    The generator learns in the first stage and only runs in the second.
+    The generator is trained in the first stage, and only run in the second.
     """
     for part in parts:
         learning, running = second, 0
@@ -229,11 +231,11 @@ def _average_stages(
 def steps_per_stage(
     num_train_steps: int, two_stage_steps: int | None
 ) -> dict[int | None, int]:
-    """How many steps each stage of a run has; one stage is called None.
+    """Return the number of steps of each stage; a single stage is None.
 
     Args:
-      num_train_steps: of all stages.
-      two_stage_steps: of the first of two stages; None: there is one stage.
+      num_train_steps: number of steps of all stages.
+      two_stage_steps: number of steps of the first stage; None: a single stage.
     """
     if not two_stage_steps:
         return {None: num_train_steps}
@@ -241,7 +243,7 @@ def steps_per_stage(
 
 
 def paper_train_flops(config: PretrainingConfig) -> float:
-    """Counts a whole run in the way of the paper's tables.
+    """Return the operations of a whole run as the paper's tables count them.
 
     Source: google-research/electra, flops_computation.py,
     get_electra_train_flops.
@@ -264,7 +266,7 @@ def paper_train_flops(config: PretrainingConfig) -> float:
 
 
 def _encoder(network: Network, batch: int, length: int) -> PartFlops:
-    """Counts an encoder: embeddings, projection and blocks."""
+    """Return the operations of an encoder: embeddings, projection, blocks."""
     name, sizes, width = network
     part, rows = PartFlops(name), batch * length
     hidden, inner = sizes.hidden_size, sizes.intermediate_size

@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The machine: its memory, its cores and the memory of this process."""
+"""Memory and cores of the machine, and the memory of this process."""
 
 import contextlib
 import os
 import pathlib
 
-# With more cores it was not measured what sharing a batch gains.
+# The gain from sharing a batch was not measured with more cores.
 _MOST_CORES = 4
 
 _CGROUPS = "/sys/fs/cgroup"
@@ -15,12 +15,12 @@ _OWN_CGROUPS = "/proc/self/cgroup"
 
 
 def machine_memory() -> int | None:
-    """Return this machine's or container's memory in bytes; None if unknown."""
+    """Return the memory of this machine or container in bytes, or None."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
-    for path in _limit_files():  # Some are missing, or contain "max".
+    for path in _limit_files():  # Some files are missing, or contain "max".
         with contextlib.suppress(OSError, ValueError), open(path) as file:
             memory = min(memory, int(file.read()))
     return memory
@@ -34,15 +34,15 @@ def machine_cores() -> int:
 
 
 def configured_cores(micro_batch_size: int, may_share: bool) -> int:
-    """Return how many of this machine's cores share each training batch.
+    """Return the number of cores that share each training batch.
 
-    More than one only if no hparam and no environment variable sets the
-    threads of an operation, and if the cores divide a micro-batch. A GPU,
-    which is not looked for here, would rule it out: `training.threads`.
+    Several cores share a batch only if neither an hparam nor an environment
+    variable sets the threads of an operation, and if the cores divide a
+    micro-batch. A GPU rules out sharing; `training.threads` checks for a GPU.
 
     Args:
-      micro_batch_size: rows of a micro-batch.
-      may_share: whether the hparams allow it.
+      micro_batch_size: number of rows in a micro-batch.
+      may_share: whether the hparams allow sharing.
     """
     variables = {"TF_NUM_INTRAOP_THREADS", "OMP_NUM_THREADS"}
     if not may_share or variables & os.environ.keys():
@@ -58,7 +58,7 @@ def peak_memory() -> int | None:
     try:
         with open(_STATUS, encoding="ascii") as file:
             fields = dict(line.split(":", 1) for line in file)
-        return int(fields["VmHWM"].split()[0]) << 10  # from KiB
+        return int(fields["VmHWM"].split()[0]) << 10  # KiB to bytes
     except (OSError, KeyError):
         return None
 
@@ -66,7 +66,7 @@ def peak_memory() -> int | None:
 def _limit_files() -> list[str]:
     """Return the files of this process's cgroup limits, versions 1 and 2.
 
-    The limits of all groups above its own apply as well.
+    The limits of all parent groups apply, too.
     """
     v2, v1 = ("", "memory.max"), ("memory", "memory.limit_in_bytes")
     groups = dict.fromkeys((v2, v1), pathlib.PurePosixPath("/"))

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory training takes, estimated from the config.
+"""Memory of training, estimated from the config.
 
-Weights, slots and gradients are exact. Activations are what waits for the
-backward pass and what it has at work where it begins, counted by tensor; the
-program itself is what was measured on a CPU. Measured peaks lie within a factor
-of 1.5 of the sum, mostly within 1.12: docs/studies.md.
+Weights, slots and gradients are exact. Activations are counted by tensor:
+tensors that wait for the backward pass, and the working set at its beginning.
+The memory of the program itself was measured on a CPU. Measured peaks are
+within a factor of 1.5 of the sum, mostly within 1.12 (docs/studies.md).
 """
 
 import dataclasses
@@ -23,57 +23,58 @@ from electra_tf.plan.parameters import pretraining_parameters
 
 MIB = 1 << 20
 _FLOAT = 4
-_HALF = 0.5  # Of what is kept in half precision.
-_PROGRAM = 700 * MIB  # Python, TensorFlow, the other libraries.
-_PROGRAM_PER_BLOCK = 19 * MIB  # The graph of a step, being optimized, too.
+_HALF = 0.5  # share of float32's bytes
+_PROGRAM = 700 * MIB  # Python, TensorFlow and other libraries
+_PROGRAM_PER_BLOCK = 19 * MIB  # graph of a step, including its optimization
 
-# The share of a machine's memory that an estimate may take before activation
-# checkpointing starts: the estimate may be too low, and other programs need
-# memory, too.
+# Share of a machine's memory above which an estimate enables activation
+# checkpointing. The estimate may be too low, and other programs need memory,
+# too.
 _SHARE_TO_KEEP = 0.75
 
-# Of the weights' size, what lives while they are updated (clipped gradients,
-# next moments, direction): two variables are updated at a time.
+# Temporary tensors of an update (clipped gradients, next moments, direction) as
+# a share of the weights' size; two variables are updated at a time.
 _UPDATE_COPIES = 0.5
 
-# Tensors of a block by kind of size: [B, L, H], [B, L, intermediate],
-# [B, A, L, L].
+# Numbers of tensors per block, by shape: [B, L, H], [B, L, intermediate], [B,
+# A, L, L].
 _Tensors = tuple[float, float, float]
-# That wait for the backward pass: q, k, v, mixed values, and of each of two
-# sublayers dropout's mask, what is normalized, what comes out; the activation
-# and its slope; probabilities before and after dropout.
+# Tensors that wait for the backward pass: q, k, v, mixed values, and for each
+# of two sublayers the dropout mask, the normalized sum and the output; the
+# activation and its slope; probabilities before and after dropout.
 _KEPT: _Tensors = (10, 2, 2)
-# That the backward pass of one block has at a time: for q, k, v and the sum;
-# the gradients on both sides of the activation, one turned for its product; in
-# the softmax the gradient of the probabilities, its product with them, what is
-# taken off it, and the gradient of the scores.
+# Working set of one block's backward pass: for q, k, v and the sum; gradients
+# on both sides of the activation, one of them transposed; in the softmax, the
+# gradient of the probabilities, its product with them, the subtracted term, and
+# the gradient of the scores.
 _AT_WORK: _Tensors = (4, 3, 4)
 _LOGITS_AT_WORK = 3  # logits, their softmax, their gradient
-# The share of the generator's activations that remains when the discriminator's
-# are complete: its backward pass runs during the discriminator's forward pass.
+# Share of the generator's activations that remains when the discriminator's are
+# complete, because the generator's backward pass runs during the
+# discriminator's forward pass.
 _GENERATOR_LEFT = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
 class MemoryEstimate:
-    """Bytes that a training process holds at its peak, on one device."""
+    """Peak memory of a training process on one device, in bytes."""
 
     weights: int
-    slots: int  # the optimizer's two moments of each weight
-    gradients: int  # with accumulation also their sum
-    activations: int  # kept for the backward pass, and it at work
+    slots: int  # two moments of each weight
+    gradients: int  # with accumulation, also their sum
+    activations: int  # kept for the backward pass, and its working set
     program: int  # interpreter, libraries and graph
 
     @property
     def total(self) -> int:
-        """All of it; what activations leave is not used again at once."""
+        """Sum of all parts; memory of activations is not reused at once."""
         return sum(dataclasses.astuple(self))
 
 
 def pretraining_memory(
     config: PretrainingConfig, batch_size: int | None = None
 ) -> MemoryEstimate:
-    """Estimates training's peak, where a network's backward pass begins."""
+    """Estimate the peak memory of pre-training."""
     micro_batches = config.gradient_accumulation_steps
     batch = -(-(batch_size or config.train_batch_size) // micro_batches)
     vocab = EncoderConfig.of(config).vocab_size
@@ -93,7 +94,8 @@ def pretraining_memory(
     kept, work = numbers_of(first)
     needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
     if config.has_two_networks:
-        scored = 0  # Tokens of which it, too, says what they were.
+        # The second network's loss also needs logits of these tokens.
+        scored = 0
         if config.token_positions is Positions.CHOSEN:
             scored = batch * chosen
         elif config.token_positions is Positions.ALL:
@@ -103,7 +105,8 @@ def pretraining_memory(
         work = max(work, _LOGITS_AT_WORK * scored * vocab)
         needed = max(needed, left + own + work)
     if config.training_schedule == "two_stage":
-        encoders = encoders[-1:]  # Equal ones, one of them trained at a time.
+        # The networks have equal sizes, and are trained one at a time.
+        encoders = encoders[-1:]
     parameters = pretraining_parameters(config).total
     cores = machine.configured_cores(
         config.micro_batch_size, config.lets_cores_share
@@ -118,7 +121,7 @@ def finetuning_memory(
     parameters: int,
     batch_size: int | None = None,
 ) -> MemoryEstimate:
-    """Estimates the peak of fine-tuning; what heads keep is not in it."""
+    """Estimate the peak memory of fine-tuning, without heads' activations."""
     micro_batches = config.gradient_accumulation_steps
     needed = sum(
         _numbers_of(
@@ -139,8 +142,8 @@ def finetuning_memory(
 def activations_limit(machine_bytes: int | None) -> float:
     """Return the memory up to which training keeps all activations, in bytes.
 
-    An estimate above it calls for activation checkpointing. A machine whose
-    memory is unknown (None) counts as large enough.
+    A larger estimate enables activation checkpointing. A machine with unknown
+    memory (None) counts as large enough.
     """
     if machine_bytes is None:
         return math.inf
@@ -150,18 +153,18 @@ def activations_limit(machine_bytes: int | None) -> float:
 def checkpoint_bytes(
     parameters: int, max_seq_length: int, shuffle_buffer_size: int
 ) -> int:
-    """Size of one checkpoint on disk: weights, slots, position in the data."""
-    # The position holds the examples that are being shuffled.
+    """Return the bytes of a checkpoint: weights, slots, data position."""
+    # The position contains the examples in the shuffle buffer.
     example = 3 * 8 * max_seq_length
     return _FLOAT * 3 * parameters + example * shuffle_buffer_size
 
 
 def _gradient_copies(cores: int, micro_batches: int) -> int:
-    """Return how many gradients there are: one a core, and perhaps their sum.
+    """Return the number of gradient copies: one per core, and their sum.
 
     Args:
-      cores: that share a batch.
-      micro_batches: per batch.
+      cores: number of cores that share a batch.
+      micro_batches: number of micro-batches per batch.
     """
     return cores + 1 if cores > 1 or micro_batches > 1 else cores
 
@@ -179,7 +182,7 @@ def _estimate(
         weights=weights,
         slots=2 * weights,
         gradients=gradient_copies * weights,
-        # The update comes when the last activations have gone.
+        # The update starts after the last activations are released.
         activations=max(
             round(_FLOAT * needed), round(_UPDATE_COPIES * weights)
         ),
@@ -194,7 +197,7 @@ def _numbers_of(
     in_half_precision: bool,
     recomputes: bool,
 ) -> tuple[float, float]:
-    """What blocks keep of a batch, and what one of them has at work."""
+    """Return the numbers of kept activations and of the working set."""
     rows = batch * length
 
     def numbers(sizes: EncoderConfig, tensors: _Tensors) -> float:
@@ -208,7 +211,7 @@ def _numbers_of(
     for sizes in encoders:
         block, at_work = numbers(sizes, _KEPT), numbers(sizes, _AT_WORK)
         if recomputes:
-            # One block at a time is computed again, from its input.
+            # Blocks are recomputed one at a time, each from its input.
             at_work += block
             block = numbers(sizes, (1, 0, 0))
         kept += sizes.num_hidden_layers * block

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The encoders that a pre-training step runs through, and their sizes."""
+"""Encoders that a pre-training step runs, and their sizes."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ _DISCRIMINATOR = "discriminator"
 
 
 class Network(NamedTuple):
-    """An encoder that a step runs through."""
+    """An encoder that a step runs."""
 
     name: str
     sizes: EncoderConfig
-    width: int  # of its embeddings
+    width: int  # width of its embeddings
 
 
 def list_networks(config: PretrainingConfig) -> list[Network]:
-    """All encoders that a step runs through, the discriminator's last."""
+    """Return all encoders that a step runs, with the discriminator's last."""
     kind, encoder = generator_kind(config), EncoderConfig.of(config)
     encoder_width = config.embedding_size or encoder.hidden_size
     sizes, width, names = encoder, encoder_width, ["generator"]
@@ -44,14 +44,15 @@ def list_networks(config: PretrainingConfig) -> list[Network]:
 
 
 def select_generator(networks: Sequence[Network]) -> list[Network]:
-    """The generator, its two towers, or a masked LM's encoder."""
+    """Return the generator, its two towers, or a masked LM's encoder."""
     return [n for n in networks if n.name != _DISCRIMINATOR]
 
 
 def check_equal_sizes(networks: Sequence[Network]) -> None:
-    """Refuses two stages of unequal networks, one of which becomes the other.
+    """Raise a UserError if the two networks of two stages differ in size.
 
-    Sizes that are overridden, such as heads, are the discriminator's alone.
+    One network becomes the other. Overridden sizes, such as heads, apply only
+    to the discriminator.
 
     Args:
       networks: generator and discriminator.
@@ -63,8 +64,8 @@ def check_equal_sizes(networks: Sequence[Network]) -> None:
     for name, (size, other) in unequal.items():
         if size != other:
             raise UserError(
-                "hparam training_schedule: 'two_stage' makes the generator's"
-                " weights the discriminator's, which needs equal sizes, but"
+                "hparam training_schedule: 'two_stage' copies the generator's"
+                " weights to the discriminator, which requires equal sizes, but"
                 f" {name.rpartition('.')[2]} is {size} for the generator and"
                 f" {other} for the discriminator; set {name} to {size}"
             )

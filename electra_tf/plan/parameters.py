@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of a model, counted from its config."""
+"""Parameters of a model, computed from its config."""
 
 import dataclasses
 
@@ -13,30 +13,31 @@ from electra_tf.plan.network_sizes import list_networks, select_generator
 
 @dataclasses.dataclass(frozen=True)
 class ParameterCount:
-    """Parameters by whose they are."""
+    """Numbers of parameters by network."""
 
-    generator: int  # only in the generator, its head with it
-    discriminator: int  # only in the discriminator, its heads with it
-    shared: int  # in both: the embeddings, or all but the heads
+    generator: int  # only in the generator, including its head
+    discriminator: int  # only in the discriminator, including its heads
+    shared: int  # in both networks: the embeddings, or all but the heads
 
     @property
     def total(self) -> int:
-        """All that is trained and kept in a checkpoint."""
+        """Number of all parameters that are trained and checkpointed."""
         return self.generator + self.discriminator + self.shared
 
     @property
     def discriminator_alone(self) -> int:
-        """What is fine-tuned; the paper's number. 0 without one."""
+        """Number of fine-tuned parameters, as in the paper; 0 without one."""
         return self.discriminator + self.shared if self.discriminator else 0
 
 
 def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
-    """Counts the trained numbers of a model."""
+    """Return the numbers of a model's trained parameters."""
     sizes = EncoderConfig.of(config)
     width = config.embedding_size or sizes.hidden_size
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    hidden, disc_head = sizes.hidden_size, 0  # of the second network
+    # hidden size and head of the second network
+    hidden, disc_head = sizes.hidden_size, 0
     if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
     if config.token_positions is not Positions.NONE:
@@ -46,9 +47,10 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
         return ParameterCount(0, tables + body + disc_head, 0)
     _, small, own_width = towers[0]
     generator = _dense(len(towers) * small.hidden_size, own_width)
-    generator += 2 * own_width + small.vocab_size  # the head
+    # output bias of the head and its projection
+    generator += 2 * own_width + small.vocab_size
     if config.training_schedule == "adversarial":
-        generator += _dense(small.hidden_size, 1)  # the baseline of the reward
+        generator += _dense(small.hidden_size, 1)  # baseline of the reward
     if generator_kind(config) is GeneratorKind.FULL:
         if config.has_two_networks:
             return ParameterCount(generator, disc_head, tables + body)
@@ -63,20 +65,21 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
         generator += len(towers) * (own_tables - words)
         return ParameterCount(generator, discriminator + tables - words, words)
     if config.has_delta:
-        # The generator's table, and what the discriminator adds to it.
+        # The token table of the discriminator is the generator's table plus a
+        # delta.
         both = generator + words, discriminator + words
         return ParameterCount(*both, tables - words)
     return ParameterCount(generator, discriminator, tables)
 
 
 def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
-    """Counts the tables of tokens, segments and positions, and their norm."""
+    """Return the parameters of the token, segment and position tables."""
     rows = sizes.vocab_size + sizes.type_vocab_size
     return (rows + sizes.max_position_embeddings + 2) * width
 
 
 def encoder_parameters(sizes: EncoderConfig, embedding_width: int) -> int:
-    """Counts an encoder's projection and blocks, without the tables."""
+    """Return the parameters of an encoder without the tables."""
     hidden, inner = sizes.hidden_size, sizes.intermediate_size
     block = 4 * _dense(hidden, hidden) + 4 * hidden
     block += _dense(hidden, inner) + _dense(inner, hidden)
