@@ -56,7 +56,7 @@ def test_memory_decides_unless_the_hparam_does(
 def test_the_warning_gives_both_sizes_and_the_hparam(set_devices, warnings):
     set_devices("CPU")
     needs_checkpointing(None, 3 << 30, float(2 << 30))
-    assert "about 3.0 GiB, and training may take 2.0 GiB" in warnings[0]
+    assert "about 3.0 GiB, but training may use 2.0 GiB" in warnings[0]
     assert "Set recompute_grad to true or false" in warnings[0]
 
 
