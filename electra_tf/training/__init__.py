@@ -1,15 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""One run and one loop for every objective.
+"""Training runs and the training loop, independent of objectives.
 
 In:  a `compute(features, seed, training)` function that returns a dict with
      `total_loss`, an optimizer, a plain dataset iterator, a run's intervals.
 Out: trained variables, checkpoints that resume to the bit, and rows of numbers
-     in the console, TensorBoard, JSON lines, a picture and results files.
+     in the console, TensorBoard, JSON lines, a plot and results files.
 
 The package does not depend on generators, discriminators or tasks. Reading
 order: `run` (from start to end), `loop` (one step and a chunk of steps),
 `micro_batches`, `devices`, `replicas` and `workers` (several devices),
-`checkpointing`, `data_position` (what a run continues from), `summaries` (the
+`checkpointing`, `data_position` (state of a continued run), `summaries` (the
 outputs).
 """

@@ -22,7 +22,7 @@ from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.optimization.optimizer import OptimizerState
 
-CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as the original names them.
+CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as in the original
 CONFIG_FILE = "config.json"
 # Suffix of the folder in which TensorFlow collects a checkpoint's parts.
 _UNFINISHED = "_temp"
@@ -30,19 +30,19 @@ _UNFINISHED = "_temp"
 
 @dataclasses.dataclass
 class Checkpoints:
-    """The checkpoints of one run: model, optimizer, step and data position."""
+    """Checkpoints of a run: model, optimizer, step and data position."""
 
-    directory: str  # where they are read
+    directory: str  # folder from which checkpoints are read
     _: dataclasses.KW_ONLY
     model: tf.Module
     optimizer: OptimizerState
-    step: tf.Variable  # int64 scalar, updates done so far
-    # The data iterator, and other state that continues with it.
+    step: tf.Variable  # int64 scalar, completed updates
+    # Data iterator, and other state that continues with it.
     position: dict[str, Any]
-    keep: int | None  # latest checkpoints kept; 0 or None keeps all
-    keep_every: int = 0  # steps whose multiples are kept beyond these
-    write_directory: str = ""  # where they are written; "": the same
-    # Further state, which older checkpoints may not have.
+    keep: int | None  # number of latest checkpoints to keep; 0 or None: all
+    keep_every: int = 0  # keep checkpoints at multiples of this, too
+    write_directory: str = ""  # folder of new checkpoints; "": `directory`
+    # Further state, which older checkpoints may lack.
     extras: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -56,10 +56,10 @@ class Checkpoints:
 
     @property
     def latest(self) -> str | None:
-        """The latest checkpoint; None before the first one.
+        """Latest checkpoint; None before the first one.
 
         Raises:
-          UserError: its files are missing or incomplete.
+          UserError: files of the checkpoint are missing or incomplete.
         """
         recorded = tf1.list_recorded(self.directory)
         path = tf1.find_latest(self.directory)
@@ -67,20 +67,20 @@ class Checkpoints:
             others = map(os.path.basename, _list_complete(self.directory))
             raise UserError(
                 f"{os.path.join(self.directory, tf1.STATE)} names"
-                f" {os.path.basename(recorded[-1])},"
-                " whose files are missing or incomplete. Complete checkpoints:"
+                f" {os.path.basename(recorded[-1])}, whose files are missing or"
+                " incomplete. Complete checkpoints:"
                 f" {', '.join(others) or 'none'}. Copy the missing files back,"
-                f" name another checkpoint in the file {tf1.STATE}, or use"
+                f" name a different checkpoint in the file {tf1.STATE}, or pass"
                 " --overwrite to train from the beginning."
             )
         return path
 
     def save(self) -> str:
-        """Write `model.ckpt-<step>` and remove checkpoints beyond the limits.
+        """Write `model.ckpt-<step>`, and remove checkpoints beyond the limits.
 
-        A kill at any moment leaves the latest complete checkpoint readable:
-        the file `checkpoint` names a new one only when its files are complete,
-        and old ones are removed only after that.
+        A kill at any time leaves the latest complete checkpoint readable: the
+        file `checkpoint` names a new checkpoint only once its files are
+        complete, and old checkpoints are removed only after that.
         """
         prefix = self._prefix(self.write_directory)
         _write(self._whole, prefix)
@@ -117,22 +117,23 @@ class Checkpoints:
 
         Args:
           path: prefix of the checkpoint.
-          with_position: load the position if the checkpoint has it.
-          exclude: parts of the position that stay as they are.
+          with_position: whether to load the position, if the checkpoint
+            contains it.
+          exclude: parts of the position that are not loaded.
 
         Raises:
-          UserError: the checkpoint is damaged, or of another model or
-            optimizer.
+          UserError: the checkpoint is corrupt, or belongs to a different model
+            or optimizer.
         """
         weights = formats.open_weights(path, with_training_state=True)
         check_same_variables(weights, self.model.variables)
         stored_kind, kind = tf2.optimizer_of(weights), self.optimizer.kind
         if stored_kind not in (None, kind):
             raise UserError(
-                f"{path} has the slots of optimizer {stored_kind!r}, from which"
-                f" optimizer {kind!r} cannot continue. Set optimizer to"
-                f" {stored_kind!r}, or start from its weights alone with"
-                " --init_checkpoint, in another model_dir."
+                f"{path} contains the slots of optimizer {stored_kind!r}, from"
+                f" which optimizer {kind!r} cannot continue. Set optimizer to"
+                f" {stored_kind!r}, or start from the weights only: pass"
+                " --init_checkpoint with a different --model_dir."
             )
         if weights.kind != "native":
             report = assign(
@@ -142,9 +143,9 @@ class Checkpoints:
             return False
         if stored_kind is None:
             raise UserError(
-                f"{path} has no Adam slots, without which training cannot"
-                " continue. Start from its weights alone with"
-                " --init_checkpoint, in another model_dir."
+                f"{path} contains no Adam slots, without which training cannot"
+                " continue. To start from the weights only, pass"
+                " --init_checkpoint with a different --model_dir."
             )
         stored = {key.split("/")[0] for key in weights.dropped}
         with_position = with_position and stored.issuperset(self.position)
@@ -156,33 +157,34 @@ class Checkpoints:
             status = tf.train.Checkpoint(**self._state, **state).read(path)
             status.assert_existing_objects_matched()
         except (
-            IndexError,  # raised for a data file that is cut short
+            IndexError,  # a truncated data file raises an IndexError
             tf.errors.DataLossError,
             tf.errors.OutOfRangeError,
         ) as error:
             raise UserError(self._damaged(path, error)) from error
         except (ValueError, AssertionError, tf.errors.OpError) as error:
             raise UserError(
-                f"checkpoint {path} does not fit this run: {error}. Use another"
-                " model_name, or --overwrite to train from the beginning."
+                f"checkpoint {path} does not match this run: {error}. Choose a"
+                " different model_name, or pass --overwrite to train from the"
+                " beginning."
             ) from error
         if exclude or not with_position:
             status.expect_partial()
         return with_position
 
     def _damaged(self, path: str, error: Exception) -> str:
-        """Return the message for files that are cut short or changed."""
+        """Return the message for files that are truncated or corrupt."""
         text = (
-            f"checkpoint {path} cannot be read: {error}. Its data file is"
-            " damaged or cut short; copy the checkpoint again"
+            f"checkpoint {path} cannot be read: {error}. The data file is"
+            " corrupt or truncated. Copy the checkpoint again"
         )
         others = [p for p in _list_complete(self.directory) if p != path]
         if not others:
             return f"{text}."
         return (
-            f"{text}, or continue from an earlier one: name"
-            f" {os.path.basename(others[-1])} as model_checkpoint_path in the"
-            f" file {tf1.STATE}."
+            f"{text}, or continue from an earlier checkpoint: set"
+            f" model_checkpoint_path in the file {tf1.STATE} to"
+            f" {os.path.basename(others[-1])}."
         )
 
     def _prefix(self, directory: str) -> str:
@@ -204,7 +206,7 @@ class Checkpoints:
 
 
 def _list_complete(directory: str) -> list[str]:
-    """Return prefixes that the file `checkpoint` names and that have files."""
+    """Return the recorded prefixes of checkpoints that have files."""
     recorded = tf1.list_recorded(directory)
     return [path for path in recorded if tf.io.gfile.exists(path + ".index")]
 
@@ -215,27 +217,27 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     except (OSError, tf.errors.OpError) as error:
         tf1.remove_tree(f"{prefix}{_UNFINISHED}")
         raise UserError(
-            f"checkpoint {prefix} cannot be written: {error}. Earlier ones are"
-            " complete: make room or correct the permissions, and run the same"
-            " command again."
+            f"checkpoint {prefix} cannot be written: {error}. Earlier"
+            " checkpoints are complete. Free some space or correct the"
+            " permissions, and run the same command again."
         ) from error
 
 
 def sweep(directory: str) -> None:
-    """Remove unfinished checkpoints of a run that was killed."""
+    """Remove unfinished checkpoints of a killed run."""
     if tf.io.gfile.isdir(directory):
         for name in map(str, tf.io.gfile.listdir(directory)):
             name = name.rstrip("/")
             path = os.path.join(directory, name)
             if name.startswith(CHECKPOINT_NAME) and name.endswith(_UNFINISHED):
                 tf1.remove_tree(path)
-            # TensorFlow's own temporary name of the file `checkpoint`.
+            # TensorFlow writes the file `checkpoint` under this temporary name.
             elif name.startswith("checkpoint.tmp"):
                 tf.io.gfile.remove(path)
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
-    """Load weights and step only, for evaluation; a missing step is 0."""
+    """Load weights and step for evaluation; a missing step is 0."""
     weights = formats.open_weights(path, with_training_state=True)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
@@ -261,10 +263,10 @@ def check_same_variables(
         return
     lines = limit_lines(lines) + weights.contents.differences(Contents(shapes))
     raise UserError(
-        f"checkpoint {weights.path} is of another model:\n"
+        f"checkpoint {weights.path} belongs to a different model:\n"
         + "\n".join(lines)
-        + "\nSet these hparams as they were, choose another model_name, or use"
-        " --overwrite to train from the beginning."
+        + "\nRestore the hparams of the checkpoint, choose a different"
+        " model_name, or pass --overwrite to train from the beginning."
     )
 
 
@@ -273,7 +275,7 @@ def _shape_text(shape: tuple[int, ...] | None) -> str:
 
 
 def read_config(directory: str) -> dict[str, Any] | None:
-    """Return the hparams that a run was started with; None without a file."""
+    """Return the hparams with which a run started, or None without a file."""
     path = os.path.join(directory, CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None
@@ -281,8 +283,8 @@ def read_config(directory: str) -> dict[str, Any] | None:
         return read_json(path)
     except UserError as error:
         raise UserError(
-            f"{error}\nRestore {path}, or remove it to accept any checkpoint"
-            " in its folder."
+            f"{error}\nRestore {path}, or remove this file to accept any"
+            " checkpoint in the folder."
         ) from error
 
 
@@ -295,12 +297,12 @@ STATE_FILE = "best.json"  # metric, value and step of the best checkpoint
 
 
 def find_best_or_latest(path: str) -> str | None:
-    """Return a run's best checkpoint; without `best`, its latest one."""
+    """Return a run's best checkpoint; without `best`, the latest one."""
     return formats.find_best_checkpoint(path) or tf1.find_latest(path)
 
 
 class BestCheckpoint:
-    """The checkpoint in `<run>/best`, with the best metric so far."""
+    """Checkpoint in `<run>/best`, with the best metric so far."""
 
     def __init__(
         self,
@@ -313,12 +315,12 @@ class BestCheckpoint:
         """Read the best metric of an earlier part of the run.
 
         Args:
-          directory: of the run.
+          directory: folder of the run.
           metric: name of the metric in evaluations.
-          checkpoints: of the run.
-          write_settings: writes the run's settings to a folder.
-          scored_on: a text that changes with the held-out data; metrics on
-            other data are not compared.
+          checkpoints: checkpoints of the run.
+          write_settings: function that writes the run's settings to a folder.
+          scored_on: fingerprint of the held-out data; metrics on other data are
+            not compared.
         """
         self._directory = os.path.join(directory, formats.BEST)
         self._metric = metric
@@ -329,7 +331,7 @@ class BestCheckpoint:
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
-        """Save if an evaluation is the best; return a line on it, or None."""
+        """Save if an evaluation is the best; return a report line, or None."""
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None
@@ -343,7 +345,7 @@ class BestCheckpoint:
             self._best["scored_on"] = self._scored_on
         path = os.path.join(self._directory, STATE_FILE)
         write_atomically(path, json.dumps(self._best) + "\n")
-        return f"best {self._metric} so far, {value:.4f}: kept as {prefix}"
+        return f"best {self._metric} so far, {value:.4f}: saved as {prefix}"
 
     def _read(self) -> dict[str, Any] | None:
         path = os.path.join(self._directory, STATE_FILE)
@@ -352,7 +354,8 @@ class BestCheckpoint:
         try:
             best = read_json(path)
             scored_on = best.get("scored_on", self._scored_on)
-            # Values of another metric, or on other data, cannot be compared.
+            # Values of a different metric, or on other data, cannot be
+            # compared.
             is_comparable = (
                 best["metric"] == self._metric and scored_on == self._scored_on
             )
@@ -360,6 +363,6 @@ class BestCheckpoint:
             return best if is_comparable else None
         except (ValueError, KeyError, TypeError) as error:
             raise UserError(
-                f"{path} is damaged ({error!r}). Remove it, and the best"
-                " checkpoint is chosen again."
+                f"{path} is corrupt ({error!r}). Remove this file, so that the"
+                " best checkpoint is chosen again."
             ) from error

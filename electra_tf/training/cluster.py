@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The cluster that the environment variable TF_CONFIG describes."""
+"""Cluster of workers that the environment variable TF_CONFIG describes."""
 
 import dataclasses
 import itertools
@@ -19,10 +19,10 @@ _TRAINING_JOBS = ("chief", "worker")
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The workers that train together, and this process's index."""
+    """Workers that train together, with the index of this process."""
 
-    workers: list[str]  # addresses HOST:PORT, the chief's first
-    index: int  # of this process in `workers`
+    workers: list[str]  # HOST:PORT of each worker, the chief first
+    index: int  # index of this process in `workers`
 
     def name(self, index: int) -> str:
         return f"worker {index} ({self.workers[index]})"
@@ -35,7 +35,7 @@ class Cluster:
 def read_cluster(text: str) -> Cluster:
     """Return the cluster of TF_CONFIG.
 
-    The checks are here because TensorFlow ends with a traceback at a wrong
+    TF_CONFIG is checked, because TensorFlow exits with a traceback at a wrong
     type, and waits for a worker that is listed twice.
 
     Raises:
@@ -69,7 +69,7 @@ def read_cluster(text: str) -> Cluster:
 
 
 def _addresses(job: str, entry: object) -> list[str]:
-    """Return a job's addresses, of a list or of an object index -> address."""
+    """Return a job's addresses from a list or an object index -> address."""
     field = f"cluster.{job}"
     addresses = entry
     if isinstance(entry, dict):
@@ -90,5 +90,5 @@ def _addresses(job: str, entry: object) -> list[str]:
 def _refuse(field: str, value: object, expected: str) -> NoReturn:
     raise UserError(
         f"TF_CONFIG: {field} is {value!r}; expected {expected}. Set TF_CONFIG"
-        f" on every worker as {_EXAMPLE}, with the worker's own index."
+        f" on each worker as {_EXAMPLE}, with the worker's index."
     )

@@ -1,11 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The position of a run in its data, which its checkpoints contain.
+"""Position of a run in its data, which its checkpoints contain.
 
 The position is the state of the iterator over the batches: the files, the
-shuffle buffers, the prefetched batches. A run that continues restores it and
-reads the batch after its last one. The state is only valid for the data that it
-was saved with, so checkpoints also contain a fingerprint of the data.
+shuffle buffers, the prefetched batches. A continued run restores the iterator
+and reads the batch after its last batch. The state is valid only for the data
+with which it was saved, so that checkpoints also contain a fingerprint of the
+data.
 """
 
 import contextlib
@@ -28,9 +29,9 @@ def open_iterator(dataset: tf.data.Dataset) -> Iterator[Any]:
 
 
 class DataFingerprint(tf.train.experimental.PythonState):
-    """Facts about the data that a run reads, which its checkpoints hold."""
+    """Facts about a run's data, which its checkpoints contain."""
 
-    KEY = "data"  # in checkpoints
+    KEY = "data"  # key in checkpoints
 
     def __init__(self, facts: Mapping[str, Any]) -> None:
         self._facts = facts
@@ -39,18 +40,18 @@ class DataFingerprint(tf.train.experimental.PythonState):
         return json.dumps(self._facts)
 
     def deserialize(self, text: str) -> None:
-        """Ignore a checkpoint's facts: `changes` reads them itself."""
+        """Ignore a checkpoint's facts, because `changes` reads them itself."""
 
     def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
-        """Return lines on the facts that differ from a checkpoint's.
+        """Return lines about facts that differ from a checkpoint's.
 
         Args:
           path: prefix of the checkpoint.
-          otherwise: the former facts if the checkpoint has none.
+          otherwise: facts to compare if the checkpoint contains none.
         """
         former = otherwise
         name = f"{self.KEY}/.ATTRIBUTES/py_state"
-        # A damaged checkpoint is reported when it is restored.
+        # Restoring a corrupt checkpoint reports the error later.
         with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
             reader = tf1.load_reader(path)
             if reader.has_tensor(name):

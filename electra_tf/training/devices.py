@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The devices of a run: one device, several GPUs, several workers or a TPU."""
+"""Devices of a run: one device, several GPUs, several workers or a TPU."""
 
 import functools
 
@@ -14,15 +14,15 @@ from electra_tf.training.workers import connect_workers
 def create_strategy(config: RunConfig) -> tf.distribute.Strategy:
     """Return the strategy of the hparam `distribution_strategy`.
 
-    Its scope must be active while variables are created. It must be created
-    before anything else starts TensorFlow's runtime: workers cannot be
-    connected afterwards.
+    The strategy's scope must be active while variables are created. The
+    strategy must be created before TensorFlow's runtime starts, because workers
+    cannot be connected afterwards.
 
     Raises:
-      UserError: `require_gpu` is set and there is no GPU, workers or a TPU
-        cannot be reached, or replicas cannot share the batches.
+      UserError: `require_gpu` is set without a GPU, workers or a TPU cannot be
+        reached, or replicas cannot share the batches.
     """
-    # Listing logical devices would start the runtime; this call does not.
+    # Unlike listing logical devices, this call does not start the runtime.
     if config.require_gpu and not tf.config.get_visible_devices("GPU"):
         raise UserError(
             "require_gpu is true but TensorFlow sees no GPU. Check the driver"
@@ -64,9 +64,9 @@ def _strategy_by_name(name: str) -> tf.distribute.Strategy:
 def _mirrored_strategy(*devices: str) -> tf.distribute.Strategy:
     """Return the one strategy that all runs of a process share.
 
-    A second strategy, such as that of the next task of GLUE, would number its
-    collective operations from 0 again, and TensorFlow rejects a number that it
-    has seen with another shape.
+    A second strategy, such as that of GLUE's next task, would number its
+    collective operations from 0 again, and TensorFlow rejects a number that was
+    already used with a different shape.
     """
     return tf.distribute.MirroredStrategy(devices)
 
@@ -84,7 +84,8 @@ def _connect_tpu(
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
-    except Exception as error:  # The client raises many unrelated types.
+    # The client raises many unrelated classes of errors.
+    except Exception as error:
         raise UserError(
             f"cannot reach TPU {name or '(tpu_name is unset)'}:"
             f" {error}. Check --tpu_name, --tpu_zone and --gcp_project, or"
@@ -95,12 +96,12 @@ def _connect_tpu(
 def check_compilation(strategy: tf.distribute.Strategy) -> None:
     """Raise a UserError if XLA cannot compile the steps of a strategy."""
     replicas = strategy.num_replicas_in_sync
-    # A TPU compiles every step, also across replicas.
+    # A TPU compiles every step, even across replicas.
     on_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
     if replicas > 1 and not on_tpu:
         raise UserError(
-            f"jit_compile: {replicas} replicas cannot add up their gradients"
-            " within one XLA program; leave out --jit_compile, or use"
+            f"jit_compile: {replicas} replicas cannot sum their gradients"
+            " within one XLA program. Leave out --jit_compile, or pass"
             " --distribution_strategy=one_device."
         )
 
@@ -120,17 +121,17 @@ def check_batch_size(
         below = batch_size - batch_size % replicas
         raise UserError(
             f"{field} is {batch_size}, which {replicas} replicas cannot share"
-            f" evenly; use a multiple of {replicas}, for example"
+            f" evenly. Set a multiple of {replicas}, such as"
             f" {below or replicas} or {below + replicas}."
         )
 
 
 def describe_devices(strategy: tf.distribute.Strategy, cores: int = 1) -> str:
-    """Return one line with the strategy, its replicas and the devices.
+    """Return a line that names the strategy, its replicas and the devices.
 
     Args:
-      strategy: what `create_strategy` returned.
-      cores: the result of `threads.count_cores`.
+      strategy: result of `create_strategy`.
+      cores: result of `threads.count_cores`.
     """
     devices = [
         device.name.rsplit("device:", 1)[-1]

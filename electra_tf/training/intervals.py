@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The steps after which a run logs, saves and evaluates."""
+"""Steps after which a run logs, saves and evaluates."""
 
 import dataclasses
 
@@ -11,13 +11,14 @@ from electra_tf.training.loop import MAX_CHUNK_STEPS
 class Intervals:
     """Intervals in updates; 0 means never."""
 
-    total_steps: int  # the run ends there
-    log_every: int  # a row after the first step, and then at this interval
-    save_every: int  # a checkpoint at this interval, and at the end
-    eval_every: int  # an evaluation at this interval, and at the end
-    max_chunk_steps: int = MAX_CHUNK_STEPS  # between two looks at the host
-    # Last step of the first stage. The second stage makes other steps, so no
-    # row has steps of both.
+    total_steps: int  # last step of the run
+    log_every: int  # rows: after the first step, then at this interval
+    save_every: int  # checkpoints: at this interval, and at the end
+    eval_every: int  # evaluations: at this interval, and at the end
+    # maximum steps between two syncs with the host
+    max_chunk_steps: int = MAX_CHUNK_STEPS
+    # Last step of the first stage. Steps of the second stage differ, so that no
+    # row contains steps of both stages.
     stage_end: int = 0
 
     def logs_at(self, step: int) -> bool:
@@ -34,9 +35,9 @@ class Intervals:
         return step == self.total_steps or _is_due(step, self.eval_every)
 
     def steps_to_next_stop(self, step: int) -> int:
-        """Return the updates after `step` until the host has work to do."""
+        """Return the number of updates after `step` until the next stop."""
         # A chunk ends at multiples of its length, so that a continued run stops
-        # at the same steps as one that was never stopped.
+        # at the same steps as an uninterrupted run.
         chunk = min(self.max_chunk_steps, MAX_CHUNK_STEPS)
         stops = [self.total_steps, (step // chunk + 1) * chunk]
         if step < self.stage_end:

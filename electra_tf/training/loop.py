@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The inner loops: one training step, a chunk of steps, an evaluation."""
+"""Inner loops: a training step, a chunk of steps, an evaluation."""
 
 import contextlib
 import dataclasses
@@ -35,8 +35,8 @@ from electra_tf.training.workers import ALONE, Worker
 class StepMetrics(tf.train.experimental.PythonState):
     """Sums of the step values since the last log row.
 
-    Checkpoints hold them, so that a run that is stopped between two rows writes
-    the same row as one that was never stopped.
+    Checkpoints contain these sums, so that a run that stops between two rows
+    writes the same row as an uninterrupted run.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class StepMetrics(tf.train.experimental.PythonState):
             self.sums[name] = self.sums.get(name, 0.0) + value
 
     def take(self) -> "StepMetrics":
-        """Return the sums, and start again with none."""
+        """Return the sums, and reset them."""
         interval = StepMetrics()
         interval.steps, interval.sums = self.steps, self.sums
         interval.last = self.last
@@ -63,7 +63,7 @@ class StepMetrics(tf.train.experimental.PythonState):
         return self.sums[name] / self.steps
 
     def update_mean(self, name: str) -> float:
-        """Return the mean over the updates that were not skipped."""
+        """Return the mean of a value over the updates that were not skipped."""
         updates = self.steps - self.sums.get(SKIPPED, 0.0)
         return self.sums[name] / max(updates, 1.0)
 
@@ -83,31 +83,31 @@ class StepMetrics(tf.train.experimental.PythonState):
 TOKENS = "tokens"
 # (features, seed int32 [2], training) -> dict with scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
-# (features, outputs) -> scalars that add up over replicas.
+# (features, outputs) -> scalars that are summed over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-MAX_CHUNK_STEPS = 100  # bounds the batches kept for a non-finite dump
+MAX_CHUNK_STEPS = 100  # limits the batches kept for a non-finite dump
 
 
 class TrainingInterruptedError(Exception):
-    """A signal asked to stop; the step in progress has been finished."""
+    """Interruption by a signal, after the step in progress has finished."""
 
 
 class NonFiniteLossError(UserError):
-    """A loss or gradient norm became NaN or infinite; training stopped."""
+    """Error of a loss or gradient norm that is NaN or infinite."""
 
 
 @dataclasses.dataclass
 class Chunk:
-    """The batches and step values of consecutive steps."""
+    """Batches and step values of consecutive steps."""
 
-    first_step: int  # updates before the chunk
-    names: list[str]  # of the columns of `values`
+    first_step: int  # number of updates before the chunk
+    names: list[str]  # names of the columns of `values`
     values: np.ndarray  # float32 [steps, len(names)]
-    batches: list[Features]  # of every step
+    batches: list[Features]  # batch of each step
 
 
 class Loop(Protocol):
-    """What a run needs of the loop that makes its updates."""
+    """Interface of the loop that makes a run's updates."""
 
     def train(self, num_steps: int) -> None:
         """Make updates; see `TrainLoop.train`."""
@@ -118,11 +118,11 @@ class Loop(Protocol):
 
 @dataclasses.dataclass(kw_only=True)
 class TrainLoop:
-    """Training steps, whose scalars stay on the device until they are taken.
+    """Training steps, whose scalars stay on the device until read in chunks.
 
-    Steps are dispatched one after the other without reading anything back, so
-    that an accelerator never waits for the host; the numbers of a whole chunk
-    are read once at its end.
+    Steps are dispatched one after the other without reading results, so that an
+    accelerator never waits for the host. The numbers of a whole chunk are read
+    once at its end.
     """
 
     compute: Compute
@@ -133,21 +133,22 @@ class TrainLoop:
     seed: int
     strategy: tf.distribute.Strategy
     step_values: StepValues  # further scalars to log
-    # Maps completed updates (int64 scalar) to further arguments of `compute`,
-    # which are scalars and are logged.
+    # Function from completed updates (int64 scalar) to further arguments of
+    # `compute`, which are scalars and are logged.
     scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
-    micro_batches: int = 1  # one after the other, to need less memory
-    cores: int = 1  # that share a micro-batch, in parallel
+    micro_batches: int = 1  # run sequentially, to need less memory
+    cores: int = 1  # number of cores that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False
-    # For gradients in float16; an update whose gradients overflow is skipped,
-    # and still counts as a step.
+    # Scale for gradients in float16. An update whose gradients overflow is
+    # skipped, but still counts as a step.
     loss_scale: LossScale | None = None
-    first_step: int = 0  # the optimizer's step 0
-    # Types of batches whose length varies, so that one graph serves all.
+    first_step: int = 0  # step of the run at the optimizer's step 0
+    # Types of batches of varying length, so that one graph processes all of
+    # them.
     element_spec: Mapping[str, tf.TensorSpec] | None = None
-    # Whose rows `iterator` yields; ALONE: all rows.
+    # Worker whose rows `iterator` yields; ALONE: all rows.
     worker: Worker = ALONE
 
     def __post_init__(self) -> None:
@@ -165,7 +166,7 @@ class TrainLoop:
 
         Raises:
           TrainingInterruptedError: `should_stop` returned true after a step.
-          UserError: the records end.
+          UserError: the records end too early.
         """
         self._first_step = int(self.step.numpy())
         self._pending = []
@@ -174,8 +175,8 @@ class TrainLoop:
                 batch = next_batch(self.iterator, "training")
                 if batch is None:
                     raise UserError(
-                        "the training records do not fill a single batch;"
-                        " build more records or lower --train_batch_size."
+                        "the training records do not fill a single batch. Build"
+                        " more records, or lower --train_batch_size."
                     )
                 self._pending.append((batch, self._run_step(batch)))
                 if self.should_stop():
@@ -204,7 +205,8 @@ class TrainLoop:
     def update(self, rows: Features) -> Values:
         """Make one update from a replica's rows; return the scalars to log.
 
-        Every replica must call it; the scalars are sums over all replicas.
+        All replicas must call this method; the scalars are sums over all
+        replicas.
         """
         step = self.step.read_value()
         seed = draws_seed(self.seed, step)
@@ -264,19 +266,19 @@ class TrainLoop:
 
 @dataclasses.dataclass(kw_only=True)
 class EvalLoop:
-    """An evaluation of held-out batches, always with the same draws."""
+    """An evaluation of held-out batches, with the same draws each time."""
 
     compute: Compute
     seed: int
     strategy: tf.distribute.Strategy
-    # Selects the tensors to return, each [B, ...].
+    # Function that selects the tensors to return, each [B, ...].
     outputs: Callable[[Features, dict[str, tf.Tensor]], Features]
     prepare: Prepare | None = None
     should_stop: Callable[[], bool] = lambda: False
     jit_compile: bool = False
-    # If set, one graph serves batches of all lengths.
+    # If this is set, one graph processes batches of all lengths.
     batch_size: int | None = None
-    cores: int = 1  # that share a batch, in parallel
+    cores: int = 1  # number of cores that share a batch, in parallel
     _run_step: Callable[..., Any] | None = None
 
     def run(
@@ -285,16 +287,16 @@ class EvalLoop:
         take: Callable[[dict[str, np.ndarray], float], None],
         limit: int = -1,
     ) -> dict[str, int]:
-        """Evaluate batches; return the counts of `examples` and `batches`.
+        """Evaluate batches; return the numbers of `examples` and `batches`.
 
         Args:
-          dataset: of batches, tensors [B, ...] by name.
-          take: called with the outputs and the loss of every batch.
-          limit: of batches; -1 means all.
+          dataset: dataset of batches, tensors [B, ...] by name.
+          take: function of the outputs and the loss of each batch.
+          limit: maximum number of batches; -1: all.
 
         Raises:
           TrainingInterruptedError: `should_stop` returned true after a batch.
-          UserError: there is no batch.
+          UserError: the dataset contains no batch.
         """
         if self._run_step is None:
             signature = None
@@ -324,8 +326,8 @@ class EvalLoop:
                 raise TrainingInterruptedError
         if not batches:
             raise UserError(
-                "the evaluation records do not fill a single batch; build more"
-                " held-out records or lower --eval_batch_size."
+                "the evaluation records do not fill a single batch. Build more"
+                " held-out records, or lower --eval_batch_size."
             )
         return {"examples": examples, "batches": batches}
 
@@ -334,7 +336,7 @@ class EvalLoop:
             self._replica_step, args=(features, index)
         )
         loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
-        # Replicas of all workers hold the batch's rows in order.
+        # Replicas of all workers contain the batch's rows in order.
         rows = _count_rows(features)
         joined = {
             name: self.strategy.gather(value, axis=0)[:rows]
@@ -345,8 +347,8 @@ class EvalLoop:
     def _replica_step(self, features: Features, index: tf.Tensor):
         seed = draws_seed(self.seed, -1 - index)
         rows = _count_rows(features)
-        # Every replica computes all rows of a last batch that the replicas
-        # cannot share.
+        # All replicas compute all rows of a last batch that they cannot share
+        # evenly.
         batch = replicas.BatchRows(seed, tf.range(rows), rows)
         if rows is not None and not rows % self.strategy.num_replicas_in_sync:
             features = replicas.replica_rows(features)
@@ -379,8 +381,8 @@ def _graph_as_traced(enabled: bool) -> Iterator[None]:
     """Keep TensorFlow from rewriting graphs that are called in this block.
 
     Rewriting the graph of a training step takes seconds, and makes no step
-    faster where cores share a batch. (Graphs without training gain from it: see
-    `inference`.)
+    faster if cores share a batch. Graphs for inference become faster; see
+    `inference`.
     """
     optimizer, name = tf.config.optimizer, "disable_meta_optimizer"
     before = optimizer.get_experimental_options().get(name, False)
@@ -399,7 +401,7 @@ def step_function(
     """Return a function that runs a step as a graph."""
     return tf.function(
         step,
-        autograph=False,  # Steps have no Python control flow to convert.
+        autograph=False,  # Steps contain no Python control flow to convert.
         input_signature=signature,
         # None leaves the choice to the caller (a TPU compiles).
         jit_compile=jit_compile or None,
@@ -410,10 +412,10 @@ def draws_seed(seed: int, word: tf.Tensor) -> tf.Tensor:
     """Return the seed of a training step or evaluation batch, int32 [2].
 
     Args:
-      seed: of the run.
-      word: the step, or -1 minus the index of an evaluation's batch. Negative
-        words never equal a step's, and are the same at every evaluation, so
-        that all evaluations mask the same positions.
+      seed: seed of the run.
+      word: step, or -1 minus the index of an evaluation's batch. Negative words
+        never equal a step, and are the same in each evaluation, so that all
+        evaluations mask the same positions.
     """
     run = tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
     return tf.stack([run, tf.cast(word, tf.int32)])
@@ -440,11 +442,11 @@ def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
     listed = ", ".join(f"{name} {value:g}" for name, value in numbers.items())
     raise NonFiniteLossError(
         f"step {step} has a number that is not finite: {listed}. Training"
-        " stopped and no checkpoint was written after it. The batch and these"
+        " stopped without a checkpoint of this step. The batch and these"
         f" numbers are in {path}. The same command would continue from the"
-        " latest checkpoint and reach the same batch; lower learning_rate,"
-        " raise num_warmup_steps, change seed, or continue with other batches:"
-        " --on_nonfinite=rewind."
+        " latest checkpoint and reach the same batch. Lower learning_rate,"
+        " raise num_warmup_steps, change seed, or pass --on_nonfinite=rewind to"
+        " continue with other batches."
     )
 
 
@@ -454,12 +456,12 @@ def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
         return next(iterator, None)
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
         raise UserError(
-            f"a record for {purpose} cannot be read: its file is damaged, or"
+            f"a record for {purpose} cannot be read: the file is corrupt, or"
             " the length of its examples differs from max_seq_length. Build the"
             f" records again, or set max_seq_length. ({error.message})"
         ) from error
 
 
 def _count_rows(features: Features) -> int | None:
-    """Return the rows of a batch; None where Keras leaves them unknown."""
+    """Return the number of rows in a batch; None if Keras leaves it unknown."""
     return next(iter(features.values())).shape[0]

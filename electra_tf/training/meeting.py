@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The meeting of workers before TensorFlow connects them.
+"""Meeting of workers before TensorFlow connects them.
 
-TensorFlow waits an hour for a missing worker, in C++ that lets no signal
-handler run, and cannot name the worker. So the first worker listens on its
-address until all others have connected to it; then it leaves the address to
+TensorFlow waits an hour for a missing worker, in C++ code that runs no signal
+handlers, and cannot name the worker. The first worker therefore listens on its
+address until all other workers have connected. Then the address is free for
 TensorFlow. A worker that ends meanwhile closes its connection.
 """
 
@@ -19,15 +19,16 @@ from typing import Any, NoReturn, cast
 from configure.errors import TRY_AGAIN, UserError
 from electra_tf.training.cluster import Cluster
 
-WAIT_SECONDS = 120.0  # for all workers, from the start of the first one
-_REPORT_SECONDS = 10.0  # between two lines that name who is missing
-_RETRY_SECONDS = 0.5  # between two attempts to reach the first worker
-_SILENCE_SECONDS = 60.0  # after which a first worker that is connected is lost
+WAIT_SECONDS = 120.0  # seconds from the start of the first worker
+_REPORT_SECONDS = 10.0  # seconds between reports of missing workers
+_RETRY_SECONDS = 0.5  # seconds between attempts to reach the first worker
+# seconds of silence after which the first worker is lost
+_SILENCE_SECONDS = 60.0
 _LINE_BYTES = 1 << 16
 
 
 class WorkersMissingError(UserError):
-    """Workers did not connect in time, or ended before all had connected."""
+    """Error of workers that ended or did not connect in time."""
 
     exit_status = TRY_AGAIN
 
@@ -36,10 +37,10 @@ def meet(cluster: Cluster, seconds: float = WAIT_SECONDS) -> None:
     """Return once all workers of a cluster have connected.
 
     Raises:
-      WorkersMissingError: some did not connect within `seconds`, or ended;
-        the message names them with their addresses.
-      UserError: the first worker's address is in use, or another process has
-        the same index.
+      WorkersMissingError: some workers did not connect within `seconds`, or
+        ended; the message contains their names and addresses.
+      UserError: the first worker's address is in use, or a different process
+        has the same index.
     """
     if len(cluster.workers) == 1:
         return
@@ -53,16 +54,17 @@ def meet(cluster: Cluster, seconds: float = WAIT_SECONDS) -> None:
 def _missing(cluster: Cluster, indices: Iterable[int], seconds: float) -> str:
     return (
         f"{_names(cluster, indices)} did not connect within {seconds:g}"
-        " seconds. Start every worker of TF_CONFIG with the same command, and"
+        " seconds. Start all workers of TF_CONFIG with the same command, and"
         " check that the other hosts can reach the address of worker 0."
     )
 
 
 def _ended(cluster: Cluster, index: int) -> str:
     return (
-        f"{cluster.name(index)} ended before all workers had connected, and"
-        " the others cannot continue without it. Read its output, and start all"
-        " workers again with the same command."
+        f"{cluster.name(index)} ended before all workers had connected, and the"
+        " other workers cannot continue. Read the output of"
+        f" {cluster.name(index)}, and start all workers again with the same"
+        " command."
     )
 
 
@@ -71,12 +73,12 @@ def _names(cluster: Cluster, indices: Iterable[int]) -> str:
 
 
 class _Meeting:
-    """The first worker's side: listens until all others have connected."""
+    """The first worker's part: listening until all others have connected."""
 
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
         self._deadline = time.monotonic() + seconds
-        self._present: dict[int, socket.socket] = {}  # by index
+        self._present: dict[int, socket.socket] = {}  # connections by index
         self._received: dict[socket.socket, bytes] = {}  # incomplete lines
         self._selector = selectors.DefaultSelector()
         self._listener = _listen(cluster)
@@ -88,7 +90,7 @@ class _Meeting:
         self._selector.close()
 
     def hold(self) -> None:
-        """Return when all workers have connected, and notify them."""
+        """Return once all workers have connected, and notify them."""
         report_at = time.monotonic()
         while missing := self._missing():
             now = time.monotonic()
@@ -98,7 +100,7 @@ class _Meeting:
                 report_at = now + _REPORT_SECONDS
                 names = _names(self._cluster, missing)
                 remaining = self._deadline - now
-                text = f"Waiting for {names}: {remaining:.0f} seconds at most"
+                text = f"Waiting for {names}: at most {remaining:.0f} seconds"
                 print(text, flush=True)
                 self._send(waiting=text)
             until = min(report_at, self._deadline)
@@ -147,8 +149,8 @@ class _Meeting:
             self._drop(connection)
         elif index in self._present:
             message = (
-                f"another process is {self._cluster.name(index)} already."
-                " Set TF_CONFIG on every worker with the worker's own index."
+                f"a different process is already {self._cluster.name(index)}."
+                " Set TF_CONFIG on each worker with the worker's index."
             )
             _send(connection, {"error": message, "try_again": False})
             self._drop(connection)
@@ -178,7 +180,7 @@ def _listen(cluster: Cluster) -> socket.socket:
         raise UserError(
             f"TF_CONFIG: {cluster.name(0)} cannot listen on its port"
             f" ({error.strerror}). Stop the program that uses the port, or"
-            " change the address on every worker."
+            " change the address on all workers."
         ) from error
 
 
@@ -200,7 +202,7 @@ def _send(connection: socket.socket, message: dict[str, Any]) -> None:
 
 
 def _join(cluster: Cluster, seconds: float) -> None:
-    """The other workers' side: connect to the first worker, and wait."""
+    """Connect to the first worker, and wait until all have connected."""
     deadline = time.monotonic() + seconds
     report_at = time.monotonic()
     while True:
@@ -210,8 +212,8 @@ def _join(cluster: Cluster, seconds: float) -> None:
         if now >= report_at:
             report_at = now + _REPORT_SECONDS
             print(
-                f"Waiting for {cluster.name(0)}: {deadline - now:.0f} seconds"
-                " at most",
+                f"Waiting for {cluster.name(0)}: at most {deadline - now:.0f}"
+                " seconds",
                 flush=True,
             )
         with contextlib.suppress(OSError), _connect(cluster) as connection:
@@ -225,15 +227,15 @@ def _connect(cluster: Cluster) -> socket.socket:
     address = cluster.host_and_port(0)
     connection = socket.create_connection(address, timeout=_REPORT_SECONDS)
     if connection.getsockname() == connection.getpeername():
-        # The system may choose a port that nobody listens on for this end, too,
-        # which connects it to itself.
+        # If no process listens on the port, the system may choose the same port
+        # for this end, which connects the socket to itself.
         connection.close()
         raise ConnectionRefusedError
     return connection
 
 
 def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
-    """Return whether all connected; False if the other end is no worker."""
+    """Return whether all connected; False if the other end is not a worker."""
     hello = {"electra_tf_worker": cluster.index, "of": len(cluster.workers)}
     _send(connection, hello)
     message = None

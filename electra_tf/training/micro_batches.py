@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Micro-batches: one after the other for memory, in parallel for cores."""
+"""Micro-batches: sequential to save memory, parallel on several cores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -14,15 +14,17 @@ from electra_tf.training.replicas import BatchRows, replica_seed
 Features = dict[str, tf.Tensor]
 Gradients: TypeAlias = list[Gradient]
 Values = dict[str, tf.Tensor]
-# A gradient's sum: a tensor, two TensorArrays of rows, or () without one.
+# Sum of gradients: a tensor, two TensorArrays of rows, or () without one.
 _Sum: TypeAlias = tf.Tensor | tuple[tf.TensorArray, ...]
-# Draws for all rows of a replica before they are split: (features, rows) ->
-# arguments of `Compute` that are split by row (tensors [B, ...]), and arguments
-# that all micro-batches share. `Compute` then takes `batch_rows`, too.
+# Function that draws for all rows of a replica before they are split:
+# (features, rows) -> arguments of `Compute` that are split by row (tensors [B,
+# ...]), and arguments that all micro-batches share. `Compute` then also takes
+# `batch_rows`.
 Prepare: TypeAlias = Callable[
     [Features, BatchRows], tuple[dict[str, Any], dict[str, Any]]
 ]
-# Makes the gradients and step values of the micro-batch of an index (int32).
+# Function from the index of a micro-batch (int32) to its gradients and step
+# values.
 GradientsOf: TypeAlias = Callable[[tf.Tensor], tuple[Gradients, Values]]
 
 
@@ -43,10 +45,10 @@ def split_batch(
     batch: BatchRows,
     count: int,
 ) -> Callable[[tf.Tensor], tuple[Features, dict[str, Any]]]:
-    """Return a function that gives the micro-batch of an index to `compute`.
+    """Return a function from an index to a micro-batch's arguments.
 
-    It returns the rows and the further arguments of one of `count`
-    micro-batches. `prepare` runs here, once for all rows.
+    The function returns the rows and the further arguments of one of `count`
+    micro-batches. `prepare` runs once for all rows, before the split.
     """
     seed = replica_seed(batch.seed)
     by_row, shared = prepare(rows, batch) if prepare else ({}, {})
@@ -66,16 +68,16 @@ def split_batch(
 def micro_batch_rows(
     tensors: Mapping[str, Any], index: tf.Tensor, count: int
 ) -> dict[str, Any]:
-    """Return the rows that one micro-batch has of every tensor.
+    """Return the rows of each tensor that belong to a micro-batch.
 
     Args:
       tensors: [B, ...], possibly nested; B must be known when the graph is
         built.
-      index: int32 scalar, of the micro-batch.
-      count: of micro-batches; must divide B.
+      index: int32 scalar, index of the micro-batch.
+      count: number of micro-batches, a divisor of B.
 
     Raises:
-      UserError: B is unknown, or `count` does not divide it.
+      UserError: B is unknown, or not a multiple of `count`.
     """
 
     def rows(tensor: tf.Tensor) -> tf.Tensor:
@@ -83,12 +85,13 @@ def micro_batch_rows(
         if size is None or size % count:
             raise UserError(
                 f"gradient_accumulation_steps: a batch of {size or 'unknown'}"
-                f" rows cannot be split into {count} equal micro-batches."
-                f" Batch with drop_remainder=True, and a multiple of {count}."
+                f" rows cannot be split into {count} equal micro-batches. Batch"
+                " the dataset with drop_remainder=True and a multiple of"
+                f" {count}."
             )
         micro_size = size // count
         other_axes = tensor.shape.rank - 1
-        # XLA requires a slice of static size.
+        # XLA requires slices of static size.
         begin = [index * micro_size] + [0] * other_axes
         return tf.slice(tensor, begin, [micro_size] + [-1] * other_axes)
 
@@ -101,20 +104,21 @@ def sum_over_micro_batches(
     variables: Sequence[tf.Variable],
     parallel: int = 1,
 ) -> tuple[Gradients, Values]:
-    """Add up gradients and scalars in a loop of the graph.
+    """Sum gradients and scalars in a loop of the graph.
 
-    The sum is that of the whole batch, up to the rounding of a sum in another
-    order. Rows of `IndexedSlices` are concatenated, not added, so that their
-    norm is that of the whole batch, too.
+    The sum is that of the whole batch, up to the rounding of a sum in a
+    different order. Rows of `IndexedSlices` are concatenated, not added, so
+    that their norm is that of the whole batch, too.
 
     Args:
-      gradients_of: makes the gradients of a micro-batch.
-      count: of micro-batches.
-      variables: that the gradients are of.
-      parallel: micro-batches that are computed in parallel; divides `count`.
+      gradients_of: function that computes the gradients of a micro-batch.
+      count: number of micro-batches.
+      variables: variables of the gradients.
+      parallel: number of micro-batches computed in parallel, a divisor of
+        `count`.
     """
-    # A concrete function is traced once, and its outputs are known before the
-    # loop is built.
+    # A concrete function is traced only once, and its outputs are known before
+    # the loop is built.
     spec = tf.TensorSpec([], tf.int32)
     compute = tf.function(gradients_of, autograph=False)
     compute = compute.get_concrete_function(spec)
@@ -146,7 +150,7 @@ def sum_over_micro_batches(
         lambda index, sums: index < count,
         step,
         (tf.constant(0), start),
-        # More iterations would take memory for more than one micro-batch.
+        # More parallel iterations would need memory for several micro-batches.
         parallel_iterations=1,
         maximum_iterations=count,
     )
@@ -158,7 +162,7 @@ def sum_over_micro_batches(
 
 
 def _in_parallel(gradients_of: GradientsOf, count: int) -> GradientsOf:
-    """Return a function that adds up `count` micro-batches in parallel."""
+    """Return a function that sums `count` micro-batches in parallel."""
 
     def add(gradients: Sequence[Gradient]) -> Gradient:
         # A variable has a gradient in all micro-batches or in none.
@@ -185,7 +189,7 @@ def _in_parallel(gradients_of: GradientsOf, count: int) -> GradientsOf:
 
 
 def _zero_sum(gradient: Gradient, count: int) -> _Sum:
-    """Return the sum of no gradients of this kind."""
+    """Return the sum of zero gradients of this kind."""
     if gradient is None:
         return ()
     if not isinstance(gradient, tf.IndexedSlices):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Stopping in order, and in time, when a signal asks for it."""
+"""Orderly and timely stop of a run after a signal."""
 
 import contextlib
 import os
@@ -10,25 +10,26 @@ import time
 from types import FrameType
 from typing import Any
 
-# Seconds within which a second SIGTERM belongs to the first: a signal to a
-# group of processes reaches this one and its parent, which passes it on.
+# Seconds within which a second SIGTERM belongs to the first. A signal to a
+# group of processes reaches this process and its parent, which forwards the
+# signal.
 _SAME_REQUEST_SECONDS = 5.0
 
 
 class PreemptionHandler:
-    """A context in which SIGTERM and SIGINT ask to stop after the step.
+    """A context in which SIGTERM and SIGINT request a stop after the step.
 
     A second signal stops at once, except a SIGTERM within 5 seconds of the
-    first signal. Some time after SIGTERM the process ends wherever it is,
-    because schedulers kill it soon after. Every file is complete or absent,
-    and the next start writes what is missing.
+    first signal. Some time after SIGTERM the process exits at any point,
+    because schedulers kill it soon after. All files are complete or absent, and
+    the next start writes missing files.
     """
 
     def __init__(self, seconds: float = 25.0) -> None:
-        """Prepare; signals are handled only inside `with`.
+        """Set the time limit; signals are handled only inside `with`.
 
         Args:
-          seconds: from SIGTERM to the end of the process; 0: no limit.
+          seconds: seconds from SIGTERM to the end of the process; 0: no limit.
         """
         self.signal_number: int | None = None
         self._requested_at = 0.0
@@ -37,15 +38,15 @@ class PreemptionHandler:
         self._pipe: tuple[int, int] | None = None
 
     def requested(self) -> bool:
-        """Return whether a signal has come."""
+        """Return whether a signal was received."""
         return self.signal_number is not None
 
     def __enter__(self) -> "PreemptionHandler":
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 self._previous[number] = signal.signal(number, self._note)
-            # Python's handlers wait for the running operation to end; a thread
-            # that reads a pipe does not.
+            # Python's handlers wait until the running operation ends, but a
+            # thread that reads a pipe does not.
             self._pipe = os.pipe()
             os.set_blocking(self._pipe[1], False)
             self._former = signal.set_wakeup_fd(
@@ -65,7 +66,9 @@ class PreemptionHandler:
             raise KeyboardInterrupt
         self.signal_number = number
         self._requested_at = time.monotonic()
-        _write_to_stderr("stopping after this step; once more stops at once")
+        _write_to_stderr(
+            "stopping after this step; send the signal again to stop at once"
+        )
 
     def __exit__(self, *unused: object) -> None:
         for number, handler in self._previous.items():
@@ -89,8 +92,8 @@ class PreemptionHandler:
 
     def _leave(self) -> None:
         _write_to_stderr(
-            f"{self._seconds:g} seconds after SIGTERM: ending now. Run the same"
-            " command, without --overwrite, to continue."
+            f"{self._seconds:g} seconds after SIGTERM: exiting now. Run the"
+            " same command, without --overwrite, to continue."
         )
         os._exit(128 + signal.SIGTERM)
 
@@ -99,8 +102,8 @@ def _write_to_stderr(text: str) -> None:
     """Write a line to standard error from a signal handler.
 
     print would fail if the signal had interrupted another print. Errors are
-    ignored: the reader may have got the same signal and have ended, and an
-    exception would end the main thread before it has saved.
+    ignored, because the reader may have ended at the same signal, and an
+    exception would end the main thread before it saves.
     """
     with contextlib.suppress(OSError):
         os.write(2, f"\n{text}\n".encode())

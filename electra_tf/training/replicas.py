@@ -10,15 +10,16 @@ import tensorflow as tf
 
 from electra_tf.training.workers import ALONE, Worker, current_worker
 
-Nested = TypeVar("Nested")  # tensors, possibly in dictionaries
+Nested = TypeVar("Nested")  # tensors, possibly nested in dictionaries
 
 
 class BatchRows(NamedTuple):
-    """The rows of a global batch that a replica or a micro-batch has."""
+    """Rows of a global batch that belong to a replica or a micro-batch."""
 
-    seed: tf.Tensor  # int32 [2], of the draws of the whole batch
-    indices: tf.Tensor | None  # int32 [B], of the rows; None: all, in order
-    # Of the whole batch; a tensor where Keras leaves it unknown.
+    seed: tf.Tensor  # int32 [2], seed of the draws of the whole batch
+    # int32 [B], indices of the rows; None: all, in order
+    indices: tf.Tensor | None
+    # Number of rows in the whole batch; a tensor if Keras leaves it unknown.
     size: int | tf.Tensor | None
 
     def micro_batch(self, index: tf.Tensor, count: int) -> "BatchRows":
@@ -32,15 +33,16 @@ class BatchRows(NamedTuple):
     def draw(
         self, function: Callable[[Nested, tf.Tensor], Nested], rows: Nested
     ) -> Nested:
-        """Return what `function(rows, seed)` draws for these rows.
+        """Return the draws of `function(rows, seed)` for these rows.
 
-        One device draws for the whole batch at once, and a row's draws follow
-        from its index. So `function` is called with the rows at their indices
-        of a whole batch, and their draws are returned.
+        A single device draws for the whole batch at once, so that a row's draws
+        depend on its index. `function` is therefore called with the rows at
+        their indices in a whole batch, and the draws of these rows are
+        returned.
 
         Args:
-          function: takes tensors [B, ...] of a whole batch and its seed.
-          rows: tensors [B, ...], possibly nested, of these rows.
+          function: function of tensors [B, ...] of a whole batch and its seed.
+          rows: tensors [B, ...] of these rows, possibly nested.
         """
         if self.indices is None:
             return function(rows, self.seed)
@@ -61,12 +63,12 @@ def batch_rows(
     seed: tf.Tensor,
     worker: Worker = ALONE,
 ) -> BatchRows:
-    """Return the indices that this replica's rows have in the global batch.
+    """Return the indices of this replica's rows in the global batch.
 
     Args:
-      rows: the replica's rows, tensors [B, ...].
-      seed: int32 [2], of the draws of the whole batch.
-      worker: its replicas share every `worker.total`-th row.
+      rows: rows of the replica, tensors [B, ...].
+      seed: int32 [2], seed of the draws of the whole batch.
+      worker: worker whose replicas share each `worker.total`-th row.
     """
     replica, replicas = _replica_of(worker)
     tensor = next(iter(rows.values()))
@@ -79,7 +81,7 @@ def batch_rows(
 
 
 def _replica_of(worker: Worker) -> tuple[Any, int]:
-    """Return this replica's index among its worker's, and their number."""
+    """Return this replica's index within its worker, and their number."""
     context = tf.distribute.get_replica_context()
     replicas = context.num_replicas_in_sync // worker.total
     index = context.replica_id_in_sync_group - worker.rank * replicas
@@ -92,9 +94,9 @@ def replica_rows(
 ) -> dict[str, tf.Tensor]:
     """Return the rows of a worker's batch [B, ...] that this replica computes.
 
-    Every replica gets the whole batch and takes its slice. So the iterator
-    stays a plain one, which a checkpoint can hold (an iterator of
-    `experimental_distribute_dataset` cannot be saved).
+    Each replica gets the whole batch and takes its slice, so that a plain
+    iterator suffices. Checkpoints can contain a plain iterator, but not an
+    iterator of `experimental_distribute_dataset`.
     """
     index, replicas = _replica_of(worker)
     if replicas == 1:
@@ -112,10 +114,10 @@ def worker_rows(
     strategy: tf.distribute.Strategy,
     batch_size: int,
 ) -> Iterator[dict[str, tf.Tensor]]:
-    """Yield a worker's rows of batches, some of which hold the rows of all.
+    """Yield a worker's rows of batches, some of which contain all rows.
 
-    The chief's batches do. Other workers' batches do if they were read ahead
-    when the checkpoint was written that the run continues from.
+    The chief's batches contain all rows. Other workers' batches contain all
+    rows if they were prefetched in the checkpoint from which the run continues.
     """
     worker = current_worker(strategy)
     for batch in batches:
@@ -137,7 +139,7 @@ def rows_per_machine(batch_size: int) -> int:
 
 
 def replica_seed(seed: tf.Tensor) -> tf.Tensor:
-    """Return a seed, int32 [2], that no other replica has (for dropout)."""
+    """Return a seed, int32 [2], that differs between replicas (for dropout)."""
     context = tf.distribute.get_replica_context()
     if context.num_replicas_in_sync == 1:
         return seed
@@ -148,7 +150,7 @@ def replica_seed(seed: tf.Tensor) -> tf.Tensor:
 def sum_over_replicas(
     values: Sequence[tf.Tensor | tf.IndexedSlices | None],
 ) -> Sequence[tf.Tensor | tf.IndexedSlices | None]:
-    """Add tensors or IndexedSlices over all replicas; None stays None."""
+    """Sum tensors or IndexedSlices over all replicas; None stays None."""
     context = tf.distribute.get_replica_context()
     if context is None or context.num_replicas_in_sync == 1:
         return values
@@ -159,10 +161,10 @@ def sum_over_replicas(
 
 @contextlib.contextmanager
 def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Create variables of which all replicas keep the first one's values.
+    """Create variables whose values all replicas copy from the first replica.
 
-    All replicas compute the same update from summed gradients, so a plain
-    `assign` inside a step needs no reduction of its own.
+    All replicas compute the same update from summed gradients, so that a plain
+    `assign` inside a step needs no additional reduction.
     """
 
     def first_replica_writes(

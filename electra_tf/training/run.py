@@ -49,21 +49,21 @@ from electra_tf.training.workers import (
     wait_for_workers,
 )
 
-MAX_REWINDS = 3  # to one checkpoint
+MAX_REWINDS = 3  # maximum number of rewinds to one checkpoint
 
 
 class Run(abc.ABC):
-    """One run of a model directory; continues where an earlier one stopped.
+    """A run in a model directory, which continues an earlier run.
 
-    `train` is the training loop from the first line on the console to the last
-    file. Pre-training and fine-tuning differ in the abstract methods, which
-    stand in the order of their calls. Several workers share the directory: all
-    of them compute, the chief writes.
+    `train` executes the whole run, from the first line on the console to the
+    last file. Pre-training and fine-tuning differ in the abstract methods,
+    which are listed in the order of their calls. Several workers share the
+    directory: all workers compute, and the chief writes.
     """
 
-    title: str  # of the curves
-    files: ClassVar[RunFiles]  # that it writes
-    shown: ClassVar[Sequence[ShownValue]]  # values of the progress line
+    title: str  # title of the curves
+    files: ClassVar[RunFiles]  # files that the run writes
+    shown: ClassVar[Sequence[ShownValue]]  # values in the progress line
 
     @abc.abstractmethod
     def build_model(self) -> tf.Module:
@@ -79,7 +79,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def start_fresh(self) -> None:
-        """Load the initial checkpoint into the model, if there is one."""
+        """Load the initial checkpoint, if any, into the model."""
 
     @abc.abstractmethod
     def build_loop(self) -> Loop:
@@ -99,7 +99,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Write an evaluation to `eval_log`, print it and act on it."""
+        """Write an evaluation to `eval_log`, print it, and act on it."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Run(abc.ABC):
         console: Console,
         preemption: PreemptionHandler,
     ) -> None:
-        """Build the model; neither read nor write files."""
+        """Build the model without reading or writing files."""
         self.config, self.strategy = config, strategy
         self.console, self.preemption = console, preemption
         self.directory = config.model_dir
@@ -119,14 +119,14 @@ class Run(abc.ABC):
             resolver = strategy.cluster_resolver
             name = f"worker_{resolver.task_id}"
             self.output = os.path.join(self.directory, name)
-        self.stopped_early = False  # `record_evaluation` may set it.
-        # `prepare_training` sets it.
+        self.stopped_early = False  # `record_evaluation` may set this flag.
+        # `prepare_training` sets the fingerprint.
         self.data_fingerprint: DataFingerprint | None = None
         with creation_scope(strategy):
             self.model = self.build_model()
             self.step = orbit.utils.create_global_step()
 
-    # What a subclass may extend.
+    # Methods that subclasses may extend.
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
         """Restore a checkpoint; return whether it has a data position."""
@@ -141,7 +141,7 @@ class Run(abc.ABC):
         formats.complete_folder(directory, config.as_dict(), config.vocab_file)
 
     def open_logs(self) -> None:
-        """Open the logs without rows of steps that the model has not made."""
+        """Open the logs, without rows of steps after the current step."""
         step, path = self.global_step, self.output
         intervals = {
             "train": self.intervals.log_every,
@@ -162,8 +162,8 @@ class Run(abc.ABC):
             )
             if self.best.chosen_otherwise:
                 self.console.warning(
-                    f"{formats.BEST}/ was chosen by another metric, or on other"
-                    " held-out data; the best checkpoint is chosen again"
+                    f"{formats.BEST}/ was chosen by a different metric or on"
+                    " other held-out data. The best checkpoint is chosen again"
                 )
 
     def describe_evaluation_data(self) -> str:
@@ -177,7 +177,7 @@ class Run(abc.ABC):
         )
 
     def announce(self) -> None:
-        """Print what will be trained."""
+        """Print a description of the training."""
         self.console.heading("Running training")
 
     def check_row(self, row: dict[str, Any]) -> None:  # noqa: B027 (optional)
@@ -191,25 +191,25 @@ class Run(abc.ABC):
         )
 
     def finish(self, again: bool = False) -> None:  # noqa: B027 (optional)
-        """Write what a run writes at its end.
+        """Write the files of a finished run.
 
         Args:
-          again: the run had ended before. As it may have been killed while it
-            finished, missing files are written.
+          again: whether the run had already ended. Files are missing if it was
+            killed while it finished, and are written now.
         """
 
-    # The training loop.
+    # Training loop of the run.
 
     @property
     def global_step(self) -> int:
-        """The number of updates that the model's weights have had."""
+        """Number of updates of the model's weights."""
         return int(self.step.numpy())
 
     def train(self) -> dict[str, Any]:
         """Train to the last step; return the last row and evaluation.
 
-        The result has `interrupted`, a signal's number, if a signal stopped the
-        run before.
+        If a signal stopped the run, the result contains the signal's number as
+        `interrupted`.
         """
         dataset, total_steps = self.prepare_training()
         self._build_training(dataset, total_steps)
@@ -234,7 +234,7 @@ class Run(abc.ABC):
             self.loss_scale = LossScale.of(config.mixed_precision)
         self.iterator = open_iterator(dataset)
         self.step_metrics = StepMetrics()
-        # These names are keys of checkpoints.
+        # The keys of this dictionary are keys of checkpoints.
         extras: dict[str, Any] = {}
         if self.loss_scale is not None:
             extras["loss_scale"] = self.loss_scale
@@ -254,9 +254,9 @@ class Run(abc.ABC):
 
     @contextlib.contextmanager
     def _locked_directory(self) -> Iterator[None]:
-        """Create the model directory and lock it against other runs.
+        """Create the model directory, and lock it against other runs.
 
-        With `overwrite`, an earlier run in it is deleted first.
+        With `overwrite`, an earlier run in the directory is deleted first.
         """
         path = self.directory
         with contextlib.ExitStack() as stack:
@@ -267,15 +267,15 @@ class Run(abc.ABC):
                     with folder_lock(path):
                         if remove_run(path, self.files):
                             self.console.line(f"--overwrite: deleted {path}")
-                # Other workers look for checkpoints only after the deletion.
+                # Other workers search for checkpoints only after the deletion.
                 wait_for_workers(self.strategy)
                 tf.io.gfile.makedirs(self.output)
                 if self.is_chief:
                     stack.enter_context(folder_lock(path))
             except (OSError, tf.errors.OpError) as error:
                 raise UserError(
-                    f"model_dir {path} cannot be written: {error}. Choose"
-                    " another model_dir or data_dir, or correct its"
+                    f"model_dir {path} cannot be written: {error}. Choose a"
+                    " different model_dir or data_dir, or correct the"
                     " permissions."
                 ) from error
             for folder in ("", formats.BEST):
@@ -288,8 +288,8 @@ class Run(abc.ABC):
             source = os.path.realpath(getattr(self.config, name) or os.devnull)
             if f"{source}/".startswith(f"{os.path.realpath(path)}/"):
                 raise UserError(
-                    f"--overwrite would delete {name} {source}; copy it"
-                    " elsewhere, or choose another model_name"
+                    f"--overwrite would delete {name} {source}. Copy {name}"
+                    " elsewhere, or choose a different model_name"
                 )
 
     def _continue(self) -> dict[str, Any]:
@@ -302,14 +302,15 @@ class Run(abc.ABC):
         self._check_steps_of_workers()
         evaluation_due = self._resume_evaluation()
         if self.is_finished(evaluation_due):
-            if not self.checkpoints.latest:  # A run of 0 steps.
+            # A run of 0 steps has no checkpoint yet.
+            if not self.checkpoints.latest:
                 self.checkpoints.save()
             self.draw_curves()
             self.finish(again=True)
             return {**self._last_results(), "global_step": self.global_step}
         self.announce()
         result = self._train(evaluation_due)
-        if self.stop_requested():  # The next start writes what is missing.
+        if self.stop_requested():  # The next start writes missing files.
             result["interrupted"] = self._stop_signal()
         if "interrupted" in result:
             self._print_interruption()
@@ -319,7 +320,7 @@ class Run(abc.ABC):
         return {**result, "global_step": self.global_step}
 
     def _check_steps_of_workers(self) -> None:
-        """Wait until all workers have restored; raise if their steps differ."""
+        """Wait until all workers have restored, and compare their steps."""
         step = self.global_step
         chief_step = gather(self.strategy, step)[0]
         if step != chief_step:
@@ -333,7 +334,8 @@ class Run(abc.ABC):
         """Return whether the current step still has to be evaluated.
 
         The run may have been killed during an evaluation, or between an
-        evaluation and the update of the best checkpoint, which is made here.
+        evaluation and the update of the best checkpoint, which this method
+        repeats.
         """
         step = self.global_step
         rows = [row for row in self.eval_log.rows if row["step"] == step]
@@ -342,35 +344,35 @@ class Run(abc.ABC):
         if self.best and rows and not self.best.chosen_otherwise:
             row = rows[-1]
             has_metric = row.get(self.config.keep_best or "") is not None
-            # A first stage ends without a model to keep.
+            # The first stage ends without a model to select.
             if has_metric and row.get("stage") != 1:
                 self.best.update(step, row)
         return due
 
     def stop_requested(self) -> bool:
-        """Return whether a signal asks any worker to stop.
+        """Return whether a signal requests any worker to stop.
 
-        All workers must call it at the same steps.
+        All workers must call this method at the same steps.
         """
         requested = self.preemption.requested()
         return bool(gather(self.strategy, requested).any())
 
     def _stop_signal(self) -> int:
-        # 0 where another worker got the signal.
+        # The number is 0 if a different worker received the signal.
         return self.preemption.signal_number or signal.SIGTERM
 
     def _print_interruption(self) -> None:
         text = (
             f"Stopped at step {self.global_step:,}; saved"
             f" {self.checkpoints.latest}. Run the same command again to"
-            " continue from there"
+            " continue from this step"
         )
         if self.config.overwrite:
             text += ", without --overwrite"
         self.console.line(f"{text}.")
 
     def keep_if_best(self, step: int, result: Mapping[str, float]) -> None:
-        """Keep the checkpoint if it is the best one; draw the curves."""
+        """Save the checkpoint if it is the best, and draw the curves."""
         if self.best and (text := self.best.update(step, result)):
             self.console.line(f"  {text}")
         self.draw_curves()
@@ -380,7 +382,7 @@ class Run(abc.ABC):
         summaries.draw_curves(self.output, self.panels(), *rows, self.title)
 
     def _last_results(self) -> dict[str, Any]:
-        """Return the last values of the logs, of a run that has ended."""
+        """Return the last values of the logs of a finished run."""
         last: dict[str, Any] = {}
         if self.train_log.rows:
             last.update(_with_prefix(self.train_log.rows[-1]))
@@ -390,7 +392,7 @@ class Run(abc.ABC):
         return last
 
     def _train(self, evaluate_first: bool) -> dict[str, Any]:
-        """Make the remaining steps."""
+        """Run the remaining steps."""
         step = first_step = self.global_step
         self._progress = Progress(step, self.intervals.total_steps)
         self._row: dict[str, Any] = {}
@@ -403,10 +405,11 @@ class Run(abc.ABC):
             if evaluate_first:
                 result = self._evaluate(step)
             while step < self.intervals.total_steps and not self.stopped_early:
-                # A signal may have come while all this was built.
+                # A signal may have been received during the preparation.
                 if self.stop_requested():
                     raise TrainingInterruptedError
-                # The first step traces the graph; it is left out of the rates.
+                # The first step traces the graph, and is excluded from the
+                # rates.
                 steps = 1
                 if step != first_step:
                     steps = self.intervals.steps_to_next_stop(step)
@@ -424,7 +427,7 @@ class Run(abc.ABC):
     def _after_chunk(self, loop: Loop, first_step: int) -> bool:
         """Log and save; return False if the run was rewound instead."""
         chunk = loop.take_chunk()
-        if not chunk.batches:  # A signal came during an evaluation.
+        if not chunk.batches:  # A signal was received during an evaluation.
             return True
         step = chunk.first_step
         if step == first_step:
@@ -448,31 +451,32 @@ class Run(abc.ABC):
     def _rewind(self, error: NonFiniteLossError) -> None:
         """Restore the latest checkpoint, and continue with the next batches.
 
-        The iterator keeps its position, so that nothing besides checkpoints has
-        to be saved: a run that is killed meets the same numbers again and
-        rewinds again, to the same weights and batches.
+        The iterator keeps its position, so that only checkpoints have to be
+        saved: a killed run reaches the same numbers again, and rewinds again to
+        the same weights and batches.
         """
         bad_step, path = self.global_step, self.checkpoints.latest
-        if path is None:  # A run saves before its first step.
+        if path is None:  # A run saves a checkpoint before its first step.
             raise error
-        self.step_metrics.take()  # sums of steps that will be made again
+        self.step_metrics.take()  # discards the sums of steps that are repeated
         self.checkpoints.restore(path, exclude=(ITERATOR,))
         step = self.global_step
         self._rewinds[step] += 1
         if self._rewinds[step] > MAX_REWINDS:
             raise NonFiniteLossError(
                 f"{error}\nThe run was rewound to {path} {MAX_REWINDS} times"
-                " and continued with other batches each time, so the settings"
-                " or these weights are the cause. Lower learning_rate or raise"
-                " num_warmup_steps."
+                " and continued with other batches each time, so that the"
+                " settings or these weights are the cause. Lower learning_rate,"
+                " or raise num_warmup_steps."
             ) from error
-        self.open_logs()  # without the rows of steps that will be made again
+        self.open_logs()  # drops the rows of steps that are repeated
         self._progress.first_step_done(step)
         reason = str(error).partition(". ")[0]
         self.console.warning(
-            f"{reason}. on_nonfinite=rewind: back from step {bad_step:,} to"
-            f" {path}, continuing with the batches that follow"
-            f" ({self._rewinds[step]} of {MAX_REWINDS} times from there)"
+            f"{reason}. on_nonfinite=rewind: going back from step {bad_step:,}"
+            f" to {path}, and continuing with the following batches (rewind"
+            f" {self._rewinds[step]} of at most {MAX_REWINDS} to this"
+            " checkpoint)"
         )
         row = {"step": bad_step, "back_to": step, "error": reason}
         rewinds_path = os.path.join(self.output, REWINDS_FILE)
@@ -509,5 +513,5 @@ class Run(abc.ABC):
 
 
 def _with_prefix(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a training row's values under names that no evaluation has."""
+    """Return a training row's values under names that evaluations lack."""
     return {f"train_{k}": v for k, v in row.items() if k != "step"}

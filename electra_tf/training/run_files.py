@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a run's directory, and the removal of a directory of them."""
+"""Files of a run's directory, and removal of such directories."""
 
 import dataclasses
 import os
@@ -15,10 +15,10 @@ from electra_tf.training import checkpointing, summaries
 
 REWINDS_FILE = "rewinds.jsonl"
 
-# What every run may leave in its directory.
+# Files that every run may leave in its directory.
 _NAMES = (
     "checkpoint",
-    # The original's Estimator.
+    # Files of the original's Estimator.
     "eval",
     "graph.pbtxt",
     formats.BEST,
@@ -43,9 +43,9 @@ _PREFIXES = (
 
 @dataclasses.dataclass(frozen=True)
 class RunFiles:
-    """Files that one kind of run writes besides those of every run."""
+    """Files that one kind of run writes besides the files of all runs."""
 
-    kind: str  # of run, in messages
+    kind: str  # kind of the run, for messages
     names: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()
@@ -63,26 +63,28 @@ def remove_run(path: str, files: RunFiles) -> bool:
     """Delete a run's directory; return False if it does not exist.
 
     Raises:
-      UserError: it is a link, or contains files that are not the run's.
+      UserError: the path is a link, or the directory contains files that are
+        not the run's.
     """
     if not tf.io.gfile.exists(path):
         return False
     entries = list(tf.io.gfile.listdir(path))
     if tf.io.gfile.isdir(results := os.path.join(path, "results")):
         entries += [f"results/{name}" for name in tf.io.gfile.listdir(results)]
-    # Without a directory's slash, and without an unfinished write's suffix.
+    # Names are compared without a directory's slash and without the suffix of
+    # an unfinished file.
     names = [entry.rstrip("/").removesuffix(".tmp") for entry in entries]
     if os.path.islink(path.rstrip("/")):
         raise UserError(
-            f"Refusing to delete {path}: it is a symbolic link. Remove it"
-            " yourself, or choose another model_dir."
+            f"Refusing to delete {path}: it is a symbolic link. Remove the link"
+            " yourself, or choose a different model_dir."
         )
     foreign = sorted(name for name in names if not files.include(name))
     if foreign:
         raise UserError(
-            f"Refusing to delete {path}: it contains files that no"
-            f" {files.kind} run writes ({', '.join(foreign[:5])}). Move them"
-            " away, or choose another model_dir."
+            f"Refusing to delete {path}: it contains files that no {files.kind}"
+            f" run writes ({', '.join(foreign[:5])}). Move these files away, or"
+            " choose a different model_dir."
         )
     tf.io.gfile.rmtree(path)
     return True

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs of a run: console lines, logs, curves and results files."""
+"""Outputs of a run: console lines, logs, curves and results files."""
 
 import contextlib
 import dataclasses
@@ -40,14 +40,14 @@ TENSORBOARD_DIR = "tensorboard"
 
 
 class Log:
-    """The log rows of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
+    """Log rows of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
 
-    The file has one JSON object a line, each with its `step`. On opening, rows
-    after `resume_step` are removed, as their steps will be made again, and so
-    is a last line that was cut off. So the file of a run that was stopped and
-    continued equals that of a run that was not, except for times. TensorBoard's
-    event files only grow: a session start makes it drop a stopped run's scalars
-    after `resume_step`.
+    The file contains one JSON object per line, each with its `step`. On
+    opening, rows after `resume_step` are removed, because their steps are
+    repeated, and a truncated last line is removed. The log of a continued run
+    therefore equals that of an uninterrupted run, except for times.
+    TensorBoard's event files only grow: a session start makes TensorBoard drop
+    a stopped run's scalars after `resume_step`.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class Log:
         """Open the log of a run that continues from `resume_step`.
 
         Args:
-          directory: of the run.
+          directory: folder of the run.
           name: "train" or "eval".
-          resume_step: the completed updates.
-          warn: called with a text for lost or damaged rows.
-          every: steps from row to row; 0: unknown.
+          resume_step: number of completed updates.
+          warn: function of a warning about lost or corrupt rows.
+          every: number of steps between rows; 0: unknown.
         """
         self._path = os.path.join(directory, f"{name}_log.jsonl")
         rows = read_rows(self._path, warn)
@@ -74,14 +74,16 @@ class Log:
         # An earlier part of the run may have had longer intervals.
         gap = max([every, *map(operator.sub, steps[1:], steps)])
         steps_without_row = resume_step - steps[-1]
-        if name == "eval":  # A step is evaluated after its checkpoint.
+        # A step is evaluated after its checkpoint was saved.
+        if name == "eval":
             steps_without_row -= 1
-        # An existing empty file: no row was due so far.
+        # An existing empty file shows that no row was due so far.
         is_new = not self.rows and filesystem.exists(self._path)
         if every and steps_without_row >= gap and not is_new:
             warn(
-                f"{self._path}: its last row is of step {steps[-1]:,}, and the"
-                f" run is at step {resume_step:,}: the rows between are lost"
+                f"{self._path}: the last row is that of step {steps[-1]:,}, but"
+                f" the run is at step {resume_step:,}, so that rows between are"
+                " lost"
             )
         write_atomically(self._path, "".join(map(_dump, self.rows)))
         self._writer = tf.summary.create_file_writer(
@@ -90,7 +92,7 @@ class Log:
         self._resume_step: int | None = resume_step
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        """Append one row and flush it."""
+        """Append a row, and flush the file."""
         row = {"step": step, **values}
         self.rows.append(row)
         try:
@@ -105,11 +107,11 @@ class Log:
         except (OSError, tf.errors.OpError) as error:
             raise UserError(
                 f"{self._path} cannot be written: {error}. The checkpoints are"
-                " complete: make room and run the same command again."
+                " complete. Free some space, and run the same command again."
             ) from error
 
     def _start_board(self) -> None:
-        """Before the first row, make TensorBoard drop steps made again."""
+        """Make TensorBoard drop repeated steps before the first row."""
         if self._resume_step is None:
             return
         start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
@@ -117,7 +119,7 @@ class Log:
             wall_time=time.time(), step=self._resume_step + 1, session_log=start
         )
         # tf.summary has no public function for events that are not summaries.
-        # TensorBoard takes the first session start for the run's beginning.
+        # The first session start is the beginning of a run for TensorBoard.
         tf.raw_ops.ImportEvent(
             writer=self._writer._resource, event=event.SerializeToString()
         )
@@ -127,9 +129,9 @@ class Log:
 def read_rows(
     path: str, warn: Callable[[str], None] = lambda text: None
 ) -> list[dict[str, Any]]:
-    """Return the rows of a log; skip damaged lines with a warning.
+    """Return the rows of a log; skip corrupt lines with a warning.
 
-    A last line that was cut off in writing is skipped without one.
+    A truncated last line is skipped without a warning.
     """
     if not tf.io.gfile.exists(path):
         return []
@@ -150,10 +152,10 @@ def read_rows(
         else:
             text = shorten(line.text or line.content)
             warning = (
-                f"{path}:{line.number}: skipped a damaged line: found {text};"
+                f"{path}:{line.number}: skipping a corrupt line: found {text};"
                 " expected a row of numbers in JSON"
             )
-    # A last line without its end was cut off, not damaged.
+    # A last line without a line end was interrupted, and is not corrupt.
     if warning and read_bytes(path).endswith(b"\n"):
         warn(warning)
     return rows
@@ -167,7 +169,7 @@ class Console:
     """A stream of lines, each flushed at once."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Write to `stream`, by default to the current standard output."""
+        """Set the stream; None: current standard output."""
         self._stream = stream or sys.stdout
 
     def line(self, text: str = "") -> None:
@@ -195,9 +197,9 @@ class Progress:
 
     Source: google-research/electra, util/training_utils.py, ETAHook.
 
-    Differs: the rate leaves out the first step, in which the graph is traced,
-    so that the remaining time is right from the start; the original's rate
-    includes it. The elapsed time includes everything.
+    Differs: the rate excludes the first step, in which the graph is traced, so
+    that the remaining time is accurate from the start; the original's rate
+    includes this step. The elapsed time includes all steps.
     """
 
     def __init__(
@@ -215,15 +217,15 @@ class Progress:
         self._last = self._rate_from
 
     def first_step_done(self, step: int) -> None:
-        """Start to measure rates: the graph has been traced."""
+        """Start to measure rates, after the graph was traced."""
         self._rate_from = self._last = (step, self._clock())
 
     def timing(
         self, step: int, tokens_per_step: float
     ) -> dict[str, float | None]:
-        """Return the time, and rates since the last call.
+        """Return the time, and the rates since the last call.
 
-        Rates are None before a step has been measured.
+        Rates are None until a step has been measured.
         """
         now = self._clock()
         steps, seconds = step - self._last[0], now - self._last[1]
@@ -237,10 +239,10 @@ class Progress:
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
-        """Leave the block's time out of the rates of `timing`.
+        """Exclude the block's time from the rates of `timing`.
 
-        The rate and the remaining time of `line` include it, as saving and
-        evaluating will take time again.
+        The rate and the remaining time of `line` include this time, because
+        later saving and evaluating takes time, too.
         """
         begin = self._clock()
         yield
@@ -248,7 +250,7 @@ class Progress:
         self._last = (step, time_of_last + self._clock() - begin)
 
     def line(self, step: int, shown: dict[str, str]) -> str:
-        """Return the progress line, with values by label at its end."""
+        """Return the progress line, with labelled values at its end."""
         now = self._clock()
         first_step, begin = self._rate_from
         if step <= first_step:
@@ -264,9 +266,9 @@ class Progress:
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a duration as the original writes it: 7, 1:05, 2:00:00.
+    """Return a duration in the original's format: 7, 1:05, 2:00:00.
 
-    Leading zeros and empty fields are dropped; longer ones are written like
+    Leading zeros and empty fields are dropped; longer durations have the format
     `1 day, 1:00:00`.
 
     Source: google-research/electra, util/training_utils.py, secs_to_str.
@@ -276,9 +278,9 @@ def seconds_text(seconds: float) -> str:
 
 
 class ShownValue(NamedTuple):
-    """A value of a row, as the progress line shows it."""
+    """A value of a row in the progress line."""
 
-    name: str  # in the row
+    name: str  # name of the value in the row
     label: str
     format: str = "{:.4f}"
 
@@ -294,11 +296,11 @@ _SHOWN_IN_ALL_RUNS = (
 def format_row(
     row: Mapping[str, Any], shown: Sequence[ShownValue]
 ) -> dict[str, str]:
-    """Return the values that a progress line shows, by label.
+    """Return the values of a progress line, by label.
 
     Args:
-      row: a row of the training log.
-      shown: the first values; those that are the same in all runs follow.
+      row: row of the training log.
+      shown: first values; the values of all runs follow.
     """
     values = {}
     for name, label, template in (*shown, *_SHOWN_IN_ALL_RUNS):
@@ -317,10 +319,10 @@ def print_start(
     """Print the hparams that were set, the devices and the warnings.
 
     Args:
-      console: where to print.
-      config: of the run.
-      strategy: of the run, with its devices.
-      notes: further lines, before that of the devices.
+      console: console to print to.
+      config: config of the run.
+      strategy: strategy of the run, with its devices.
+      notes: further lines, before the line of devices.
     """
     values = config.as_dict()
     chosen = {
@@ -331,7 +333,8 @@ def print_start(
     console.heading("Config:")
     console.table(chosen)
     console.line(
-        f"{len(values) - len(chosen)} more are as by default: --print_config"
+        f"{len(values) - len(chosen)} hparams have defaults; to list them, pass"
+        " --print_config"
     )
     console.line()
     versions = f"electra_tf {__version__}, TensorFlow {tf.__version__}"
@@ -360,11 +363,11 @@ def print_evaluation_with_baselines(
     """Print metrics of an evaluation, each next to its baseline.
 
     Args:
-      console: where to print.
-      step: the updates that the evaluated model has had.
-      result: the metrics, baselines among them.
-      baselines: the metrics to print: name, the baseline's name in `result`,
-        and what the baseline is, in words.
+      console: console to print to.
+      step: number of updates of the evaluated model.
+      result: metrics, including baselines.
+      baselines: metrics to print: name, the baseline's name in `result`, and a
+        description of the baseline.
     """
     console.line(f"Evaluation at step {step:,}:")
     for name, baseline, description in baselines:
@@ -385,7 +388,7 @@ def write_results(
 
     Source: google-research/electra, run_pretraining.py, train_or_eval (which
     names `results_txt` and `results_pkl` and prints the lines).
-    Differs: the original writes none of the files.
+    Differs: the original does not write these files.
     """
     values = {**result, "global_step": step}
     values = {name: values[name] for name in sorted(values)}
@@ -401,8 +404,8 @@ def write_results(
     }
     replaces = tf.io.gfile.exists(config.results_json)
     hint = (
-        "The checkpoints are safe; make room or correct the permissions,"
-        " and evaluate again with --do_train=false --do_eval=true."
+        "The checkpoints are complete. Free some space or correct the"
+        " permissions, and evaluate again with --do_train=false --do_eval=true."
     )
     for path, content in (
         (config.results_txt, "".join(f"{line}\n" for line in lines)),
@@ -423,13 +426,13 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One set of axes: fields of the rows of training and of evaluations."""
+    """A plot with fields of the rows of training and of evaluations."""
 
-    title: str  # the metric and its unit
-    train: str | None = None  # drawn faint with a running mean
-    evaluation: str | None = None  # drawn with dots
-    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed
-    chance: float | None = None  # a constant to beat, dotted
+    title: str  # metric and unit
+    train: str | None = None  # field drawn faint with a running mean
+    evaluation: str | None = None  # field drawn with dots
+    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), drawn dashed
+    chance: float | None = None  # constant to beat, drawn dotted
     log_scale: bool = False
 
 
@@ -440,8 +443,9 @@ def draw_curves(
     eval_rows: Rows,
     title: str,
 ) -> str:
-    """Draw `curves.png` and return its path; skip panels without data."""
-    # Imported here so that the first step of a run need not wait for it.
+    """Draw `curves.png`, and return its path; skip panels without data."""
+    # matplotlib is imported here, so that the first step of a run need not wait
+    # for the import.
     from matplotlib.figure import Figure
 
     panels = [
@@ -454,7 +458,7 @@ def draw_curves(
     rows = max(1, -(-len(panels) // columns))
     width, height = 4.2 * columns, 3.2 * rows + 0.4
     figure = Figure(figsize=(width, height))
-    # Margins in inches; an automatic layout takes twice the time.
+    # Margins are in inches; an automatic layout takes twice the time.
     figure.subplots_adjust(
         left=0.6 / width,
         right=1 - 0.15 / width,
@@ -511,7 +515,7 @@ def _draw(
 
 
 def _series(rows: Rows, field: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps and values of rows that have a field."""
+    """Return the steps and values of rows with a field."""
     points = [
         (row["step"], row[field])
         for row in rows
@@ -522,7 +526,7 @@ def _series(rows: Rows, field: str | None) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _smooth(values: np.ndarray) -> np.ndarray:
-    """Return the centred running mean over a twentieth of the points."""
+    """Return the centered running mean over a twentieth of the points."""
     width = max(3, len(values) // 20) | 1
     padded = np.pad(values, width // 2, mode="edge")
     return np.convolve(padded, np.ones(width) / width, mode="valid")

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""CPU threads: those of one operation, and the cores that share a batch.
+"""CPU threads of operations, and cores that share a batch.
 
-On a small machine without a GPU every operation runs on one thread, and each
-core computes a micro-batch of its own. So no core waits for the last thread of
-an operation.
+On a small machine without a GPU each operation runs on one thread, and each
+core computes a separate micro-batch, so that no core waits for the last thread
+of an operation.
 """
 
 import tensorflow as tf
@@ -18,10 +18,9 @@ def set_threads(threads: int, micro_batch_size: int, may_share: bool) -> None:
     """Set the number of threads that share one operation on the CPU.
 
     Args:
-      threads: the hparam; 0 leaves the number to TensorFlow, unless cores share
-        a batch: then it is 1.
-      micro_batch_size: rows of a micro-batch.
-      may_share: whether the hparams allow that cores share a batch.
+      threads: the hparam; 0: TensorFlow's choice, or 1 if cores share a batch.
+      micro_batch_size: number of rows in a micro-batch.
+      may_share: whether the hparams allow cores to share a batch.
 
     Raises:
       UserError: `threads` is set after TensorFlow has started.
@@ -38,10 +37,10 @@ def set_threads(threads: int, micro_batch_size: int, may_share: bool) -> None:
         if not is_requested:
             return
         raise UserError(
-            f"threads is {threads}, but TensorFlow is running already, with"
-            f" {setting.get_intra_op_parallelism_threads()} (0: its own"
-            " choice; 1: perhaps that of an earlier run). Start this run in a"
-            " new process, before anything else uses TensorFlow."
+            f"threads is {threads}, but TensorFlow is already running with"
+            f" {setting.get_intra_op_parallelism_threads()} (0: TensorFlow's"
+            " choice; 1: possibly set by an earlier run). Start this run in a"
+            " new process, before other code uses TensorFlow."
         ) from error
 
 

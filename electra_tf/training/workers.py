@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Several workers: how they meet, compare their settings and take turns."""
+"""Workers of a run: connection, comparison of settings, and turns."""
 
 import contextlib
 import functools
@@ -19,14 +19,14 @@ from configure.formatting import limit_lines
 from electra_tf.training.cluster import read_cluster
 from electra_tf.training.meeting import meet
 
-CONNECT_SECONDS = 120  # for TensorFlow, once all workers have met
+CONNECT_SECONDS = 120  # seconds to connect, once all workers have met
 
 
 class Worker(NamedTuple):
     """This process among the workers of a run."""
 
-    rank: int = 0  # 0 is the chief, which writes the logs and checkpoints
-    total: int = 1  # workers of the run
+    rank: int = 0  # 0: chief, which writes logs and checkpoints
+    total: int = 1  # number of workers of the run
 
     @property
     def is_chief(self) -> bool:
@@ -37,7 +37,7 @@ ALONE = Worker()
 
 
 class WorkerLostError(UserError):
-    """A worker has ended, and the others cannot continue without it."""
+    """Error of a lost worker, without which the others cannot continue."""
 
     exit_status = TRY_AGAIN
 
@@ -46,32 +46,34 @@ def connect_workers() -> tf.distribute.Strategy:
     """Return the strategy of all workers of TF_CONFIG, once they have met.
 
     Raises:
-      UserError: TF_CONFIG is unset or wrong, or the addresses cannot be used.
+      UserError: TF_CONFIG is unset or invalid, or the addresses cannot be used.
     """
     if not os.environ.get("TF_CONFIG"):
         raise UserError(
-            "distribution_strategy is 'multi_worker' but TF_CONFIG is not set:"
-            " each process would train alone. Set TF_CONFIG on every worker."
+            "distribution_strategy is 'multi_worker', but TF_CONFIG is not set,"
+            " so that each process would train alone. Set TF_CONFIG on all"
+            " workers."
         )
     cluster = read_cluster(os.environ["TF_CONFIG"])
     meet(cluster)
     if len(cluster.workers) > 1:
         print(
-            f"Connecting {len(cluster.workers)} workers: if that takes more"
-            f" than {CONNECT_SECONDS} seconds, this process ends with SIGALRM"
-            " (status 142)",
+            f"Connecting {len(cluster.workers)} workers. After"
+            f" {CONNECT_SECONDS} seconds without connection, this process ends"
+            " with SIGALRM (status 142)",
             flush=True,
         )
-    # The system's alarm: TensorFlow would wait for an hour, and Python runs no
-    # other thread while it waits.
+    # The system's alarm is required, because TensorFlow would wait for an hour,
+    # and Python runs no other thread meanwhile.
     signal.alarm(CONNECT_SECONDS)
     try:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except (ValueError, RuntimeError, tf.errors.OpError) as error:
         signal.alarm(0)
         raise UserError(
-            "distribution_strategy is 'multi_worker' but the workers cannot"
-            f" be reached ({error}). Start them on the addresses of TF_CONFIG."
+            "distribution_strategy is 'multi_worker', but the workers cannot be"
+            f" reached ({error}). Start the workers on the addresses of"
+            " TF_CONFIG."
         ) from error
     gather(strategy, 0)
     signal.alarm(0)
@@ -93,7 +95,7 @@ def current_worker(strategy: tf.distribute.Strategy) -> Worker:
 
 @contextlib.contextmanager
 def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Turn TensorFlow's errors about a lost worker into a WorkerLostError."""
+    """Convert TensorFlow's errors about a lost worker to a WorkerLostError."""
     try:
         yield
     except tf.errors.OpError as error:
@@ -103,15 +105,15 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
             tf.errors.DeadlineExceededError,
             tf.errors.UnavailableError,
         )
-        # "collective" or "Collective": operations that all workers run.
+        # "collective" or "Collective" marks operations that all workers run.
         is_lost = isinstance(error, lost_errors) or "ollective" in error.message
         if current_worker(strategy).total == 1 or not is_lost:
             raise
         raise WorkerLostError(
-            "another worker has ended or cannot be reached, and this one cannot"
-            f" continue alone ({error.message.splitlines()[0][:300]})."
+            "another worker has ended or cannot be reached, and this worker"
+            f" cannot continue alone ({error.message.splitlines()[0][:300]})."
             " Start all workers again with the same command (without"
-            " --overwrite): they continue from the last checkpoint."
+            " --overwrite) to continue from the last checkpoint."
         ) from error
 
 
@@ -120,8 +122,8 @@ def gather(
 ) -> np.ndarray:
     """Return the integers of all workers, int32 [workers, ...].
 
-    Every worker must call it with a value of the same shape; all wait until
-    the last one does.
+    All workers must call this function with a value of the same shape, and wait
+    for the last call.
     """
     rows = np.array([value], np.int32)
     total = current_worker(strategy).total
@@ -130,14 +132,16 @@ def gather(
     with reports_lost_workers(strategy):
         gathered = _gather_function(strategy)(tf.constant(rows))
         rows = strategy.experimental_local_results(gathered)[0].numpy()
-    return rows[:: len(rows) // total]  # One row a worker, not a replica.
+    # Rows of one replica per worker are kept.
+    return rows[:: len(rows) // total]
 
 
 @functools.cache
 def _gather_function(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
     def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        return context.all_gather(tf.identity(value), axis=0)  # on its device
+        # places the value on the device of the replica
+        return context.all_gather(tf.identity(value), axis=0)
 
     return tf.function(
         lambda value: strategy.run(replica, args=(value,)), autograph=False
@@ -145,7 +149,7 @@ def _gather_function(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
-    """Return when every worker has called it."""
+    """Return once all workers have called this function."""
     gather(strategy, 0)
 
 
@@ -153,7 +157,7 @@ def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
 def in_turn(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """Run the block on one worker after the other, the chief first.
 
-    For work on the same files: other workers find the files of the chief.
+    Workers that write the same files then find the chief's files.
     """
     worker = current_worker(strategy)
     for _ in range(worker.rank):
@@ -179,8 +183,8 @@ def refuse_differences(
 ) -> None:
     """Raise a UserError on all workers if their settings differ.
 
-    Call it before any variable is created: creating variables of different
-    shapes would wait forever.
+    The comparison must precede the creation of variables, because creating
+    variables of different shapes would wait forever.
 
     Args:
       strategy: that of the workers.
@@ -194,7 +198,7 @@ def refuse_differences(
     }
     packed = json.dumps(facts | compared).encode()
     size = gather(strategy, len(packed)).max()
-    packed = packed.ljust(-(-size // 4) * 4)  # to whole int32 values
+    packed = packed.ljust(-(-size // 4) * 4)  # pads to whole int32 values
     rows = gather(strategy, np.frombuffer(packed, np.int32))
     chief, *others = (json.loads(row.tobytes()) for row in rows)
     lines = [
@@ -206,7 +210,8 @@ def refuse_differences(
     ]
     if lines:
         raise UserError(
-            "the workers have different settings, and nothing was trained:\n"
+            "the workers have different settings, and training was not"
+            " started:\n"
             + "\n".join(limit_lines(lines, limit=20))
             + "\nStart all workers with the same flags and the same files."
         )

@@ -86,7 +86,7 @@ def test_a_rewound_run_continues_with_other_batches(poisoned, tmp_path):
     assert (row["step"], row["back_to"]) == (28, 20)
     output = run.stream.getvalue()
     assert "WARNING: step 26 has a number that is not finite" in output
-    assert "model.ckpt-20, continuing with the batches that follow" in output
+    assert "model.ckpt-20, and continuing with the following batches" in output
     assert (tmp_path / "run" / "non_finite_step_26.npz").exists()
     assert [row["step"] for row in run.train_log.rows] == [1, *range(4, 41, 4)]
     assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
@@ -197,7 +197,7 @@ def test_a_run_exits_some_time_after_sigterm_in_any_operation():
     output, _ = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGTERM
     assert 0.4 < time.monotonic() - started < 10
-    assert "0.5 seconds after SIGTERM: ending now" in output
+    assert "0.5 seconds after SIGTERM: exiting now" in output
 
 
 def test_a_run_that_exits_in_time_is_not_ended():
@@ -220,15 +220,15 @@ def test_a_damaged_line_of_a_log_is_skipped(start_run, tmp_path, content):
     run.train()
     assert [row["step"] for row in run.train_log.rows] == [1, 10, 15, 20]
     output = run.stream.getvalue()
-    assert f"WARNING: {log}:2: skipped a damaged line: found" in output
+    assert f"WARNING: {log}:2: skipping a corrupt line: found" in output
 
 
 @pytest.mark.parametrize(
     ("name", "keep", "message"),
     [
-        ("train", None, "its last row is of step 0, and the run is at step 20"),
-        ("train", -1, ":5: skipped a damaged line: found {};"),
-        ("eval", 1, "its last row is of step 5, and the run is at step 20"),
+        ("train", None, "the last row is that of step 0, but the run is at step 20"),
+        ("train", -1, ":5: skipping a corrupt line: found {};"),
+        ("eval", 1, "the last row is that of step 5, but the run is at step 20"),
     ],
 )
 def test_missing_rows_of_logs_are_reported(

@@ -59,7 +59,7 @@ def test_the_start_page_says_what_will_happen(start):
     result, output = start(num_warmup_steps=9)
     assert "num_warmup_steps:" in output
     assert "adam_bias_correction:" not in output
-    assert "are as by default: --print_config" in output
+    assert "have defaults; to list them, pass --print_config" in output
     assert len(output[: output.index("Running training")].splitlines()) < 40
     assert "OneDeviceStrategy, 1 replica" in output
     assert "4 steps of 4 examples = 16 examples" in output
@@ -121,7 +121,7 @@ def test_other_held_out_data_have_a_best_of_their_own(start, tmp_path):
     _, output = start(
         **hparams, num_eval_steps=3, num_train_steps=6, learning_rate=1.0
     )
-    assert "the best checkpoint is chosen again" in output
+    assert "The best checkpoint is chosen again" in output
     assert read_json(tmp_path / "model/best/best.json")["step"] == 6
 
 
@@ -229,7 +229,7 @@ def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
     assert len(list(results.iterdir())) == 3
     (tmp_path / "file").write_text("")
     blocked = str(tmp_path / "file" / "r.txt")
-    with pytest.raises(UserError, match="written.*checkpoints are safe"):
+    with pytest.raises(UserError, match="written.*checkpoints are complete"):
         start(do_train=False, do_eval=True, results_txt=blocked)
 
 

@@ -36,7 +36,7 @@ def test_one_device_or_workers_that_can_be_found(monkeypatch):
     with pytest.raises(UserError, match="require_gpu is true but"):
         create_strategy(settings(require_gpu=True))
     monkeypatch.setenv("TF_CONFIG", "")
-    with pytest.raises(UserError, match="Set TF_CONFIG on every"):
+    with pytest.raises(UserError, match="Set TF_CONFIG on all"):
         create_strategy(settings(distribution_strategy="multi_worker"))
 
 

@@ -83,7 +83,7 @@ def test_missing_workers_are_named_with_their_addresses(
         for index in range(3):
             name = f"worker {index} ({workers[index]})"
             assert (name in str(caught.value)) == (index in missing)
-        assert "within 1.5 seconds. Start every worker" in str(caught.value)
+        assert "within 1.5 seconds. Start all workers" in str(caught.value)
         assert caught.value.exit_status == TRY_AGAIN
     assert (
         f"worker {missing[0]} ({workers[missing[0]]}" in capsys.readouterr().out
@@ -147,7 +147,7 @@ def test_a_second_process_with_the_same_index_is_refused(workers, pool):
     first = pool.submit(meeting.meet, Cluster(workers, 0), 30)
     connection = hello(workers, 1)
     connection.recv(1000)
-    name = rf"another process is worker 1 \({workers[1]}\) already"
+    name = rf"a different process is already worker 1 \({workers[1]}\)"
     with pytest.raises(UserError, match=name):
         meeting.meet(Cluster(workers, 1), 30)
     meeting.meet(Cluster(workers, 2), 30)
