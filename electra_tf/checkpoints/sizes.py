@@ -135,8 +135,8 @@ SHARES = {
 # Hparam to change for each size that differs. Tables and encoder come first,
 # because other sizes are proportional to these.
 _ENCODER_REMEDIES = {
-    "vocab_size (and use the vocabulary of the checkpoint's training)": (
-        "vocab_size (and use the vocabulary that it was trained with)"
+    "tokens in the vocabulary": (
+        "vocab_size (and use the vocabulary of the checkpoint's training)"
     ),
     "positions": (
         "model_hparam_overrides.max_position_embeddings (or convert the"
@@ -157,8 +157,8 @@ _REMEDIES = {
     "replaced-token head": (
         "electra_objective or electric_objective (false for a masked LM)"
     ),
-    "objective (replace_mlm and all_tokens_mlm have this head)": (
-        "objective (replace_mlm and all_tokens_mlm have one)"
+    "head of the second network's masked LM": (
+        "objective (replace_mlm and all_tokens_mlm have this head)"
     ),
 }
 

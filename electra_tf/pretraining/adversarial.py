@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Adversarial training: a generator that raises the discriminator's loss.
+"""Adversarial training: the generator maximizes the discriminator's loss.
 
 Source: ELECTRA paper, appendix F.
 """
@@ -19,12 +19,12 @@ REWARDS = ("reward", "baseline")
 
 
 class AdversarialOutputs(TypedDict):
-    """The outputs that adversarial training adds, in nats."""
+    """Outputs that adversarial training adds, in nats."""
 
     policy_loss: tf.Tensor  # float32 scalar
     baseline_loss: tf.Tensor  # float32 scalar
-    reward: tf.Tensor  # float32 scalar, the mean over the chosen positions
-    baseline: tf.Tensor  # float32 scalar, the mean over the chosen positions
+    reward: tf.Tensor  # float32 scalar, mean over the chosen positions
+    baseline: tf.Tensor  # float32 scalar, mean over the chosen positions
     rewards: tf.Tensor  # float32 [B, N]
 
 
@@ -34,28 +34,29 @@ def adversarial_losses(
     totals: Tensors,
     unigram_share: tf.Tensor | None = None,
 ) -> AdversarialOutputs:
-    """Return the losses of a generator that raises the discriminator's loss.
+    """Return the losses of a generator that maximizes the discriminator's.
 
-    The gradient is that of REINFORCE, with positions taken as independent: the
-    reward R of a sampled token is the discriminator's loss on it alone. The
-    generator's loss is -(R - b) log p(sampled), p the distribution that was
-    sampled from. The baseline b = -log sigmoid(w h + c), h the generator's
+    The gradient is that of REINFORCE, with positions treated as independent:
+    the reward R of a sampled token is the discriminator's loss on this token.
+    The generator's loss is -(R - b) log p(sampled), with p the sampling
+    distribution. The baseline b = -log sigmoid(w h + c), with h the generator's
     vector, is trained by the cross-entropy of exp(-b) with exp(-R), the
-    probability that the discriminator gave to the right label; its gradient
-    ends before h.
+    discriminator's probability of the correct label. The gradient of the
+    baseline ends before h.
 
-    A position that was drawn twice shows the mean of its two samples' ids
-    (see `masking.scatter_update`). A sample that is not shown has no loss.
+    A position that was drawn twice contains the mean of its two samples' ids
+    (see `masking.scatter_update`). A sample that the input does not contain has
+    no loss.
 
     Args:
-      networks: the model's.
-      outputs: of generator and discriminator.
-      totals: `mlm`, the number of chosen positions in the whole batch; empty:
-        the batch is whole.
-      unigram_share: float32 scalar; with it p is the mixture with the token
+      networks: networks of the model.
+      outputs: outputs of generator and discriminator.
+      totals: `mlm`, number of chosen positions in the whole batch; empty: these
+        rows are the whole batch.
+      unigram_share: float32 scalar; if set, p is the mixture with the token
         counts (see `sampling.mixture_logits`).
 
-    Source: ELECTRA paper, appendix F. Differs: c, which the paper leaves out.
+    Source: ELECTRA paper, appendix F. Differs: adds c, which the paper omits.
     """
     logits, labels, shown, vectors = (
         tf.gather(tensor, outputs["masked_lm_positions"], batch_dims=1)

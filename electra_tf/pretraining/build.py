@@ -32,12 +32,13 @@ from electra_tf.training.replicas import rows_per_machine
 from electra_tf.training.threads import count_cores
 from electra_tf.training.workers import Worker
 
-if TYPE_CHECKING:  # Python 3.10 has it nowhere else.
+if TYPE_CHECKING:  # Python 3.10 has Unpack only in typing_extensions.
     from typing_extensions import Unpack
 
-# The groups of variables that clip_networks_apart clips. Tables that both
-# networks share are in the second: nearly all of their gradient comes from the
-# discriminator's loss, whose norm would otherwise scale down the generator's.
+# Groups of variables that clip_networks_apart clips. The second group contains
+# the tables that both networks share, because nearly all of their gradient
+# comes from the discriminator's loss. In the first group, the norm of this
+# gradient would scale down the generator's.
 NETWORKS = ("generator", "discriminator")
 Optimizer = AdamWeightDecay | two_stage.TwoStageOptimizer
 
@@ -108,11 +109,11 @@ def _multipliers(
     names: Sequence[str],
     generator_names: set[str],
 ) -> Mapping[str, float] | None:
-    """Return variables' rates in multiples of `learning_rate`; None: all 1.
+    """Return variables' rates as multiples of `learning_rate`; None: all 1.
 
     Source: Dong et al., Understand and Modularize Generator Optimization in
     ELECTRA-style Pretraining (ICML 2023), decoupled optimizers.
-    Differs: one optimizer with two rates; shared tables have the full rate.
+    Differs: one optimizer has two rates; shared tables have the full rate.
     """
     rate = config.generator_learning_rate
     if rate is None or rate == config.learning_rate:
@@ -129,7 +130,7 @@ def _clip_groups(
     """Return the network whose norm clips each variable; None: one norm.
 
     Source: DeBERTa, apps/tasks/rtd_task.py, `decoupled_training`: each network
-    has its own trainer, and so its own norm.
+    has a separate trainer, and therefore a separate norm.
     Differs: one optimizer updates both networks in one pass.
     """
     if not config.clip_networks_apart:
@@ -158,15 +159,16 @@ def build_train_loop(
     strategy: tf.distribute.Strategy,
     **settings: "Unpack[LoopSettings]",
 ) -> TrainLoop | two_stage.TwoStageLoop:
-    """Return the loop that trains a model, one batch a step.
+    """Return the loop that trains a model, with one batch per step.
 
     Args:
-      config: of the model.
+      config: config of the model.
       model: a `PretrainingModel`.
-      optimizer: what `build_optimizer` returned.
-      iterator: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-      step: int64 scalar, the completed updates.
-      strategy: the loop's.
+      optimizer: result of `build_optimizer`.
+      iterator: iterator over int32 [B, L] `input_ids`, `input_mask`,
+        `segment_ids`.
+      step: int64 scalar, number of completed updates.
+      strategy: strategy of the loop.
       **settings: other arguments of `TrainLoop`.
     """
     build = functools.partial(

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Warnings of a discriminator that collapsed or does not learn.
+"""Warnings about a discriminator that collapsed or does not learn.
 
 Source: ELECTRA paper, section 3.2, smaller generators; Mercier, Efficient
 transfer learning for NLP with ELECTRA (2021): a large discriminator may
@@ -14,10 +14,10 @@ import numpy as np
 from electra_tf.pretraining.metrics import binary_entropy
 
 Row = Mapping[str, float]
-# At most one token in 10,000 is predicted to be of the other class.
+# At most one token in 10,000 is predicted to belong to the other class.
 ONE_CLASS_SHARE = 1e-4
-# The ratio of the loss to that of guessing, from which on it is no better. An
-# AUC of 0.55 lowers the loss by some 0.5%, one of 0.6, as on a healthy
+# Ratio of the loss to that of guessing above which the loss is no better. An
+# AUC of 0.55 lowers the loss by some 0.5%, and an AUC of 0.6, as on a healthy
 # plateau, by some 2%.
 _NO_BETTER = 0.995
 
@@ -26,20 +26,20 @@ def predicts_one_class(result: Row) -> bool:
     """Return whether the discriminator predicted one class for all tokens.
 
     Args:
-      result: the metrics of an evaluation.
+      result: metrics of an evaluation.
     """
     share = result.get("disc_predicted_replaced_share")
     return share is not None and min(share, 1.0 - share) < ONE_CLASS_SHARE
 
 
 class CollapseWatch:
-    """A counter of consecutive evaluations with one predicted class."""
+    """A counter of consecutive evaluations with a single predicted class."""
 
     def __init__(self, patience: int, earlier: Iterable[Row] = ()) -> None:
         """Count the last of a run's earlier evaluations.
 
         Args:
-          patience: the count from which on there is a message; 0: never.
+          patience: minimum count for a message; 0: no messages.
           earlier: metrics of the run's evaluations so far.
         """
         self._patience = patience
@@ -48,28 +48,28 @@ class CollapseWatch:
             self.update(result)
 
     def update(self, result: Row) -> int:
-        """Add an evaluation; return the number of consecutive ones."""
+        """Add an evaluation; return the number of consecutive evaluations."""
         self._count = self._count + 1 if predicts_one_class(result) else 0
         return self._count
 
     @property
     def message(self) -> str | None:
-        """The warning, if there is one."""
+        """Warning after too many such evaluations, otherwise None."""
         if not self._patience or self._count < self._patience:
             return None
         return (
             "the discriminator predicted the majority class for every token in"
-            f" {self._count} consecutive evaluations. Early in training this is"
-            " normal; if it persists, lower learning_rate, train longer, or"
-            " check that the generator learns (masked_lm_accuracy_at_mask"
-            " above masked_lm_most_frequent_accuracy)."
+            f" {self._count} consecutive evaluations, which is normal early in"
+            " training. Later, lower learning_rate, train longer, or check that"
+            " the generator learns (masked_lm_accuracy_at_mask above"
+            " masked_lm_most_frequent_accuracy)."
         )
 
 
 class LossWatch:
     """A comparison of the discriminator's loss with guessing, by windows.
 
-    Guessing gives every token the share of replaced tokens in a log row.
+    Guessing predicts the share of replaced tokens in a log row for each token.
     """
 
     def __init__(
@@ -79,20 +79,20 @@ class LossWatch:
         generator_share: float,
         earlier: Iterable[Row] = (),
     ) -> None:
-        """Begin where the rows of a run's training log end.
+        """Start at the end of a run's training log.
 
         Args:
-          window: steps; 0: there is never a warning.
-          first_step: where the first window begins.
-          generator_share: the width of the generator, which may be too good
-            for the discriminator, as a share of the discriminator's; 0: it is
-            never mentioned.
-          earlier: the rows so far.
+          window: number of steps in a window; 0: no warnings.
+          first_step: step at which the first window begins.
+          generator_share: width of the generator, which may be too good for the
+            discriminator, as a share of the discriminator's; 0: warnings do not
+            mention the generator.
+          earlier: rows of the log so far.
         """
         self._window, self._first_step = window, first_step
         self._generator_share = generator_share
-        self._step = 0.0  # of the last row
-        self._sums = np.zeros(3)  # of steps, losses and guessing's losses
+        self._step = 0.0  # step of the last row
+        self._sums = np.zeros(3)  # sums of steps, losses and guessing's losses
         for row in earlier:
             self.update(row)
 
@@ -100,8 +100,8 @@ class LossWatch:
         """Add a row of the training log; return a warning at a window's end.
 
         Args:
-          row: with `step` and, if the discriminator was trained, `disc_loss`
-            and `replaced_share`.
+          row: row with `step` and, if the discriminator was trained,
+            `disc_loss` and `replaced_share`.
         """
         steps = row["step"] - max(self._step, self._first_step)
         self._step = row["step"]
@@ -118,19 +118,19 @@ class LossWatch:
         return (
             f"over the last {steps_in_window:,.0f} steps the discriminator's"
             f" loss was {loss_sum / steps_in_window:.4f}, no better than"
-            " guessing by the share of replaced tokens alone"
-            f" ({guessing_sum / steps_in_window:.4f})."
-            f"{self._generator_hint()} If this warning is repeated, lower"
-            " learning_rate, raise num_warmup_steps, or train on shorter texts"
-            " (collapse_window 0 turns it off)."
+            " guessing by the share of replaced tokens"
+            f" ({guessing_sum / steps_in_window:.4f}).{self._generator_hint()}"
+            " If this warning is repeated, lower learning_rate, raise"
+            " num_warmup_steps, or train on shorter texts (collapse_window 0"
+            " disables this warning)."
         )
 
     def _generator_hint(self) -> str:
-        """Return a sentence on a large generator, or ""."""
+        """Return a sentence about a large generator, or ""."""
         if self._generator_share < 0.5:
             return ""
         return (
-            f" The generator has {self._generator_share:g} of its width, and"
-            " may be too good for it: lower generator_hidden_size to 0.25"
-            " (with untied_generator true)."
+            f" The generator has {self._generator_share:g} of the"
+            " discriminator's width, and may be too good. Lower"
+            " generator_hidden_size to 0.25 (with untied_generator true)."
         )

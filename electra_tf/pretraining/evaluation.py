@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation of a pre-training model on held-out data and on an exam.
 
-`find_run_settings` and `find_latest_checkpoint` are for a run that evaluates
-an earlier one.
+`find_run_settings` and `find_latest_checkpoint` find the earlier run that an
+evaluation evaluates.
 """
 
 import functools
@@ -27,11 +27,11 @@ from electra_tf.training.threads import count_cores
 
 
 def find_run_settings(config: PretrainingConfig) -> PretrainingConfig:
-    """Return the config with the settings of the run that it evaluates."""
+    """Return the config with the settings of the evaluated run."""
     run_settings = read_config(config.model_dir) or {}
     excluded = {"model_dir"}
     for text in ("pretrain_text", "eval_text"):
-        # Whether text or records are read is the user's choice.
+        # Users choose whether text or records are read.
         pair = {text, text.replace("text", "tfrecords")}
         if any(config.is_explicit(name) for name in pair):
             excluded |= pair
@@ -44,19 +44,19 @@ def find_latest_checkpoint(
     """Return the path of the checkpoint to evaluate.
 
     Args:
-      model_dir: the folder of the run that is evaluated.
-      hparams: of the evaluation.
+      model_dir: folder of the evaluated run.
+      hparams: hparams of the evaluation.
 
     Raises:
-      UserError: no checkpoint exists, or it is of another model.
+      UserError: no checkpoint exists, or it belongs to a different model.
     """
     try:
         path = tf1.find_checkpoint(model_dir)
     except UserError as error:
         raise UserError(
-            f"do_eval: no checkpoint in model_dir {model_dir}. Train the"
-            " model first (do_train), or correct model_name, data_dir or"
-            f" model_dir. ({error})"
+            f"do_eval: no checkpoint in model_dir {model_dir}. Train the model"
+            " first (do_train), or correct model_name, data_dir or model_dir."
+            f" ({error})"
         ) from error
     run_settings = read_config(model_dir) or {}
     check_same_model(run_settings, hparams, path)
@@ -66,7 +66,7 @@ def find_latest_checkpoint(
 class Evaluation:
     """The evaluation of a model, which may be repeated.
 
-    Draws are the same each time.
+    All repetitions use the same random draws.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class Evaluation:
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool],
     ) -> None:
-        """Prepare the evaluation; reads the exam and nothing else.
+        """Prepare the evaluation; reads only the exam.
 
         Args:
-          model: the model to evaluate; its config names the data.
-          strategy: of the run.
-          should_stop: whether an evaluation stops after a batch; see
+          model: model to evaluate, whose config names the data.
+          strategy: strategy of the run.
+          should_stop: function that returns whether to stop after a batch; see
             `EvalLoop`.
 
         Raises:
-          UserError: the exam does not fit the model.
+          UserError: the exam does not match the model.
         """
         config = model.config
         self._config, self._model = config, model
@@ -93,7 +93,8 @@ class Evaluation:
             self._exam = Exam.read(config.exam)
             positions = model.encoder_config.max_position_embeddings
             self._exam.check(config.exam, model.vocab, positions)
-        # By stage: there is no discriminator to evaluate in the first.
+        # Loops by stage, because the first stage has no discriminator to
+        # evaluate.
         self._loops = {
             stage: EvalLoop(
                 compute=functools.partial(model.compute, stage=stage),
@@ -114,8 +115,8 @@ class Evaluation:
         """Return the metrics of the model with its current weights.
 
         Args:
-          stage: of the training schedule.
-          on_batch: called after each batch with its loss in nats.
+          stage: stage of the training schedule.
+          on_batch: function of the loss of each batch, in nats.
         """
         config = self._config
         collected = metrics.PretrainingMetrics(
@@ -141,7 +142,7 @@ class Evaluation:
 
     @functools.cached_property
     def _token_counts(self) -> np.ndarray | None:
-        """Counts of training tokens; None if there are held-out data alone."""
+        """Counts of training tokens; None with only held-out data."""
         config = self._config
         try:
             batches = build_dataset(config, config.train_batch_size, True)

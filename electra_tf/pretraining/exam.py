@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An exam: the same replacements in held-out text for every discriminator.
+"""Exam: held-out text with the same replacements for all discriminators.
 
-Each run's evaluation draws replacements from its own generator, so that the
-AUC of one run cannot be compared with that of another. An exam is drawn once,
-by one trained generator and by token frequency at the same positions, and
-written to a file with the labels and a digest.
+The evaluation of a run draws replacements from the run's generator, so that the
+AUCs of different runs cannot be compared. An exam is drawn once, by a trained
+generator and by token frequency at the same positions, and is written to a file
+with the labels and a digest.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.metrics import binary_entropy, exact_auc
 from electra_tf.pretraining.networks import INPUTS, Features, Networks
 
-# The distributions that replacements are drawn from.
+# Distributions from which replacements are drawn.
 SOURCES = ("generator", "unigram")
 _ARRAYS = (
     *INPUTS,
@@ -41,25 +41,26 @@ _ARRAYS = (
     "unigram_ids",
     "unigram_labels",
 )
-_REMEDY = "Copy the file again, or draw it again (draw_exam)."
-# Returns logits, float32 [B, L], from int32 [B, L] ids, mask and segments.
+_REMEDY = "Copy the file again, or draw the exam again (draw_exam)."
+# Function that returns logits, float32 [B, L], of int32 [B, L] ids, mask and
+# segments.
 DiscriminatorLogits = Callable[..., tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Exam:
-    """Texts with replaced tokens, and their origin."""
+    """Texts with replaced tokens, and facts about their origin."""
 
-    # int32 [R, L] by name: `input_ids` (the originals), `input_mask`,
-    # `segment_ids` and, for each of SOURCES, `<source>_ids` (the corrupted
-    # text) and `<source>_labels` (1: replaced).
+    # int32 [R, L] by name: `input_ids` (original tokens), `input_mask`,
+    # `segment_ids` and, for each of SOURCES, `<source>_ids` (corrupted text)
+    # and `<source>_labels` (1: replaced).
     arrays: Mapping[str, np.ndarray]
-    tokens: tuple[str, ...]  # the vocabulary, in the order of ids
-    facts: Mapping[str, object]  # seed, generator and data, for the reader
+    tokens: tuple[str, ...]  # vocabulary, in the order of ids
+    facts: Mapping[str, object]  # seed, generator and data, for readers
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all arrays and tokens, in hexadecimal."""
+        """SHA-256 of all arrays and tokens, in hexadecimal."""
         digest = hashlib.sha256("\n".join(self.tokens).encode())
         for name in _ARRAYS:
             array = self.arrays[name]
@@ -73,7 +74,7 @@ class Exam:
         return self.arrays["input_ids"].shape[1]
 
     def write(self, path: str) -> None:
-        """Write the file; equal exams make equal bytes."""
+        """Write the exam to a file; equal exams result in equal bytes."""
         about = {"digest": self.digest, "facts": self.facts}
         packed = io.BytesIO()
         np.savez_compressed(
@@ -86,7 +87,7 @@ class Exam:
 
     @classmethod
     def read(cls, path: str) -> "Exam":
-        """Read a file that `write` wrote.
+        """Read an exam from a file that `write` wrote.
 
         Raises:
           UserError: the file is missing, corrupt or changed.
@@ -107,8 +108,8 @@ class Exam:
                 facts=about["facts"],
             )
             digest = about["digest"]
-        # Depending on the byte that is damaged, the error is zlib's, zipfile's,
-        # NotImplementedError, OSError and others.
+        # Depending on the corrupt byte, the error is zlib's, zipfile's,
+        # NotImplementedError, OSError or another class.
         except Exception as error:
             raise UserError(
                 f"{path}: not a file of draw_exam, or corrupt"
@@ -117,27 +118,27 @@ class Exam:
         if exam.digest != digest:
             raise UserError(
                 f"{path}: the digest of the arrays is {exam.digest[:12]}, but"
-                f" the file states {str(digest)[:12]}: it was changed or is"
-                f" corrupt. {_REMEDY}"
+                f" the file contains {str(digest)[:12]}: the file was changed"
+                f" or is corrupt. {_REMEDY}"
             )
         return exam
 
     def check(
         self, path: str, vocab: Mapping[str, int], positions: int
     ) -> None:
-        """Raise a UserError unless the exam fits a model.
+        """Raise a UserError if the exam does not match a model.
 
         Args:
-          path: of this exam, for messages.
-          vocab: the model's, ids by token.
-          positions: the rows of the model's position table.
+          path: path of this exam, for messages.
+          vocab: vocabulary of the model, ids by token.
+          positions: number of rows in the model's position table.
         """
         model_tokens = sorted(vocab, key=lambda token: vocab[token])
         if len(self.tokens) != len(model_tokens):
             raise UserError(
-                f"exam: {path} has a vocabulary of {len(self.tokens)} tokens,"
-                f" the model one of {len(model_tokens)}. Draw an exam with the"
-                " model's vocabulary."
+                f"exam: the vocabulary of {path} has {len(self.tokens)} tokens,"
+                f" but the model's has {len(model_tokens)}. Draw an exam with"
+                " the model's vocabulary."
             )
         pairs = zip(self.tokens, model_tokens, strict=True)
         for number, (token, model_token) in enumerate(pairs, 1):
@@ -149,9 +150,9 @@ class Exam:
                 )
         if self.length > positions:
             raise UserError(
-                f"exam: the rows of {path} have {self.length} wordpieces, the"
-                f" model's position table {positions}. Draw an exam of shorter"
-                " rows (--max_seq_length)."
+                f"exam: the rows of {path} have {self.length} wordpieces, but"
+                f" the model's position table has {positions} rows. Draw an"
+                " exam with shorter rows (--max_seq_length)."
             )
 
 
@@ -164,26 +165,27 @@ def draw_exam(
 ) -> Exam:
     """Draw an exam from held-out records.
 
-    Positions are chosen as in training, each at most once. Both sources
-    replace the same ones, and may draw the original token.
+    Positions are chosen as in training, but without repetition. Both sources
+    replace the same positions, and may draw the original token.
 
     Args:
-      loaded: a model with a generator, or a masked LM.
-      config: of the records, with the vocabulary of `loaded`; tokens are
+      loaded: model with a generator, or masked LM.
+      config: config of the records, with the vocabulary of `loaded`; tokens are
         counted in its training records.
-      examples: R, the number of records, from the first on.
-      seed: of positions and draws.
+      examples: R, number of records from the first.
+      seed: seed of positions and draws.
 
     Raises:
-      UserError: no generator, or too few held-out records.
+      UserError: the model has no generator, or held-out records are too few.
     """
     loaded.require_generator("drawing an exam")
     record_files = InputFiles.of(config).find_records(training=False)
     if not record_files.held_out:
         raise UserError(
-            f"eval_tfrecords: no held-out records match"
-            f" {config.eval_tfrecords!r}; expected text that no run trains on."
-            " Build records with --held_out_fraction, or pass --eval_tfrecords."
+            "eval_tfrecords: no held-out records match"
+            f" {config.eval_tfrecords!r}; expected records on which no run"
+            " trains. Build records with --held_out_fraction, or pass"
+            " --eval_tfrecords."
         )
     model = loaded.model
     counts = unigram.count_training_tokens(
@@ -208,8 +210,8 @@ def draw_exam(
             break
     if missing:
         raise UserError(
-            f"examples is {examples}, but there are only {examples - missing}"
-            f" held-out records. Pass --examples={examples - missing}, or build"
+            f"examples is {examples}, but only {examples - missing} held-out"
+            f" records exist. Pass --examples={examples - missing}, or build"
             " more records."
         )
     names = parts[0].keys()
@@ -274,13 +276,13 @@ def sit_exam(
     """Return a discriminator's exact AUC and its loss over real tokens.
 
     Args:
-      compute_logits: what `discriminator_logits` returns.
-      exam: one that fits the model.
-      batch_size: B, the rows that are computed at once.
+      compute_logits: result of `discriminator_logits`.
+      exam: exam that matches the model.
+      batch_size: B, number of rows that are computed at once.
 
     Returns:
-      For each source `exam_<source>_auc`, `exam_<source>_loss` (nats a token)
-      and `exam_<source>_majority_loss`, that of always predicting the share
+      For each source `exam_<source>_auc`, `exam_<source>_loss` (nats per token)
+      and `exam_<source>_majority_loss`, the loss of always predicting the share
       of replaced tokens.
     """
     real = exam.arrays["input_mask"] > 0

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoint whose weights a new run starts from."""
+"""Checkpoint from whose weights a new run starts."""
 
 import os
 
@@ -14,7 +14,7 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.pretraining.networks import Networks
 from electra_tf.training.summaries import Console
 
-# Variables that a BERT checkpoint lacks, or holds with other shapes.
+# Variables that a BERT checkpoint lacks, or contains with other shapes.
 _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
 
 
@@ -23,20 +23,22 @@ def load_initial_checkpoint(
 ) -> None:
     """Load `init_checkpoint` into fresh networks, if it is set.
 
-    Slots are not loaded: with a step that is not theirs, or at zero without a
-    warm-up, they make the first updates too large.
+    Slots are not loaded, because slots with a wrong step, or slots of zero
+    without warm-up, make the first updates too large.
 
     Args:
-      networks: with initial weights; their config names the checkpoint.
-      directory: the model directory.
-      console: where to report what is loaded and what is not.
+      networks: networks with initial weights, whose config names the
+        checkpoint.
+      directory: model directory.
+      console: console for a report on loaded and missing variables.
     """
-    # Released models lack the file `checkpoint`.
+    # Released models contain no file `checkpoint`.
     if paths := sorted(tf.io.gfile.glob(os.path.join(directory, "*.index"))):
         console.warning(
-            f"{', '.join(paths[:3])}: not read, since {directory} has no file"
-            " `checkpoint` that names the latest one; training starts from"
-            " initial weights. Set init_checkpoint to start from it."
+            f"{', '.join(paths[:3])}: not read, because {directory} has no file"
+            " `checkpoint` that names the latest checkpoint; training starts"
+            " from initial weights. Set init_checkpoint to start from this"
+            " checkpoint."
         )
     config = networks.config
     if not config.init_checkpoint:
@@ -47,27 +49,28 @@ def load_initial_checkpoint(
         patterns.append(config.allow_missing)
     if weights.kind == "bert":
         patterns.append(_BERT_LACKS)
-    if config.corrects:  # Only checkpoints of runs hold this head.
+    if config.corrects:  # Only checkpoints of runs contain this head.
         patterns.append(f"^{CORRECTION_HEAD}/")
     report = assign(
         weights, networks.variables, allow_missing="|".join(patterns)
     )
     console.line(f"Starting from the weights of {report}")
     if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
-        return  # The settings of a generator alone are not the model's.
+        # The settings of a separate generator are not those of the model.
+        return
     for difference in list_unseen_differences(
         weights.hparams, config.as_dict()
     ):
         console.warning(
             f"{difference}; the weights were trained with the first value. Set"
-            " it, unless you mean the change."
+            " the first value, unless the change is intended."
         )
 
 
 def _open(path: str, with_correction_head: bool) -> Weights:
     """Open a checkpoint, with its correction head if the run has one.
 
-    Other readers of checkpoints do not use the head.
+    Other readers of checkpoints ignore this head.
     """
     weights = open_weights(path)
     scope = f"{CORRECTION_HEAD}/"

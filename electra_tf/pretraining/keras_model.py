@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keras's `compile`, `fit`, `evaluate` and `predict` of a pre-training model.
 
-`fit` makes the updates of a run with the same config, to the bit. The
+The updates of `fit` equal those of a run with the same config to the bit. The
 optimizer, the step and the means are hidden from Keras, so that the model's
 variables are those of a checkpoint.
 """
@@ -48,15 +48,15 @@ _RATE_SETTERS = (
 )
 _ARRAYS = (Mapping, np.ndarray, tf.Tensor, tf.RaggedTensor, list, tuple)
 _MEANS = ("loss", "gen_loss", "mlm_loss", "disc_loss", "token_loss")
-# The data of `fit`: a dataset, arrays or a generator.
+# Data of `fit`: a dataset, arrays or a generator.
 Data: TypeAlias = object
 
 
 class KerasModel(Networks):
-    """Base class of a pre-training model: what Keras trains it with."""
+    """Base class of a pre-training model, which Keras can train."""
 
-    _loop: TrainLoop | TwoStageLoop | None = None  # after `compile`
-    # Keras tracks the values of a dict.
+    _loop: TrainLoop | TwoStageLoop | None = None  # set by `compile`
+    # Keras would track the values of a plain dict.
     _means: Mapping[str, tf_keras.metrics.Mean] = types.MappingProxyType({})
 
     @tf.__internal__.tracking.no_automatic_dependency_tracking
@@ -66,34 +66,35 @@ class KerasModel(Networks):
         """Prepare `fit` to make the updates of a run with this config.
 
         Args:
-          optimizer: of the model's variables; None: the config's, with its
-            schedule.
+          optimizer: optimizer of the model's variables; None: the config's
+            optimizer, with its schedule.
           **settings: Keras's `run_eagerly`, `steps_per_execution` and
             `jit_compile`. Losses and metrics are the model's.
 
         Raises:
-          UserError: for another argument or optimizer, or for the schedule
-            `two_stage`.
+          UserError: an argument or optimizer is not supported, or the schedule
+            is `two_stage`.
         """
         if self.config.training_schedule == "two_stage":
             raise UserError(
                 f"{_MODEL}.compile: training_schedule 'two_stage' trains other"
-                " variables from step two_stage_steps"
-                f" ({self.config.two_stage_steps}) on, which fit cannot. Use"
-                " run_pretraining.py, or another training_schedule."
+                " variables after step two_stage_steps"
+                f" ({self.config.two_stage_steps}), which fit does not support."
+                " Use run_pretraining.py, or set a different training_schedule."
             )
         for name in settings:
             if name not in _COMPILE_ARGUMENTS:
                 raise UserError(
                     f"{_MODEL}.compile: unknown argument {name}; expected"
-                    f" optimizer, {', '.join(_COMPILE_ARGUMENTS)}. Leave it"
-                    " out: the model has its own losses and metrics."
+                    f" optimizer, {', '.join(_COMPILE_ARGUMENTS)}. Leave out"
+                    f" {name}, because the model defines its losses and"
+                    " metrics."
                 )
         if not isinstance(optimizer, AdamWeightDecay | None):
             raise UserError(
                 f"{_MODEL}.compile: optimizer is {optimizer!r}; expected an"
-                " AdamWeightDecay of the model's variables. Leave it out for"
-                " the config's optimizer."
+                " AdamWeightDecay of the model's variables. Leave out optimizer"
+                " to use that of the config."
             )
         strategy = self.distribute_strategy
         build.prepare_model(self.config, self)
@@ -116,7 +117,7 @@ class KerasModel(Networks):
                 name: tf_keras.metrics.Mean(name)
                 for name in (*_MEANS, "replaced_share", *REWARDS)
             }
-            # Keras tracks attributes whose assignment it sees.
+            # Keras tracks attributes whose assignment it intercepts.
             hidden = types.MappingProxyType(means)
             object.__setattr__(self, "_means", hidden)
 
@@ -124,15 +125,16 @@ class KerasModel(Networks):
         """Train as Keras does.
 
         Args:
-          *arguments: Keras's. The features are a dict of integers [B, L],
-            without labels.
-          **settings: Keras's. No callback may set a learning rate.
+          *arguments: arguments of Keras. The features are a dict of integers
+            [B, L], without labels.
+          **settings: settings of Keras. Callbacks must not set a learning rate.
 
         Returns:
-          Keras's history.
+          History of Keras.
 
         Raises:
-          UserError: before the first step, for other features or callbacks.
+          UserError: features or callbacks are not supported (before the first
+            step).
         """
         bound = _bind(super().fit, arguments, settings)
         check_callbacks(bound.get("callbacks"))
@@ -151,15 +153,15 @@ class KerasModel(Networks):
 
     @property
     def metrics(self) -> Collection[tf_keras.metrics.Metric]:
-        """The means that Keras resets after an epoch.
+        """Means that Keras resets after an epoch.
 
-        They are no list, which Keras would save.
+        The collection is not a list, because Keras would save a list.
         """
         return self._means.values()
 
     @property
     def global_step(self) -> int:
-        """The updates made by `fit`."""
+        """Number of updates made by `fit`."""
         return int(self._step)
 
     @tf.autograph.experimental.do_not_convert
@@ -167,10 +169,11 @@ class KerasModel(Networks):
         """Make one update.
 
         Returns:
-          The means of the epoch so far, and the update's rate, gradient norm
-          and share of replacements by token counts.
+          Means of the epoch so far, and the update's rate, gradient norm and
+          share of replacements drawn by token counts.
         """
-        assert isinstance(self._loop, TrainLoop)  # `compile` allows no other
+        # `compile` allows no other loop
+        assert isinstance(self._loop, TrainLoop)
         values = self._loop.update(features_of(data))
         names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)
         last = {name: values[name] for name in names if name in values}
@@ -180,7 +183,7 @@ class KerasModel(Networks):
     def test_step(self, data: Data) -> dict[str, tf.Tensor]:
         """Evaluate a batch.
 
-        On one device the draws are those of a run's evaluation.
+        On a single device the random draws equal those of a run's evaluation.
         """
         features = features_of(data)
         seed = draws_seed(self.config.seed, -1 - self._test_counter)
@@ -197,7 +200,7 @@ class KerasModel(Networks):
     def _update_means(
         self, values: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Add a step to the means; return them under the logs' names."""
+        """Add a step to the means; return the means under the logs' names."""
         losses = logged_losses(values)
         names = list(losses)
         for name, value_name in losses.items():
@@ -210,10 +213,10 @@ class KerasModel(Networks):
         return {name: self._means[name].result() for name in names}
 
     def save_pretrained(self, folder: str) -> str:
-        """Write weights, settings and vocabulary, which all commands read.
+        """Write weights, settings and vocabulary, which all commands can read.
 
         Returns:
-          The prefix of the weights' files.
+          Prefix of the weights' files.
         """
         step = self.global_step if self._loop else 0
         weights = ModelWeights(self.variables, step, folder)
@@ -222,11 +225,11 @@ class KerasModel(Networks):
         )
 
     def save(self, *_: object, **__: object) -> None:
-        """Raise a UserError that names the methods which save."""
+        """Raise a UserError that names the supported methods."""
         raise UserError(
             f"{_MODEL}.save: not supported. Use save_pretrained for a folder"
             " that electra_tf.keras.Encoder.from_pretrained and all commands"
-            " read, or save_weights for the weights alone."
+            " can read, or save_weights for only the weights."
         )
 
 
@@ -244,31 +247,31 @@ def features_of(data: Data) -> Features:
     """Return the features of a batch that Keras passes to a step.
 
     Args:
-      data: the features alone; see `check_features`.
+      data: features without labels; see `check_features`.
 
     Returns:
-      The features; `input_ids`, `input_mask` and `segment_ids` int32 [B, L].
+      Features `input_ids`, `input_mask` and `segment_ids`, int32 [B, L].
 
     Raises:
-      UserError: for labels, for weights, or for features of another form.
+      UserError: the batch has labels or weights, or invalid features.
     """
     features, *others = tf_keras.utils.unpack_x_y_sample_weight(data)
     if any(other is not None for other in others):
         raise UserError(
-            f"{_MODEL}: the batch has labels or sample_weight; expected the"
-            " features alone, from which the model makes its labels. Drop"
-            " them, for example with dataset.map."
+            f"{_MODEL}: the batch has labels or sample_weight; expected only"
+            " features, from which the model derives its labels. Remove labels"
+            " and sample_weight, for example with dataset.map."
         )
     check_features(features)
     return {**features, **{n: tf.cast(features[n], tf.int32) for n in INPUTS}}
 
 
 def check_features(features: object) -> None:
-    """Raise a UserError unless features have the three inputs.
+    """Raise a UserError if features lack one of the three inputs.
 
     Args:
-      features: a mapping with integers [B, L] (or their specifications) under
-        `input_ids`, `input_mask` and `segment_ids`; others are ignored.
+      features: mapping with integers [B, L] (or their specifications) under
+        `input_ids`, `input_mask` and `segment_ids`; other keys are ignored.
     """
     expected = f"expected a dict with {', '.join(INPUTS)}, integers [batch, L]"
     if not isinstance(features, Mapping):
@@ -283,21 +286,21 @@ def check_features(features: object) -> None:
         )
     if missing := [name for name in INPUTS if name not in features]:
         raise UserError(
-            f"{_MODEL}: features: {', '.join(missing)} missing; {expected}."
-            " Add them to the dict."
+            f"{_MODEL}: features: {', '.join(missing)} missing; {expected}. Add"
+            " the missing features to the dict."
         )
     for name in INPUTS:
         _check_feature(name, features[name], expected)
 
 
 def _check_feature(name: str, value: object, expected: str) -> None:
-    """Raise a UserError unless a feature has integers [B, L]."""
+    """Raise a UserError if a feature is not integers [B, L]."""
     array: Any = value if hasattr(value, "dtype") else np.asarray(value)
     dtype = tf.as_dtype(array.dtype)
     if not (dtype.is_integer or dtype.is_bool):
         raise UserError(
-            f"{_MODEL}: features: {name} is {dtype.name}; {expected}. Cast it"
-            " to int32."
+            f"{_MODEL}: features: {name} is {dtype.name}; {expected}. Cast"
+            f" {name} to int32."
         )
     shape = tf.TensorShape(array.shape)
     if shape.rank not in (None, 2):
@@ -308,10 +311,10 @@ def _check_feature(name: str, value: object, expected: str) -> None:
 
 
 def check_data(data: Data) -> None:
-    """Check the features of `fit` before anything is traced.
+    """Check the features of `fit` before any graph is traced.
 
     Args:
-      data: a dataset or arrays. A generator is ignored here: `features_of`
+      data: dataset or arrays. A generator is ignored, because `features_of`
         checks its batches.
     """
     if isinstance(data, tf.data.Dataset):
@@ -327,14 +330,14 @@ def check_callbacks(callbacks: object) -> None:
     """Raise a UserError for a callback that sets a learning rate.
 
     Args:
-      callbacks: a callback, several, a list of Keras, or None.
+      callbacks: one or several callbacks, a list of Keras, or None.
     """
     for callback in tf.nest.flatten(getattr(callbacks, "callbacks", callbacks)):
         if isinstance(callback, _RATE_SETTERS):
             raise UserError(
-                f"{_MODEL}.fit: {type(callback).__name__} cannot be used: it"
-                ' sets the "lr" of an optimizer, and here the rate follows the'
-                " config's schedule. Leave it out; set learning_rate,"
-                " num_warmup_steps, num_train_steps and lr_decay_power in the"
-                " config."
+                f"{_MODEL}.fit: {type(callback).__name__} sets the"
+                ' "lr" of an optimizer, but the'
+                " config's schedule determines the rate. Leave this callback"
+                " out, and set learning_rate, num_warmup_steps,"
+                " num_train_steps and lr_decay_power in the config."
             )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A checkpoint as a pre-trained model with weights, tokenizer and settings."""
+"""Loading of checkpoints as pre-trained models with tokenizer and settings."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocabulary import refuse_other_vocab
 from electra_tf.training.checkpointing import read_config
 
-# The hparams that a forward pass on text depends on, besides the sizes.
+# Hparams, besides the sizes, on which a forward pass depends.
 SETTINGS = (
     "disallow_correct",
     "disc_weight",
@@ -45,15 +45,15 @@ SETTINGS = (
     "temperature",
     "whole_word_mask",
 )
-# Values of hparams, as JSON holds them.
+# Values of hparams in JSON.
 Hparams = Mapping[str, object]
 
 
 def model_hparams(weights: Weights) -> dict[str, object]:
     """Return the hparams of a checkpoint's model.
 
-    They are those that the variables imply, and those that a settings file of
-    the checkpoint states.
+    The hparams are inferred from the variables, and read from a settings file
+    of the checkpoint.
     """
     hparams = weights.contents.hparams()
     if weights.contents.is_headless:
@@ -62,7 +62,7 @@ def model_hparams(weights: Weights) -> dict[str, object]:
 
 
 def _model_settings(hparams: Hparams) -> dict[str, object]:
-    """Return the hparams that sizes and outputs depend on."""
+    """Return the hparams that determine sizes and outputs."""
     names = (*MODEL_HPARAMS, *SETTINGS)
     return without_derived({n: v for n, v in hparams.items() if n in names})
 
@@ -70,12 +70,12 @@ def _model_settings(hparams: Hparams) -> dict[str, object]:
 def model_config(
     hparams: Hparams, vocab_file: str, length: int
 ) -> PretrainingConfig:
-    """Return the configuration of a model that is only run.
+    """Return the config of a model that is run without training.
 
     Args:
-      hparams: those of the model.
-      vocab_file: its vocabulary.
-      length: its longest input in wordpieces.
+      hparams: hparams of the model.
+      vocab_file: path of the vocabulary.
+      length: maximum number of wordpieces in an input.
     """
     ignored = ("init_checkpoint", "allow_missing", "model_name", "data_dir")
     settings = {n: v for n, v in hparams.items() if n not in ignored}
@@ -84,7 +84,7 @@ def model_config(
 
 
 class LoadedModel:
-    """A model with a checkpoint's weights, and the variables without."""
+    """A model with a checkpoint's weights, and its missing variables."""
 
     def __init__(
         self, label: str, weights: Weights, config: PretrainingConfig
@@ -92,9 +92,9 @@ class LoadedModel:
         """Build the model, and assign its weights one tensor at a time.
 
         Args:
-          label: names the model in messages.
-          weights: the checkpoint's; they may be incomplete.
-          config: of the model.
+          label: name of the model in messages.
+          weights: weights of the checkpoint, which may be incomplete.
+          config: config of the model.
 
         Raises:
           UserError: shapes or numbers of layers differ.
@@ -106,7 +106,7 @@ class LoadedModel:
         shapes = weights.shapes
         self.missing = tuple(name for name in variables if name not in shapes)
         _check_layers(weights, variables)
-        # Models have float32, whatever precision the file has.
+        # Models are float32, regardless of the file's precision.
         float32 = np.dtype(np.float32)
         specs = {n: TensorSpec(shape, float32) for n, shape in shapes.items()}
         weights = View(
@@ -119,7 +119,7 @@ class LoadedModel:
 
     @property
     def generator_networks(self) -> tuple[str, ...]:
-        """The scopes of the generator's networks, in the order of outputs."""
+        """Scopes of the generator's networks, in the order of outputs."""
         if self.model.generator is None:
             return ()
         if self.model.kind is GeneratorKind.TWO_TOWER:
@@ -127,10 +127,10 @@ class LoadedModel:
         return ("generator",)
 
     def lacks_generator(self, with_head: bool = True) -> str | None:
-        """Return why the generator (or masked LM) is not complete, if so.
+        """Return why the generator (or masked LM) is incomplete, or None.
 
         Args:
-          with_head: whether its head must be complete, too.
+          with_head: whether the head must be complete, too.
         """
         if self.model.generator is None:
             return f"{self.label} has no generator"
@@ -142,20 +142,20 @@ class LoadedModel:
     def lacks_discriminator(
         self, with_head: bool = True, corrected: bool = False
     ) -> str | None:
-        """Return why the discriminator is not complete, if so.
+        """Return why the discriminator is incomplete, or None.
 
         Args:
-          with_head: whether its head must be complete, too.
-          corrected: whether Electric's logits need the generator's offset,
-            and so a complete generator.
+          with_head: whether the head must be complete, too.
+          corrected: whether Electric's logits need the generator's offset, and
+            thus a complete generator.
         """
         if self.model.discriminator is None:
             return f"{self.label} has no discriminator"
         layers: list[tf_keras.layers.Layer] = [self.model.discriminator]
         if with_head and self.model.discriminator_head is None:
             return (
-                f"{self.label} has no discriminator's head: its second network"
-                f" is a masked LM (objective {self.config.objective})"
+                f"{self.label} has no discriminator head, because the second"
+                f" network is a masked LM (objective {self.config.objective})"
             )
         if with_head:
             layers.append(self.model.discriminator_head)
@@ -166,7 +166,7 @@ class LoadedModel:
         return self._lack("discriminator", layers)
 
     def lacks_token_head(self) -> str | None:
-        """Return why the second network's masked LM is not complete, if so."""
+        """Return why the second network's masked LM is incomplete, or None."""
         layers: list[tf_keras.layers.Layer] = [
             self.model.discriminator,
             self.model.token_head,
@@ -176,26 +176,26 @@ class LoadedModel:
     def _lack(
         self, network: str, layers: Sequence[tf_keras.layers.Layer]
     ) -> str | None:
-        """Return which variables of the layers are missing, if any are."""
+        """Return a description of the layers' missing variables, or None."""
         names = {
             v.name.split(":")[0] for layer in layers for v in layer.variables
         }
         absent = [name for name in self.missing if name in names]
         if not absent:
             return None
-        # The checkpoint may hold embeddings that belong to the other network.
+        # The checkpoint may contain embeddings of the other network.
         if all(name in absent or "/embeddings/" in name for name in names):
             return f"{self.label} has no {network}"
         return (
-            f"{self.label} lacks {len(absent)} of the {network}'s"
-            f" {len(names)} variables, {absent[0]} first"
+            f"{self.label} lacks {len(absent)} of the {network}'s {len(names)}"
+            f" variables, such as {absent[0]}"
         )
 
 
 def _check_layers(
     weights: Weights, variables: Mapping[str, tf.Variable]
 ) -> None:
-    """Raise a UserError if a network has more or fewer layers than stored."""
+    """Raise a UserError if numbers of layers differ from the stored ones."""
     stored = weights.contents.layers
     built = Contents(dict.fromkeys(variables, ())).layers
     for scope in built.keys() & stored.keys():
@@ -203,7 +203,7 @@ def _check_layers(
         built_count = max(built[scope]) + 1
         if stored_count != built_count:
             raise UserError(
-                f"{weights.path}: {scope} has {stored_count} layers, the"
+                f"{weights.path}: {scope} has {stored_count} layers, but the"
                 f" hparams describe {built_count}. Change num_hidden_layers in"
                 " model_hparam_overrides, or generator_layers."
             )
@@ -213,9 +213,9 @@ class PretrainedModel(LoadedModel):
     """A model with a checkpoint's weights, and its tokenizer.
 
     Attributes:
-      path, global_step: of the checkpoint.
-      stated: names of the hparams that a file or the caller states.
-      assumptions: sentences on hparams that nothing states.
+      path, global_step: path and step of the checkpoint.
+      stated: names of the hparams from a file or from the caller.
+      assumptions: descriptions of assumed hparams.
     """
 
     def __init__(
@@ -230,7 +230,8 @@ class PretrainedModel(LoadedModel):
         super().__init__(weights.path, weights, config)
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
-            # The sum of the two tables is enough: this model is not trained.
+            # The sum of the two tables suffices, because this model is not
+            # trained.
             self.model.embeddings = embeddings.folded()
             self.model.discriminator.embeddings = self.model.embeddings
         self.path, self.global_step = weights.path, weights.global_step
@@ -252,7 +253,7 @@ class PretrainedModel(LoadedModel):
 
     @property
     def max_length(self) -> int:
-        """The longest input in wordpieces, [CLS] and [SEP] included."""
+        """Maximum number of wordpieces in an input, with [CLS] and [SEP]."""
         return self.config.max_seq_length
 
     @property
@@ -262,7 +263,7 @@ class PretrainedModel(LoadedModel):
 
     @property
     def is_generator_alone(self) -> bool:
-        """Whether the checkpoint lacked all of the discriminator's blocks."""
+        """Whether the checkpoint lacks all of the discriminator's blocks."""
         if self.model.discriminator is None:
             return False
         blocks = self.model.discriminator.blocks
@@ -273,16 +274,16 @@ class PretrainedModel(LoadedModel):
         """Raise a UserError unless the generator and its head are complete.
 
         Args:
-          purpose: the caller's, for the message.
+          purpose: purpose of the caller, for the message.
         """
         part = "generator (or a masked LM)"
         _require(self.lacks_generator(), purpose, part)
 
     def require_discriminator(self, purpose: str) -> None:
-        """Raise a UserError unless the discriminator and its head are complete.
+        """Raise a UserError unless discriminator and head are complete.
 
         Args:
-          purpose: the caller's, for the message.
+          purpose: purpose of the caller, for the message.
         """
         part = "discriminator with its head"
         _require(self.lacks_discriminator(), purpose, part)
@@ -291,8 +292,8 @@ class PretrainedModel(LoadedModel):
 def _require(lack: str | None, purpose: str, part: str) -> None:
     if lack:
         raise UserError(
-            f"{lack}; {purpose} needs one. Pass the run's model directory, or a"
-            f" checkpoint that holds the {part}."
+            f"{lack}; {purpose} requires one. Pass the run's model directory,"
+            f" or a checkpoint that contains the {part}."
         )
 
 
@@ -310,26 +311,27 @@ def read_pretrained(
     vocab_file: str | None = None,
     hparams: Hparams | None = None,
 ) -> tuple[Weights, PretrainingConfig, frozenset[str]]:
-    """Open a checkpoint and read its settings.
+    """Open a checkpoint, and read its settings.
 
     Args:
-      path: a run's folder, one of its exports, a checkpoint of any format, a
-        Hugging Face folder, or a name; see `formats.resolve_reference`.
-      vocab_file: the vocabulary; None: the one next to the checkpoint.
+      path: folder of a run, an export, a checkpoint of any format, a Hugging
+        Face folder, or a name; see `formats.resolve_reference`.
+      vocab_file: path of the vocabulary; None: the vocabulary next to the
+        checkpoint.
       hparams: values that take precedence over those of the checkpoint.
 
     Returns:
-      The weights, whose values are not read yet, the settings, and the names
-      of the hparams that a file or the caller states.
+      The weights, whose values are not yet read, the settings, and the names of
+      the hparams from a file or from the caller.
 
     Raises:
-      UserError: no vocabulary, or one of another model.
+      UserError: the vocabulary is missing, or belongs to a different model.
     """
     path = formats.resolve_reference(path)
     weights = formats.open_weights(path)
     overrides = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = read_config(formats.find_model_folder(path)) or {}
-    if "model_size" not in run:  # Another program wrote the file.
+    if "model_size" not in run:  # A different program wrote the file.
         run = {}
     settings = merge_hparams(model_hparams(weights), _model_settings(run))
     settings = merge_hparams(settings, overrides)
@@ -347,13 +349,13 @@ def read_pretrained(
 
 
 def _vocab_file(weights: Weights, run: Hparams, chosen: str | None) -> str:
-    """Return the path of the vocabulary; raise a UserError without one."""
+    """Return the path of the vocabulary, or raise a UserError."""
     if path := chosen or weights.vocab_file:
         return path
     hint = ""
     if name := run.get("vocab_file"):
-        hint = f" (the run's own, {name}, no longer exists)"
+        hint = f" (the run's vocabulary, {name}, no longer exists)"
     raise UserError(
         f"{weights.path}: no vocabulary next to the checkpoint{hint}. Pass"
-        " --vocab_file=FILE, the one that it was trained with."
+        " --vocab_file with the vocabulary of its training."
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The values of training steps, and the log rows made of them."""
+"""Values of training steps, and log rows with their means."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,13 +10,13 @@ from electra_tf.pretraining.adversarial import REWARDS
 from electra_tf.training.loop import TOKENS, StepMetrics
 from electra_tf.training.summaries import ShownValue
 
-# Also the name of an argument of `PretrainingModel.compute`.
+# This name is also that of an argument of `PretrainingModel.compute`.
 UNIGRAM_SHARE = "unigram_share"
 REPLACED_TOKENS = "replaced_tokens"
 _LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
-# The norms that the hparam clip_networks_apart clips by.
+# Norms by which clip_networks_apart clips.
 _NORMS = ("generator_grad_norm", "discriminator_grad_norm")
-# The values of a log row that the progress line shows.
+# Values of a log row that the progress line shows.
 SHOWN_VALUES = (
     ShownValue("loss", "loss"),
     ShownValue("gen_loss", "gen"),
@@ -37,7 +37,7 @@ def step_values(
 
     Args:
       features: int32 [B, L], with `input_mask`.
-      outputs: those of `PretrainingModel.compute`.
+      outputs: outputs of `PretrainingModel.compute`.
     """
     names = (*_LOSSES, *REWARDS)
     values = {name: outputs[name] for name in names if name in outputs}
@@ -53,10 +53,11 @@ def logged_losses(values: Collection[str]) -> dict[str, str]:
     """Return the losses among a step's values, by their names in the logs.
 
     `gen_loss` is the loss that trains the generator: the cloze loss of two
-    towers, that of policy gradients if adversarial, else the masked-LM loss.
+    towers, the policy-gradient loss of adversarial training, or the masked-LM
+    loss.
 
     Args:
-      values: the names of a step's values.
+      values: names of a step's values.
     """
     names = {"loss": "total_loss", "gen_loss": "mlm_loss"}
     if "cloze_loss" in values:
@@ -73,12 +74,13 @@ def logged_losses(values: Collection[str]) -> dict[str, str]:
 def log_row(interval: StepMetrics, stage: int | None) -> dict[str, float]:
     """Return the first values of a row of the training log.
 
-    They are the stage, the means of the losses, the share of replaced tokens,
-    that of replacements by token counts, and the networks' gradient norms.
+    The values are the stage, the means of the losses, the share of replaced
+    tokens, the share of replacements drawn by token counts, and the networks'
+    gradient norms.
 
     Args:
       interval: sums of the step values since the last row.
-      stage: of the training schedule.
+      stage: stage of the training schedule.
     """
     row: dict[str, float] = {"stage": stage} if stage else {}
     for name, value_name in logged_losses(interval.sums).items():

@@ -13,11 +13,11 @@ from electra_tf.training.replicas import sum_over_replicas
 def global_sum(weights: tf.Tensor) -> tf.Tensor:
     """Return the sum of weights over a batch on all replicas.
 
-    If losses are divided by it, the replicas' gradients add up to the gradient
-    of the whole batch's loss.
+    If losses are divided by this sum, the gradients of all replicas sum to the
+    gradient of the whole batch's loss.
 
     Args:
-      weights: this replica's, of any shape and dtype.
+      weights: weights of this replica, of any shape and dtype.
 
     Returns:
       float32 scalar.
@@ -32,13 +32,13 @@ def weighted_mean(
     """Return sum(losses * weights) / (global sum(weights) + 1e-6).
 
     Args:
-      losses: float32, of any shape.
-      weights: float32, of the same shape.
-      total: float32 scalar, the global sum of the weights if these are of a
-        micro-batch; None: their sum over the replicas.
+      losses: float32, any shape.
+      weights: float32, same shape.
+      total: float32 scalar, global sum of the weights, if these belong to a
+        micro-batch; None: sum over the replicas.
 
     Returns:
-      A scalar, this replica's (and micro-batch's) share of the global mean.
+      Scalar, share of this replica (and micro-batch) in the global mean.
     """
     if total is None:
         total = global_sum(weights)
@@ -48,8 +48,8 @@ def weighted_mean(
 def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
     """Return -log softmax(logits)[target] in nats, [..., V] to [...].
 
-    It is computed from the softmax, which the gradient needs anyway:
-    TensorFlow's own operation takes twice as long over a vocabulary on CPUs.
+    The loss is computed from the softmax, which the gradient needs in any case.
+    TensorFlow's operation takes twice as long for a vocabulary on CPUs.
 
     Source: google-research/electra, run_pretraining.py, get_softmax_output.
     """
@@ -58,7 +58,8 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def of_logits(logits: tf.Tensor) -> tuple[tf.Tensor, Callable]:
         probs = tf.nn.softmax(logits)
-        # The largest logit's probability is at least 1 / V: its log is finite.
+        # The largest probability is at least 1 / V, so that its logarithm is
+        # finite.
         largest = tf.reduce_max(probs, -1)
         total = tf.reduce_max(logits, -1) - tf.math.log(largest)
         losses = total - tf.gather(logits, targets, batch_dims=axes)
@@ -80,7 +81,7 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
 class Prediction(NamedTuple):
     """Predicted tokens and their losses."""
 
-    preds: tf.Tensor  # int32 [B, N], the likeliest tokens
+    preds: tf.Tensor  # int32 [B, N], most likely tokens
     per_token_loss: tf.Tensor  # float32 [B, N], nats
     loss: tf.Tensor  # float32 scalar, nats; see `weighted_mean`
 
@@ -91,7 +92,7 @@ def predict(
     weights: tf.Tensor,
     total: tf.Tensor | None,
 ) -> Prediction:
-    """Return the likeliest tokens, and the losses of the right ones.
+    """Return the most likely tokens, and the losses of the correct tokens.
 
     Args:
       logits: float32 [B, N, V].
@@ -119,13 +120,13 @@ def replaced_token_losses(
 
     Args:
       logits: float32 [B, L].
-      is_fake_tokens: int32 [B, L], the labels.
-      weights: int32 [B, L], 1 for the tokens that count.
+      is_fake_tokens: int32 [B, L], labels.
+      weights: int32 [B, L], 1 for tokens with a loss.
       total_weight: see `weighted_mean`.
 
     Returns:
-      float32 scalar, the mean over the batch's tokens that count, and float32
-      [B], the mean over each sequence's.
+      float32 scalar, mean over the batch's tokens with a loss, and float32 [B],
+      mean over the tokens of each sequence.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.
@@ -148,7 +149,8 @@ def copy_losses(
 ) -> tf.Tensor:
     """Return -log(D [target = input] + (1 - D) softmax(logits)[target]).
 
-    It is a sum of logarithms, so that D and 1 - D may be tiny.
+    The loss is computed as a sum of logarithms, so that D and 1 - D may be
+    tiny.
 
     Args:
       copy_logits: float32 [B, L], whose sigmoid is D.
@@ -174,9 +176,10 @@ def electric_correction(
     """Return log q(token) + log(p / (1 - p)), Electric's logit offset.
 
     Args:
-      cloze_logits: float32 [B, L, V], of the generator on unmasked inputs.
-      corrupted_ids: int32 [B, L], the discriminator's inputs.
-      mask_prob: p, the share of positions sampled, 0-1.
+      cloze_logits: float32 [B, L, V], logits of the generator on unmasked
+        inputs.
+      corrupted_ids: int32 [B, L], inputs of the discriminator.
+      mask_prob: p, share of sampled positions, 0-1.
 
     Returns:
       float32 [B, L], without gradient.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Masking: the positions to predict, the masked and the corrupted inputs."""
+"""Masking: positions to predict, masked inputs and corrupted inputs."""
 
 import dataclasses
 import typing
@@ -17,7 +17,7 @@ from electra_tf.pretraining.sampling import draw_by_weight
 
 @dataclasses.dataclass(frozen=True)
 class SpecialTokens:
-    """The properties of a vocabulary that masking depends on."""
+    """Properties of a vocabulary on which masking depends."""
 
     cls_id: int
     sep_id: int
@@ -30,7 +30,7 @@ class SpecialTokens:
 
         Args:
           vocab: ids by token.
-          vocab_size: V, the rows of the embedding table.
+          vocab_size: V, number of rows in the embedding table.
         """
         continues = np.zeros([vocab_size], bool)
         for token, index in vocab.items():
@@ -41,14 +41,14 @@ class SpecialTokens:
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRule:
-    """Rule for choosing the masked positions and the tokens shown there.
+    """Rule for choosing the masked positions and their replacement tokens.
 
     The defaults are the original's.
     """
 
     mask_prob: float = 0.15  # share of a sequence's tokens that are chosen
-    max_predictions: int = 19  # N, the bound on a sequence's positions
-    replace_prob: float = 0.85  # share of the chosen that are shown as [MASK]
+    max_predictions: int = 19  # N, maximum number of positions per sequence
+    replace_prob: float = 0.85  # share of chosen tokens replaced by [MASK]
     without_replacement: bool = False  # whether positions are distinct
     whole_words: bool = False  # whether all pieces of a word are chosen
 
@@ -57,7 +57,8 @@ class MaskingRule:
         """Return the rule that the hparams describe."""
         return cls(
             config.mask_prob,
-            # None is not left: `PretrainingConfig.create` derives a number.
+            # The value is not None, because `PretrainingConfig.create` derives
+            # a number.
             typing.cast(int, config.max_predictions_per_seq),
             config.mask_replace_prob,
             config.mask_without_replacement,
@@ -72,8 +73,8 @@ def scatter_update(
 
     Position 0 is never replaced, so that unused slots (position 0) have no
     effect. If a position occurs more than once, its updates are summed and
-    floor-divided by their number: equal ids stay as they are, but two
-    different sampled ids become their integer mean, as in the original.
+    floor-divided by their number: equal ids do not change, but two different
+    sampled ids become their integer mean, as in the original.
 
     Args:
       sequence: int32 [B, L].
@@ -124,7 +125,7 @@ def number_to_predict(
 
     Args:
       input_mask: int32 [B, L].
-      mask_prob: share of the tokens, 0-1.
+      mask_prob: share of chosen tokens, 0-1.
       max_predictions: N.
 
     Returns:
@@ -162,20 +163,20 @@ def _draw_whole_words(
     draws: int,
     seed: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the positions of words that have at most `pieces` wordpieces.
+    """Return the positions of words with at most `pieces` wordpieces.
 
-    Words are drawn in random order until the next one would exceed the number.
+    Words are drawn in random order until the next word would exceed the number.
 
     Args:
       candidates: bool [B, L].
       continues_word: bool [B, L], True at "##..." wordpieces.
-      pieces: int32 [B], the number of wordpieces to choose.
+      pieces: int32 [B], number of wordpieces to choose.
       draws: N.
       seed: int32 [2].
 
     Returns:
-      int32 [B, N] positions and float32 [B, N], 1 for the slots in use. A
-      first word that alone exceeds the number is cut to its first wordpieces.
+      int32 [B, N] positions and float32 [B, N], 1 for used slots. If the first
+      word alone exceeds the number, only its first wordpieces are returned.
     """
     length = tf.shape(candidates)[1]
     after_special = ~tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
@@ -189,7 +190,7 @@ def _draw_whole_words(
     ordered_word = tf.gather(word, order, batch_dims=1)
     usable = tf.gather(candidates, order, batch_dims=1)
     chosen = tf.sequence_mask(pieces, length) & usable
-    # The word that crosses the limit is left out whole, unless it is first.
+    # The word that crosses the limit is left out whole, unless it is the first.
     limit = tf.minimum(pieces, length - 1)[:, None]
     crossing = tf.gather(ordered_word, limit, batch_dims=1)
     crosses = (
@@ -207,18 +208,19 @@ def mask_inputs(
     rule: MaskingRule,
     seeds: SeedStream,
 ) -> dict[str, tf.Tensor]:
-    """Choose positions to predict, and hide most of their tokens.
+    """Choose positions to predict, and mask most of their tokens.
 
     Args:
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-      special: of the vocabulary.
-      rule: the numbers of positions and the way of choosing.
-      seeds: the sites `masked_positions` and `show_mask_token` are drawn.
+      special: special tokens of the vocabulary.
+      rule: numbers of positions, and the way of choosing them.
+      seeds: seeds, of which the sites `masked_positions` and `show_mask_token`
+        are used.
 
     Returns:
       `input_ids` int32 [B, L] after masking, `masked_lm_positions` and
       `masked_lm_ids` int32 [B, N], `masked_lm_weights` float32 [B, N] (1
-      for slots in use; unused ones have position 0 and id 0).
+      for used slots; unused slots have position 0 and id 0).
 
     Source: google-research/electra, pretrain/pretrain_helpers.py, mask.
 
@@ -248,7 +250,7 @@ def mask_inputs(
         weights = tf.sequence_mask(count, draws, dtype=tf.float32)
     positions = _pad_slots(positions, draws)
     used = tf.cast(weights, tf.int32)
-    positions *= used  # Unused slots become position 0.
+    positions *= used  # Unused slots get position 0.
     shown = tf.random.stateless_uniform(
         tf.shape(positions), seeds.seed("show_mask_token")
     )
@@ -265,14 +267,14 @@ def mask_inputs(
 
 
 def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
-    """Return a tensor [B, fewer] padded with zeros to [B, slots]."""
+    """Pad a tensor [B, fewer] with zeros to [B, slots]."""
     missing = slots - tf.shape(tensor)[1]
     padded = tf.pad(tensor, [[0, 0], [0, missing]])
     return tf.ensure_shape(padded, [None, slots])
 
 
 class CorruptedInputs(NamedTuple):
-    """The second network's inputs and their labels, both int32 [B, L]."""
+    """Inputs of the second network with their labels, both int32 [B, L]."""
 
     input_ids: tf.Tensor
     is_fake_tokens: tf.Tensor  # 1: replaced
@@ -284,14 +286,14 @@ def corrupt_inputs(
     positions: tf.Tensor,
     sampled_is_fake: bool,
 ) -> CorruptedInputs:
-    """Write sampled ids at the chosen positions, and label every token.
+    """Write sampled ids at the chosen positions, and label all tokens.
 
     Args:
       original_ids: int32 [B, L], unmasked.
       sampled_token_ids: int32 [B, N].
       positions: int32 [B, N]; position 0 marks unused slots.
       sampled_is_fake: whether a sample that equals the original token is
-        labeled as replaced (Electric), and not as original (ELECTRA).
+        labeled as replaced (Electric) instead of original (ELECTRA).
 
     Source: google-research/electra, run_pretraining.py, _get_fake_data.
     """

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of generator and discriminator, and the baselines of guessing."""
+"""Metrics of generator and discriminator, and baselines of guessing."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from electra_tf.training.summaries import Panel
 
 Arrays = Mapping[str, np.ndarray]
 
-# The outputs of a model that metrics read, if it has them.
+# Outputs of a model that metrics read, if they exist.
 OUTPUTS = (
     "mlm_preds",
     "mlm_per_token_loss",
@@ -36,7 +36,8 @@ OUTPUTS = (
 )
 
 
-# The metrics that an evaluation prints: name, baseline, the baseline's rule.
+# Metrics that an evaluation prints: name, baseline, description of the
+# baseline.
 BASELINES = (
     (
         "masked_lm_accuracy_at_mask",
@@ -91,8 +92,8 @@ def metric_inputs(
     """Return the tensors that `PretrainingMetrics.update` reads.
 
     Args:
-      features: the model's inputs.
-      outputs: those of `PretrainingModel.compute`.
+      features: inputs of the model.
+      outputs: outputs of `PretrainingModel.compute`.
     """
     picked = {name: outputs[name] for name in OUTPUTS if name in outputs}
     return {**picked, "input_mask": features["input_mask"]}
@@ -101,19 +102,20 @@ def metric_inputs(
 class PretrainingMetrics:
     """Metrics over the batches of one evaluation.
 
-    The original's metrics have its names and weights (a position drawn twice
-    counts twice). `disc_auc` is the original's, which padding raises: it
-    counts as correct predictions of original tokens. `disc_auc_real_tokens`
-    is exact and over real tokens.
+    The original's metrics keep their names and weights (a position drawn twice
+    counts twice). `disc_auc` is the original's, which padding raises, because
+    padding counts as correctly predicted original tokens.
+    `disc_auc_real_tokens` is exact, and computed over real tokens.
 
-    The baselines are the most frequent token at the evaluated [MASK]s
-    (`masked_lm_most_frequent_accuracy`), tokens ranked by rarity
-    (`disc_auc_frequency_rank`), the more frequent class
-    (`disc_majority_accuracy`) and the input token (`token_copy_accuracy`).
+    The baselines predict the most frequent token at the evaluated [MASK]s
+    (`masked_lm_most_frequent_accuracy`), rank tokens by rarity
+    (`disc_auc_frequency_rank`), predict the more frequent class
+    (`disc_majority_accuracy`) and copy the input token (`token_copy_accuracy`).
 
-    `disc_*` are over the tokens of the discriminator's loss: with objective
-    electra_15, the chosen positions. `token_*` belong to a second network that
-    predicts tokens. All-Tokens MLM has both, but no `disc_loss`.
+    `disc_*` are computed over the tokens of the discriminator's loss: with
+    objective electra_15, the chosen positions. `token_*` belong to a second
+    network that predicts tokens. All-Tokens MLM has both kinds, but no
+    `disc_loss`.
 
     Source: google-research/electra, run_pretraining.py, metric_fn.
     """
@@ -125,17 +127,17 @@ class PretrainingMetrics:
         disc_weight: float,
         token_counts: np.ndarray | None = None,
     ) -> None:
-        """Begin an evaluation.
+        """Start an evaluation.
 
         Args:
-          mask_token_id: the id of [MASK].
+          mask_token_id: id of [MASK].
           disc_weight: the hparam; 0: no metrics of the discriminator.
           token_counts: int64 [V]; None: no ranking by rarity.
         """
         self._mask_token_id = mask_token_id
         self._with_disc = disc_weight > 0
         self._token_counts = token_counts
-        # By name: the weighted sum of the values, and the sum of the weights.
+        # Weighted sum of the values and sum of the weights, by name.
         self._sums: dict[str, tuple[float, float]] = {}
         self._auc = PaddedAuc()
         self._targets: list[np.ndarray] = []
@@ -144,11 +146,11 @@ class PretrainingMetrics:
         self._shown: list[np.ndarray] = []
 
     def update(self, arrays: Arrays, total_loss: float) -> None:
-        """Add a batch.
+        """Add a batch to the metrics.
 
         Args:
-          arrays: what `metric_inputs` returned, as arrays.
-          total_loss: in nats.
+          arrays: result of `metric_inputs`, as arrays.
+          total_loss: total loss, in nats.
         """
         self._add("loss", total_loss)
         weights = arrays["masked_lm_weights"]
@@ -195,7 +197,8 @@ class PretrainingMetrics:
         self._add("disc_recall", right, labels * mask)
         self._add("disc_predicted_replaced_share", preds, mask)
         real = mask.astype(bool)
-        # Logits, not probabilities: float32 sigmoids saturate into ties.
+        # Logits are collected instead of probabilities, because float32
+        # sigmoids saturate into ties.
         self._scores.append(arrays["disc_logits"][real])
         self._labels.append(labels[real])
         self._shown.append(arrays["fake_input_ids"][real])
@@ -240,7 +243,7 @@ class PretrainingMetrics:
 
 
 class PaddedAuc:
-    """The AUC of `tf.metrics.auc`: 200 thresholds, the trapezoidal rule.
+    """AUC of `tf.metrics.auc`: 200 thresholds, trapezoidal rule.
 
     Source: TensorFlow 1.15, metrics_impl.py, auc.
     """
@@ -256,14 +259,14 @@ class PaddedAuc:
         self._total = np.zeros(2, np.int64)
 
     def update(self, labels: np.ndarray, probs: np.ndarray) -> None:
-        """Add predictions.
+        """Add predictions to the AUC.
 
         Args:
-          labels: 0 or 1, of any shape.
-          probs: of label 1, in the same shape.
+          labels: 0 or 1, any shape.
+          probs: probabilities of label 1, same shape.
         """
         labels = labels.reshape(-1).astype(np.int64)
-        # The number of thresholds strictly below each prediction.
+        # Number of thresholds strictly below each prediction.
         below = np.searchsorted(
             self._thresholds, probs.reshape(-1).astype(np.float32), side="left"
         )
@@ -275,7 +278,7 @@ class PaddedAuc:
 
     @property
     def value(self) -> float:
-        """The AUC of all predictions."""
+        """AUC of all predictions."""
         false_positives, true_positives = self._above.astype(np.float64)
         negatives, positives = self._total.astype(np.float64)
         epsilon = self._EPSILON
@@ -295,7 +298,7 @@ def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
       scores: [R].
 
     Returns:
-      NaN if there is one class only.
+      NaN if only one class exists.
     """
     positives = int(labels.sum())
     negatives = labels.size - positives
@@ -305,7 +308,7 @@ def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
         scores, return_inverse=True, return_counts=True
     )
     last = counts.cumsum()
-    ranks = last - (counts - 1) / 2  # Mean rank, from 1, of each tie.
+    ranks = last - (counts - 1) / 2  # mean 1-based rank of each tie
     rank_sum = ranks[inverse.reshape(-1)[labels.astype(bool)]].sum()
     return float(
         (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)
@@ -316,7 +319,7 @@ def binary_entropy(share: float) -> float:
     """Return the loss of always predicting a class's share, in nats.
 
     Args:
-      share: the share of the class, 0-1.
+      share: share of the class, 0-1.
     """
     if not 0.0 < share < 1.0:
         return 0.0

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""ELECTRA as one model: mask, generate, corrupt, discriminate, add losses."""
+"""ELECTRA as one model: mask, generate, corrupt, discriminate, sum losses."""
 
 from collections.abc import Mapping
 from typing import TypedDict
@@ -24,26 +24,26 @@ Outputs = dict[str, tf.Tensor]
 
 
 class GeneratorOutputs(TypedDict, total=False):
-    """The generator's part of the model's outputs.
+    """Outputs of the generator.
 
-    `cloze_*` are those of two towers, which predict every token.
+    `cloze_*` are the outputs of two towers, which predict all tokens.
     """
 
     mlm_logits: tf.Tensor  # float32 [B, N, V]
     mlm_preds: tf.Tensor  # int32 [B, N]
     mlm_per_token_loss: tf.Tensor  # float32 [B, N], nats
-    mlm_loss: tf.Tensor  # float32 scalar, nats a token
+    mlm_loss: tf.Tensor  # float32 scalar, nats per token
     cloze_logits: tf.Tensor  # float32 [B, L, V]
     cloze_preds: tf.Tensor  # int32 [B, L]
     cloze_per_token_loss: tf.Tensor  # float32 [B, L], nats
     cloze_weights: tf.Tensor  # float32 [B, L]
-    cloze_loss: tf.Tensor  # float32 scalar, nats a token
-    # [layers, B, L, H]; a list of two for two towers.
+    cloze_loss: tf.Tensor  # float32 scalar, nats per token
+    # [layers, B, L, H]; for two towers, a list of two tensors.
     generator_layers: tf.Tensor | list[tf.Tensor]
 
 
 class PretrainingModel(KerasModel):
-    """Generator and second network with the loss of a config's objective.
+    """Generator and second network, with the loss of a config's objective.
 
     Source: google-research/electra, run_pretraining.py, PretrainingModel.
     """
@@ -80,30 +80,29 @@ class PretrainingModel(KerasModel):
         Args:
           features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
             before masking.
-          masked_inputs: what `masking.mask_inputs` returns; None: masks are
-            drawn.
-          sampled_token_ids: int32 [B, N], the replacements; None: they are
+          masked_inputs: result of `masking.mask_inputs`; None: masks are drawn.
+          sampled_token_ids: int32 [B, N], replacements; None: replacements are
             sampled.
           training: whether dropout is applied.
-          seed: int32 [2], such as the run's seed and the step; all draws of
-            the call are a function of it. None: (config.seed, 0).
-          weight_totals: float32 scalars, what `weight_totals` returns for the
-            batch that these rows belong to; None: the rows are that batch.
-          stage: of the schedule `two_stage`: in the first the discriminator
-            does not run, in the second the loss is the discriminator's. None:
-            both networks run, with both losses.
-          batch_rows: the indices of these rows in a larger batch, for which
-            replacements are drawn at once; None: the rows are that batch.
-          unigram_share: float32 scalar in [0, 1], the share of replacements
-            drawn by token counts (see `sampling.mixture_logits`); None: all
-            are drawn by the generator.
+          seed: int32 [2], such as the run's seed and the step, which determines
+            all draws of the call. None: (config.seed, 0).
+          weight_totals: float32 scalars, result of `weight_totals` for the
+            batch of these rows; None: the rows are the whole batch.
+          stage: stage of the schedule `two_stage`: in the first stage the
+            discriminator does not run, and in the second stage the loss is the
+            discriminator's. None: both networks run, with both losses.
+          batch_rows: indices of these rows in a larger batch, for which
+            replacements are drawn at once; None: the rows are the whole batch.
+          unigram_share: float32 scalar in [0, 1], share of replacements drawn
+            by token counts (see `sampling.mixture_logits`); None: the generator
+            draws all replacements.
 
         Returns:
           Tensors by name: `masked_input_ids` [B, L], `masked_lm_positions`,
           `masked_lm_ids` and `masked_lm_weights` [B, N], the scalar
-          `total_loss`, and those of `GeneratorOutputs`, of
-          `objectives.SecondNetworkOutputs` and of
-          `adversarial.AdversarialOutputs` that the config computes.
+          `total_loss`, and the tensors of `GeneratorOutputs`,
+          `objectives.SecondNetworkOutputs` and `adversarial.AdversarialOutputs`
+          that the config requires.
         """
         if seed is None:
             seed = tf.constant([self.config.seed, 0], tf.int32)
@@ -140,7 +139,7 @@ class PretrainingModel(KerasModel):
         return outputs
 
     def scheduled(self, completed_updates: tf.Tensor) -> Outputs:
-        """Return the arguments of `compute` that depend on the step alone.
+        """Return the arguments of `compute` that depend only on the step.
 
         Args:
           completed_updates: int64 scalar.
@@ -156,15 +155,15 @@ class PretrainingModel(KerasModel):
     def prepare_rows(
         self, features: Features, batch: BatchRows
     ) -> tuple[dict[str, Features], dict[str, Features]]:
-        """Draw masks and sum loss weights before a batch is divided.
+        """Draw masks, and sum loss weights, before a batch is split.
 
         Args:
-          features: int32 [B, L], the rows of a replica.
-          batch: the indices of these rows in the whole batch.
+          features: int32 [B, L], rows of a replica.
+          batch: indices of these rows in the whole batch.
 
         Returns:
-          Arguments of `compute`: tensors [B, ...] by row, and those that all
-          rows have in common.
+          Arguments of `compute`: tensors [B, ...] by row, and tensors that all
+          rows share.
         """
 
         def mask(rows: Features, seed: tf.Tensor) -> Features:
@@ -181,7 +180,7 @@ class PretrainingModel(KerasModel):
 
         Args:
           features: int32 [B, L].
-          masked: what `masking.mask_inputs` returns for them.
+          masked: result of `masking.mask_inputs` for the features.
         """
         weights = {
             "mlm": masked["masked_lm_weights"],
@@ -247,7 +246,7 @@ class PretrainingModel(KerasModel):
         dropout: SeedStream | None,
         totals: Mapping[str, tf.Tensor],
     ) -> GeneratorOutputs:
-        """Predict every token from its two-sided context, by two towers."""
+        """Predict all tokens from their two-sided contexts, with two towers."""
         logits, towers = self.generator_logits(features, dropout=dropout)
         weights = tf.cast(self._candidates(features), tf.float32)
         prediction = losses.predict(
@@ -277,7 +276,7 @@ class PretrainingModel(KerasModel):
         return sampling.sample_from_softmax(logits, uniform)
 
     def _total_loss(self, outputs: Outputs, stage: int | None) -> tf.Tensor:
-        """Return the weighted sum of the losses that a stage trains with."""
+        """Return the weighted sum of the losses of a stage."""
         total: tf.Tensor | float = 0.0
         if stage != DISCRIMINATOR:
             generator_loss = self.schedule.generator_loss(outputs)
@@ -289,13 +288,13 @@ class PretrainingModel(KerasModel):
 
 
 def _sampling_noise(slots: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
-    """Return uniform numbers for slots [B, N], float32 [B, N, 2]."""
+    """Return uniform random numbers for slots [B, N], float32 [B, N, 2]."""
     seed = SeedStream(seed).seed("sampled_tokens")
     return tf.random.stateless_uniform([*tf.unstack(tf.shape(slots)), 2], seed)
 
 
 def build_model(config: PretrainingConfig) -> PretrainingModel:
-    """Return a freshly initialized model, prepared for a run."""
+    """Return a model with initial weights, prepared for a run."""
     model = PretrainingModel(config)
     prepare_model(config, model)
     return model

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The layers of a pre-training model: generator, second network, heads.
+"""Layers of a pre-training model: generator, second network, heads.
 
-The second network is the discriminator, or a masked LM for the objectives that
-predict tokens; its layers are called `discriminator` in both cases.
+The second network is the discriminator, or a masked LM for objectives that
+predict tokens. In both cases its layers are called `discriminator`.
 """
 
 import functools
@@ -31,16 +31,17 @@ from electra_tf.training.replicas import BatchRows
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 Features = dict[str, tf.Tensor]
-# A layer that the config does not need. The types below leave it out: code
-# that uses a layer is reached only with a config that has it.
+# A layer that the config does not need. The types of layers do not include
+# None, because code that uses a layer is reached only with a config that needs
+# it.
 _ABSENT: Any = None
 
 
 class Networks(tf_keras.Model):
-    """The networks of a pre-training model, and the vocabulary they share.
+    """Networks of a pre-training model, and the vocabulary that they share.
 
-    All variables exist after the constructor, under the original's names. A
-    layer that the config does not need is None.
+    The constructor creates all variables, under the original's names. A layer
+    that the config does not need is None.
 
     Source: google-research/electra, run_pretraining.py, PretrainingModel.
     """
@@ -49,11 +50,11 @@ class Networks(tf_keras.Model):
         super().__init__(name="pretraining")
         self.config = config
         self.kind = generator_kind(config)
-        # Whether a head classifies tokens as replaced or original.
+        # whether a head classifies tokens as replaced or original
         self.discriminates = config.has_discriminator_head
-        # int64 [V], for a unigram generator and for a mixture with one. A
-        # unigram generator without counts draws uniformly; no such model may
-        # be trained.
+        # int64 [V], for a unigram generator and for a mixture with unigrams. A
+        # unigram generator without counts draws uniformly, and must not be used
+        # in training.
         self.token_counts: np.ndarray | None = None
         self.encoder_config = EncoderConfig.of(config)
         vocab_size = self.encoder_config.vocab_size
@@ -70,8 +71,8 @@ class Networks(tf_keras.Model):
         self._build_reward_baseline()
         self.built = True
 
-    # The order of these calls is the order of the variables, and so of the
-    # sum in the gradients' norm.
+    # The order of the following calls is the order of the variables, and thus
+    # of the sum in the gradients' norm.
 
     def _build_embeddings(self) -> None:
         config, encoder = self.config, self.encoder_config
@@ -84,7 +85,7 @@ class Networks(tf_keras.Model):
 
     @property
     def _table_width(self) -> int:
-        """The width of the discriminator's token table."""
+        """Width of the discriminator's token table."""
         return self.config.embedding_size or self.encoder_config.hidden_size
 
     def _build_generator(self) -> None:
@@ -139,8 +140,8 @@ class Networks(tf_keras.Model):
         """Return the embeddings of a small generator or of a tower.
 
         Args:
-          scope: of the network.
-          sizes: of the network.
+          scope: scope of the network.
+          sizes: sizes of the network.
         """
         config, shared = self.config, self.embeddings
         scope = f"{scope}/embeddings"
@@ -155,7 +156,7 @@ class Networks(tf_keras.Model):
 
     @property
     def _generator_tables(self) -> Embeddings:
-        """The embeddings whose token table the generator's head shares."""
+        """Embeddings whose token table the generator's head shares."""
         if self.kind is GeneratorKind.TWO_TOWER:
             return self.generator.ltr.embeddings
         return self.generator.embeddings
@@ -205,11 +206,12 @@ class Networks(tf_keras.Model):
 
         Args:
           features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
-          positions: int32 [B, N], where tokens are predicted; None: at all L.
-          dropout: of all networks; None: no dropout.
+          positions: int32 [B, N], positions of predictions; None: all
+            positions.
+          dropout: seeds of all networks' dropout; None: no dropout.
 
         Returns:
-          Float32 logits [B, N or L, V], and the outputs of the encoder, or of
+          Logits, float32 [B, N or L, V], and the outputs of the encoder, or of
           the left and the right tower.
         """
         inputs = [features[name] for name in INPUTS]
@@ -242,12 +244,13 @@ class Networks(tf_keras.Model):
         """Return the logits of the replacements' distribution, [B, N, V].
 
         Args:
-          logits: float32 [B, N, V], the generator's.
-          true_ids: int32 [B, N], never sampled under `disallow_correct`.
-          unigram_share: float32 scalar, see `PretrainingModel.compute`.
+          logits: float32 [B, N, V], logits of the generator.
+          true_ids: int32 [B, N], ids that are never sampled with
+            `disallow_correct`.
+          unigram_share: float32 scalar; see `PretrainingModel.compute`.
 
         Raises:
-          ValueError: a share without the model's token counts.
+          ValueError: a share is set, but the model has no token counts.
         """
         temperature = self.config.temperature
         disallowed = true_ids if self.config.disallow_correct else None
@@ -256,7 +259,10 @@ class Networks(tf_keras.Model):
             counts = unigram.drawable(self.token_counts, self.vocab)
         if unigram_share is not None:
             if counts is None:
-                raise ValueError("unigram_share needs the model's token_counts")
+                raise ValueError(
+                    "unigram_share requires the model's token_counts; set"
+                    " token_counts"
+                )
             mix = functools.partial(
                 sampling.mixture_logits,
                 token_shares=counts / counts.sum(),
@@ -280,7 +286,7 @@ class Networks(tf_keras.Model):
         Args:
           input_ids: int32 [B, L], after replacement.
           features: `input_mask` and `segment_ids`, int32 [B, L].
-          dropout: of all networks; None: no dropout.
+          dropout: seeds of all networks' dropout; None: no dropout.
         """
         return self.discriminator(
             input_ids,
@@ -296,11 +302,12 @@ class Networks(tf_keras.Model):
           vectors: float32 [B, N or L, H].
 
         Returns:
-          Float32 logits [B, N or L, V].
+          Logits, float32 [B, N or L, V].
         """
         return self.token_head(vectors, self.embeddings.word_embeddings)
 
-    # A training loop calls these; `PretrainingModel` defines them.
+    # A training loop calls the following methods, which `PretrainingModel`
+    # defines.
 
     def compute(
         self, features: Features, **arguments: object
@@ -309,11 +316,11 @@ class Networks(tf_keras.Model):
         raise NotImplementedError
 
     def scheduled(self, completed_updates: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return the arguments of `compute` that depend on the step alone."""
+        """Return the arguments of `compute` that depend only on the step."""
         raise NotImplementedError
 
     def prepare_rows(
         self, features: Features, batch: BatchRows
     ) -> tuple[dict[str, Features], dict[str, Features]]:
-        """Return the arguments of `compute` made for a whole batch."""
+        """Return the arguments of `compute` for a whole batch."""
         raise NotImplementedError

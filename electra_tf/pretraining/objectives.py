@@ -1,28 +1,29 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Objectives: the losses of the second network on the corrupted inputs.
+"""Objectives: losses of the second network on the corrupted inputs.
 
-`electra` detects replacements at every token. The steps from BERT to it:
+`electra` detects replacements at all tokens. These objectives are steps from
+BERT to `electra`:
 
-  * `electra_15`: the same loss at the chosen positions alone. A position that
-    was drawn more than once counts once: it has one label.
-  * `replace_mlm`: BERT's loss at those positions, with the generator's samples
-    in place of [MASK]. A slot counts as in the generator's loss: a position
-    that was drawn twice counts twice.
-  * `correction_weight`: `electra` and `electra_15` with the loss of
-    `replace_mlm` added to their own, by a head on the same vectors.
-  * `all_tokens_mlm`: at every real token, p(y) = D [y = input] + (1 - D)
+  * `electra_15`: the same loss, but only at the chosen positions. A position
+    that was drawn more than once counts once, because it has one label.
+  * `replace_mlm`: BERT's loss at the chosen positions, with the generator's
+    samples instead of [MASK]. As in the generator's loss, a position that was
+    drawn twice counts twice.
+  * `correction_weight`: `electra` or `electra_15` plus the loss of
+    `replace_mlm`, from a second head on the same vectors.
+  * `all_tokens_mlm`: at all real tokens, p(y) = D [y = input] + (1 - D)
     softmax(y), with the loss -log p(original). D is the sigmoid of minus the
-    discriminator head's logit, which so remains a logit of "replaced"; the
-    head has no loss of its own.
+    discriminator head's logit, which thus remains a logit of "replaced"; the
+    head has no separate loss.
 
-`electric` detects samples (noise) at every token, with the generator's
+`electric` detects samples (noise) at all tokens, with the generator's
 log-probability as an offset of the logit.
 
 Source: ELECTRA paper section 3.5, Efficiency Analysis; for `correction_weight`
 COCO-LM (Meng et al., NeurIPS 2021), section 3.2, corrective language modeling.
-Differs: COCO-LM predicts all tokens, with a copy mechanism; here the chosen
-positions are predicted, by a plain softmax.
+Differs: COCO-LM predicts all tokens with a copy mechanism; this project
+predicts the chosen positions with a plain softmax.
 """
 
 import functools
@@ -41,39 +42,39 @@ Tensors = Mapping[str, tf.Tensor]
 
 
 class SecondNetworkOutputs(TypedDict, total=False):
-    """The second network's part of the model's outputs.
+    """Outputs of the second network.
 
-    `disc_*` belong to the discriminator's head, `token_*` to the token head,
-    whose axis is N at the chosen positions and L at all of them.
+    `disc_*` belong to the discriminator's head, and `token_*` to the token
+    head, whose axis is N for the chosen positions and L for all positions.
     """
 
     sampled_tokids: tf.Tensor  # int32 [B, N]
-    fake_input_ids: tf.Tensor  # int32 [B, L], the corrupted inputs
+    fake_input_ids: tf.Tensor  # int32 [B, L], corrupted inputs
     fake_is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
     discriminator_layers: tf.Tensor  # [layers, B, L, H]
     disc_logits: tf.Tensor  # float32 [B, L], Electric's with its offset
     disc_probs: tf.Tensor  # float32 [B, L]
     disc_preds: tf.Tensor  # int32 [B, L]
-    disc_loss: tf.Tensor  # float32 scalar, nats a token
-    disc_per_example_loss: tf.Tensor  # float32 [B], nats a token
-    disc_weights: tf.Tensor  # int32 [B, L], unless all real tokens count
+    disc_loss: tf.Tensor  # float32 scalar, nats per token
+    disc_per_example_loss: tf.Tensor  # float32 [B], nats per token
+    disc_weights: tf.Tensor  # int32 [B, L]; absent if all real tokens count
     token_logits: tf.Tensor  # float32 [B, N or L, V]
     token_preds: tf.Tensor  # int32 [B, N or L]
     token_targets: tf.Tensor  # int32 [B, N or L]
-    token_inputs: tf.Tensor  # int32 [B, N or L], from the corrupted inputs
+    token_inputs: tf.Tensor  # int32 [B, N or L], corrupted inputs
     token_weights: tf.Tensor  # float32 [B, N or L]
     token_per_token_loss: tf.Tensor  # float32 [B, N or L], nats
-    token_loss: tf.Tensor  # float32 scalar, nats a token
+    token_loss: tf.Tensor  # float32 scalar, nats per token
 
 
 class _Encoded(NamedTuple):
-    """Corrupted inputs, encoded by the second network."""
+    """Corrupted inputs that the second network has encoded."""
 
     original_ids: tf.Tensor  # int32 [B, L]
     input_ids: tf.Tensor  # int32 [B, L], after replacement
     is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
     vectors: tf.Tensor  # float32 [B, L, H]
-    generated: Tensors  # the masked inputs and the generator's outputs
+    generated: Tensors  # masked inputs and the generator's outputs
 
 
 def _real_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
@@ -82,7 +83,7 @@ def _real_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
 
 
 def _chosen_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
-    """Return the weights of a loss that counts a position once, [B, L]."""
+    """Return the weights of a loss that counts each position once, [B, L]."""
     used = tf.cast(masked["masked_lm_weights"], tf.int32)
     positions = masked["masked_lm_positions"] * used
     _, chosen = masking.scatter_update(features["input_mask"], used, positions)
@@ -90,7 +91,7 @@ def _chosen_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
 
 
 def _chosen_slots(features: Tensors, masked: Tensors) -> tf.Tensor:
-    """Return the weights of a loss over all slots in use, float32 [B, N]."""
+    """Return the weights of a loss over all used slots, float32 [B, N]."""
     return masked["masked_lm_weights"]
 
 
@@ -114,11 +115,11 @@ def _predict_chosen_tokens(
 def _predict_all_tokens(
     networks: Networks, encoded: _Encoded, disc_logits: tf.Tensor
 ) -> SecondNetworkOutputs:
-    """Predict every original token, [B, L], with a copy mechanism."""
+    """Predict all original tokens, [B, L], with a copy mechanism."""
     shown = encoded.input_ids
     logits = networks.token_logits(encoded.vectors)
     copied = functools.partial(losses.copy_losses, -disc_logits, logits, shown)
-    # The likeliest token is the input or the softmax's likeliest one.
+    # The most likely token is either the input or that of the softmax.
     best = tf.argmax(logits, -1, output_type=tf.int32)
     copies = copied(shown) <= copied(best)
     return {
@@ -132,12 +133,12 @@ def _predict_all_tokens(
 
 _Weigh = Callable[[Tensors, Tensors], tf.Tensor]
 _Predict = Callable[[Networks, _Encoded, tf.Tensor], SecondNetworkOutputs]
-# By the positions of the discriminator's loss: its weights.
+# Weights of the discriminator's loss, by its positions.
 _DETECTION_WEIGHTS: dict[Positions, _Weigh] = {
     Positions.ALL: _real_tokens,
     Positions.CHOSEN: _chosen_tokens,
 }
-# By the positions of the token head: the weights of its loss, its outputs.
+# Weights of the token head's loss, and the head's outputs, by its positions.
 _PREDICTIONS: dict[Positions, tuple[_Weigh, _Predict]] = {
     Positions.ALL: (_real_tokens, _predict_all_tokens),
     Positions.CHOSEN: (_chosen_slots, _predict_chosen_tokens),
@@ -145,10 +146,10 @@ _PREDICTIONS: dict[Positions, tuple[_Weigh, _Predict]] = {
 
 
 class Objective:
-    """The losses of a second network, chosen by the hparams.
+    """Losses of a second network, chosen by the hparams.
 
-    `configure.objectives` holds the facts of each objective;
-    `electra_tf.plan.flops` counts the operations of its heads.
+    `configure.objectives` describes each objective, and `electra_tf.plan.flops`
+    counts the operations of its heads.
     """
 
     def __init__(
@@ -162,12 +163,13 @@ class Objective:
         """Choose the losses.
 
         Args:
-          facts: of the objective.
-          token_positions: where the second network predicts original tokens.
-          mask_prob: fraction of tokens that are masked.
+          facts: description of the objective.
+          token_positions: positions at which the second network predicts
+            original tokens.
+          mask_prob: fraction of masked tokens.
           disc_weight: weight of the second network's loss.
-          correction_weight: weight of a discriminator's predictions of tokens;
-            0: it makes none.
+          correction_weight: weight of the loss of a discriminator's predicted
+            tokens; 0: no such loss.
         """
         self._mask_prob = mask_prob
         self._is_electric = facts.switches["electric_objective"]
@@ -190,11 +192,11 @@ class Objective:
         """Return the weights of the losses, 1 at the positions that count.
 
         Args:
-          features: int32 [B, L], the model's inputs.
-          masked: the outputs of `masking.mask_inputs`.
+          features: int32 [B, L], inputs of the model.
+          masked: result of `masking.mask_inputs`.
 
         Returns:
-          `disc` [B, L] and `token` [B, N or L], those of the objective.
+          `disc` [B, L] and `token` [B, N or L], if the objective has them.
         """
         return {
             name: weigh(features, masked) for name, weigh in self._weigh.items()
@@ -212,13 +214,13 @@ class Objective:
         """Run the second network on the corrupted inputs.
 
         Args:
-          networks: the model's.
-          features: int32 [B, L], the model's inputs.
-          generated: the masked inputs and the generator's outputs.
+          networks: networks of the model.
+          features: int32 [B, L], inputs of the model.
+          generated: masked inputs and the generator's outputs.
           sampled_token_ids: int32 [B, N].
-          dropout: of all networks; None: no dropout.
-          totals: the sums of the loss weights over the whole batch, by name;
-            empty: the batch is whole.
+          dropout: seeds of all networks' dropout; None: no dropout.
+          totals: sums of the loss weights over the whole batch, by name; empty:
+            these rows are the whole batch.
         """
         encoded, outputs = self._encode(
             networks, features, generated, sampled_token_ids, dropout
@@ -256,7 +258,7 @@ class Objective:
         """Return the second network's terms of the total loss, scalars.
 
         Args:
-          outputs: those of `outputs`.
+          outputs: result of `outputs`.
         """
         return [
             factor * outputs[f"{name}_loss"]

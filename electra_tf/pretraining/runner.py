@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A run of pre-training: training, or the evaluation of a checkpoint."""
+"""Runs of pre-training: training, or evaluation of a checkpoint."""
 
 import contextlib
 import itertools
@@ -81,7 +81,7 @@ from electra_tf.training.workers import (
     reports_lost_workers,
 )
 
-# The columns of the evaluations' log that are no metrics.
+# Columns of the evaluation log that are not metrics.
 _LOG_COLUMNS = ("step", "one_class_evaluations")
 
 
@@ -93,22 +93,23 @@ def run(
     Training continues from the latest checkpoint.
 
     Args:
-      config: of the run.
-      console: where to print; None: standard output.
+      config: config of the run.
+      console: console to print to; None: standard output.
 
     Returns:
-      The last training row, evaluation and `global_step`; `interrupted`, a
-      signal's number, if a signal stopped the run.
+      The last training row, evaluation and `global_step`; if a signal stopped
+      the run, also its number as `interrupted`.
 
     Source: google-research/electra, run_pretraining.py, train_or_eval.
-    Differs: continues, evaluates while training, writes the results files;
-    `debug` does not delete the model directory unless `overwrite` is set.
+    Differs: continues runs, evaluates while training, and writes the results
+    files; `debug` does not delete the model directory unless `overwrite` is
+    set.
     """
     config.check_mode()
     if config.do_eval:
         config = find_run_settings(config)
     config = with_vocab_casing(config)
-    # Before TensorFlow's runtime starts.
+    # Threads must be set before TensorFlow's runtime starts.
     set_threads(
         config.threads, config.micro_batch_size, config.lets_cores_share
     )
@@ -143,7 +144,7 @@ def run(
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
-    """Refuse a vocabulary that differs from that of the weights to read."""
+    """Raise a UserError if the vocabulary differs from that of the weights."""
     check_vocab_size(config, len(check_vocab(config.vocab_file)))
     path = config.init_checkpoint if config.do_train else None
     if not (config.do_train and config.overwrite):
@@ -153,7 +154,7 @@ def _check_vocabulary(config: PretrainingConfig) -> None:
 
 
 def _worker_inputs(config: PretrainingConfig) -> dict[str, str | None]:
-    """Return the fingerprints of files that must be equal on all workers."""
+    """Return fingerprints of files that must be equal on all workers."""
     fingerprints: dict[str, str | None] = {
         **input_fingerprints(
             {name: getattr(config, name) for name in DATA},
@@ -163,7 +164,7 @@ def _worker_inputs(config: PretrainingConfig) -> dict[str, str | None]:
     }
     if config.exam:
         fingerprints["exam"] = Exam.read(config.exam).digest
-    if config.do_train:  # A checkpoint's data position holds the paths.
+    if config.do_train:  # A checkpoint's data position contains the paths.
         hparams = data_fingerprint(config.as_dict())
         for name in DATA_PATHS:
             fingerprints[f"path of {name}"] = hparams.get(name)
@@ -176,15 +177,15 @@ def watch_loss(
     """Return the watch of the discriminator's loss in a run.
 
     Args:
-      config: of the run.
-      earlier: the rows of its training log so far.
+      config: config of the run.
+      earlier: rows of its training log so far.
     """
     # Other objectives have losses over other tokens, or logits with an offset.
     window = config.collapse_window if config.objective == "electra" else 0
     kind, share = generator_kind(config), config.generator_hidden_size
     if kind is GeneratorKind.FULL:
         share = 1.0
-    # Two stages need networks of one size.
+    # Two stages require networks of equal sizes.
     if kind.is_fixed or config.two_stage_steps:
         share = 0.0
     first_step = config.num_warmup_steps + (config.two_stage_steps or 0)
@@ -211,7 +212,7 @@ class PretrainingRun(Run):
         console: Console,
         preemption: PreemptionHandler,
     ) -> None:
-        """Build the model; no files are written."""
+        """Build the model without writing files."""
         self.title = f"{config.model_name}: pre-training"
         super().__init__(config, strategy, console, preemption)
         self._evaluation = Evaluation(self.model, strategy, self.stop_requested)
@@ -220,7 +221,7 @@ class PretrainingRun(Run):
         return build_model(self.config)
 
     def write_settings(self, directory: str) -> None:
-        """Write the settings, and the counts that replacements are drawn by."""
+        """Write the settings, and the token counts of replacements."""
         if (counts := self.model.token_counts) is not None:
             path = os.path.join(directory, unigram.TOKEN_COUNTS)
             text = json.dumps({"counts": counts.tolist()})
@@ -269,7 +270,7 @@ class PretrainingRun(Run):
             previous.setdefault("pretrain_text", "")
         current = self.config.as_dict()
         check_same_model(previous, current, path)
-        assert self.data_fingerprint is not None  # by `prepare_training`
+        assert self.data_fingerprint is not None  # set by `prepare_training`
         changes = self.data_fingerprint.changes(
             path, data_fingerprint(previous)
         )
@@ -281,13 +282,13 @@ class PretrainingRun(Run):
             )
         if changes:
             self.console.warning(
-                "the records are read from the start again, because the data"
-                f" or the order of reading changed: {'; '.join(changes)}"
+                "reading the records from the start again, because the data or"
+                f" the order of reading changed: {'; '.join(changes)}"
             )
         elif not positioned:
             self.console.warning(
-                "the checkpoint has no data position; the records are read"
-                " from the start"
+                "the checkpoint has no data position; reading the records from"
+                " the start"
             )
         reported = {*MODEL_HPARAMS, *DATA_HPARAMS, "overwrite", "do_train"}
         others = tuple(name for name in current if name not in reported)
@@ -306,8 +307,8 @@ class PretrainingRun(Run):
         self.console.line(
             f"Already trained to step {self.global_step:,} (num_train_steps"
             f" {steps:,}): no steps remain. Raise num_train_steps to train"
-            " further, choose another model_name, or pass --overwrite to delete"
-            f" {self.directory} and start again{note}."
+            " further, choose a different model_name, or pass --overwrite to"
+            f" delete {self.directory} and start again{note}."
         )
         return not evaluation_due
 
@@ -315,9 +316,10 @@ class PretrainingRun(Run):
         super().announce()
         if self._stage == two_stage.GENERATOR:
             self.console.line(
-                "The generator is trained alone up to step"
-                f" {self.config.two_stage_steps:,}; then the discriminator"
-                " starts from its weights and is trained alone"
+                "Only the generator is trained up to step"
+                f" {self.config.two_stage_steps:,}. Then the discriminator"
+                " starts from the generator's weights, and only the"
+                " discriminator is trained"
             )
 
     @property
@@ -344,12 +346,12 @@ class PretrainingRun(Run):
         return log_row(interval, self._stage)
 
     def open_logs(self) -> None:
-        """Open the logs, and begin to watch the discriminator's loss."""
+        """Open the logs, and start to watch the discriminator's loss."""
         super().open_logs()
         self._loss_watch = watch_loss(self.config, self.train_log.rows)
 
     def check_row(self, row: Mapping[str, float]) -> None:
-        """Warn if the discriminator does not learn."""
+        """Print a warning if the discriminator does not learn."""
         if message := self._loss_watch.update(row):
             self.console.warning(message)
 
@@ -359,7 +361,7 @@ class PretrainingRun(Run):
         """Return the metrics of the model with its current weights.
 
         Args:
-          on_batch: called after each batch with its loss in nats.
+          on_batch: function of the loss of each batch, in nats.
         """
         return self._evaluation.run(self._stage, on_batch)
 
@@ -368,7 +370,7 @@ class PretrainingRun(Run):
         row = {"stage": stage, **result} if stage else dict(result)
         patience = self.config.collapse_patience
         if not self.config.has_discriminator:
-            patience = 0  # All-Tokens MLM may be right to copy every token.
+            patience = 0  # All-Tokens MLM may correctly copy all tokens.
         watch = collapse.CollapseWatch(patience, self.eval_log.rows)
         count = watch.update(result)
         if "disc_loss" in result:
@@ -379,7 +381,8 @@ class PretrainingRun(Run):
         )
         if watch.message:
             self.console.warning(watch.message)
-        if stage == two_stage.GENERATOR:  # The discriminator is untrained.
+        # The discriminator is still untrained.
+        if stage == two_stage.GENERATOR:
             self.draw_curves()
         else:
             self.keep_if_best(step, result)
@@ -390,10 +393,11 @@ class PretrainingRun(Run):
         return metrics.PANELS
 
     def finish(self, again: bool = False) -> None:
-        """Write the results, if a kill prevented them, and the two networks.
+        """Write the two networks, and results that a kill prevented.
 
         Args:
-          again: the run had ended before; only missing files are written.
+          again: whether the run had already ended; then only missing files are
+            written.
         """
         if not self.is_chief:
             return
@@ -401,7 +405,8 @@ class PretrainingRun(Run):
         rows = self.eval_log.rows
         if again and rows and rows[-1]["step"] == step:
             results = {}
-            with contextlib.suppress(UserError):  # missing or damaged
+            # the file is missing or corrupt
+            with contextlib.suppress(UserError):
                 results = read_json(config.results_json)
             if results.get("step") != step:
                 row = {

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-# Subtracted from the original token's logit by `disallow_correct`.
+# subtracted from the original token's logit by `disallow_correct`
 DISALLOWED_PENALTY = 1000.0
-# The probability of a token that has none. It is a normal float32 number, so
-# that its logarithm is exact, and no draw of 2^-23 resolution reaches it.
+# Probability of a token that is never drawn. The value is a normal float32
+# number, so that its logarithm is exact, and no draw of 2^-23 resolution
+# reaches it.
 _NEVER = 1e-37
 
 
@@ -24,12 +25,12 @@ def sampling_logits(
     """Return the logits of the distribution of replacements.
 
     Args:
-      logits: float32 [B, N, V], the generator's.
-      temperature: their divisor; below 1 the distribution is sharper.
-      disallowed_ids: int32 [B, N], ids that are never sampled; None: all may
-        be.
-      mix: changes the logits after the temperature and before ids are
-        disallowed, so that a disallowed id has no share of a mixture.
+      logits: float32 [B, N, V], logits of the generator.
+      temperature: divisor of the logits; below 1 the distribution is sharper.
+      disallowed_ids: int32 [B, N], ids that are never sampled; None: all ids
+        may be sampled.
+      mix: function that changes the logits after the temperature and before ids
+        are disallowed, so that a disallowed id has no share of a mixture.
 
     Returns:
       float32 [B, N, V].
@@ -57,13 +58,13 @@ def unigram_share(
     """Return the share of an update's replacements drawn by token counts.
 
     The share is max(floor, 1 - t / steps), with t the completed updates: 1 in
-    the first update, `floor` from update `steps` on.
+    the first update, and `floor` from update `steps`.
 
     Args:
       completed_updates: int64 scalar.
-      steps: the number of updates in which the share falls; 0: the share is
-        `floor` throughout.
-      floor: the smallest share, 0-1.
+      steps: number of updates in which the share falls; 0: the share is always
+        `floor`.
+      floor: minimum share, 0-1.
 
     Returns:
       float32 scalar.
@@ -83,12 +84,12 @@ def mixture_logits(
 ) -> tf.Tensor:
     """Return log(a u + (1 - a) softmax(logits)), float32 [B, N, V].
 
-    A token of probability 0 has the logit log(1e-37): it is never drawn, and
-    its gradient is 0 instead of undefined.
+    A token with probability 0 has the logit log(1e-37), so that it is never
+    drawn, and its gradient is 0 instead of undefined.
 
     Args:
       logits: float32 [B, N, V], after the temperature.
-      token_shares: u, float64 [V], sums to 1.
+      token_shares: u, float64 [V], with sum 1.
       share: a, float32 scalar in [0, 1].
     """
     fixed = share * tf.constant(token_shares, tf.float32)
@@ -110,11 +111,12 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     sample_from_softmax.
 
     Differs: inverts the cumulative distribution, first of blocks of ids and
-    then within a block, where the original adds Gumbel noise to every logit.
-    The distribution is the same (the original's up to its 1e-9 guards).
+    then within a block, whereas the original adds Gumbel noise to each logit.
+    The distributions are equal, except for the original's 1e-9 guards.
     """
     vocab_size = logits.shape[-1]
-    width = math.isqrt(vocab_size - 1) + 1  # ids in a block, and blocks
+    # number of ids in a block, and of blocks
+    width = math.isqrt(vocab_size - 1) + 1
     flat = tf.reshape(tf.stop_gradient(logits), [-1, vocab_size])
     probs = tf.pad(tf.nn.softmax(flat), [[0, 0], [0, width**2 - vocab_size]])
     blocks = tf.reshape(probs, [-1, width, width])
@@ -122,7 +124,7 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     block = draw_by_weight(tf.reduce_sum(blocks, -1), uniform[:, :1])
     within = tf.gather(blocks, block[:, 0], batch_dims=1)
     within = draw_by_weight(within, uniform[:, 1:])
-    # A cumulative sum in another order may rise where the weight is 0, so
+    # A cumulative sum in a different order may rise where the weight is 0, so
     # that a draw could end in the padding.
     sampled = tf.minimum(block * width + within, vocab_size - 1)
     return tf.reshape(sampled, tf.shape(logits)[:-1])
@@ -131,8 +133,8 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
 def draw_by_weight(weights: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     """Return column indices drawn in proportion to weights.
 
-    A column of weight 0 is never drawn. In a row without positive weights, or
-    with one that is not finite, every draw is column 0.
+    A column with weight 0 is never drawn. In a row without positive weights, or
+    with a weight that is not finite, all draws are column 0.
 
     Args:
       weights: float32 [R, K].

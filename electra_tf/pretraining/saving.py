@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of pre-trained weights: a whole model, and the two networks apart."""
+"""Folders of pre-trained weights: a whole model, or separate networks."""
 
 import contextlib
 import functools
@@ -13,7 +13,7 @@ from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.weights import ModelWeights, Weights, select_part
 from electra_tf.pretraining.networks import Networks
 
-EXPORT = "export"  # the folder of the two networks
+EXPORT = "export"  # folder of the two networks
 
 
 def write_pretrained(
@@ -22,13 +22,13 @@ def write_pretrained(
     """Write weights, settings and vocabulary to a folder.
 
     Args:
-      weights: of the model or of one of its networks.
-      folder: is created.
-      hparams: of the model.
-      vocab_file: of the model.
+      weights: weights of the model or of one of its networks.
+      folder: folder, which is created.
+      hparams: hparams of the model.
+      vocab_file: vocabulary of the model.
 
     Returns:
-      The prefix of the weights' files.
+      Prefix of the weights' files.
     """
     prefix = os.path.join(folder, "model.ckpt")
     complete = functools.partial(
@@ -47,17 +47,18 @@ def export_parts(
 ) -> list[str]:
     """Write `<directory>/export/discriminator` and `.../generator`.
 
-    Each holds a checkpoint in the original's format, `electra_config.json` and
-    `vocab.txt`: all that fine-tuning, or another program, needs.
+    Each folder contains a checkpoint in the original's format,
+    `electra_config.json` and `vocab.txt`, which suffice for fine-tuning or for
+    other programs.
 
     Args:
-      networks: with the weights to write.
-      step: the completed updates.
-      directory: the model directory.
-      only_missing: whether a folder that holds this step's weights is kept.
+      networks: networks with the weights to write.
+      step: number of completed updates.
+      directory: model directory.
+      only_missing: whether a folder with this step's weights is kept.
 
     Returns:
-      The prefixes of the weights' files that were written.
+      Prefixes of the weights' files that were written.
     """
     hparams, vocab_file = networks.config.as_dict(), networks.config.vocab_file
     weights = ModelWeights(networks.variables, step, directory)
@@ -74,7 +75,7 @@ def export_parts(
 
 
 def _stored_step(folder: str) -> int | None:
-    """Return the step of a folder's weights; None: no readable weights."""
+    """Return the step of a folder's weights; None if unreadable."""
     with contextlib.suppress(UserError):
         return formats.open_weights(folder).global_step
     return None

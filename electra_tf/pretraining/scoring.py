@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Electric's scores: the likelihood of each token in context, in one pass.
+"""Electric's scores: likelihoods of all tokens in context, in one pass.
 
-The discriminator is trained to distinguish noise, drawn from q at a share p of
-the positions, from text. Its logit of "noise" is written
+The discriminator is trained to distinguish text from noise, which is drawn from
+q at a share p of the positions. The logit of "noise" is
 
     disc_logit = E + log q(token | context) + log(p / (1 - p)),
 
@@ -11,8 +11,8 @@ with E the head's raw output. The best classifier's odds of noise are
 
     p q(token | context) / ((1 - p) P(token | context)),
 
-so exp(disc_logit) = exp(E) p q / (1 - p) makes P(token | context) = exp(-E):
-the raw logit is the energy, the normalizing constant is learned to be 1, and
+so that exp(disc_logit) = exp(E) p q / (1 - p) implies P(token | context) =
+exp(-E): the raw logit is the energy, the learned normalizing constant is 1, and
 
     log P(token | context) = -E
                            = log q(token | context) + log(p / (1 - p))
@@ -37,11 +37,11 @@ from electra_tf.pretraining.networks import Features, Networks
 def discriminator_energies(networks: Networks, features: Features) -> tf.Tensor:
     """Return Electric's energies of texts, float32 [B, L].
 
-    They are the logits without the offset, for which training needs the
-    generator.
+    The energies are the logits without the generator's offset, which only
+    training needs.
 
     Args:
-      networks: with a discriminator and its head.
+      networks: networks with a discriminator and its head.
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
     """
     encoded = networks.encode_second(features["input_ids"], features, None)
@@ -73,11 +73,11 @@ def pseudo_log_likelihood(
 ) -> dict[str, tf.Tensor]:
     """Return the sums of the tokens' log-probabilities.
 
-    [CLS], [SEP], [MASK] and padding are not counted: training never replaces
-    them.
+    [CLS], [SEP], [MASK] and padding are not counted, because training never
+    replaces them.
 
     Args:
-      networks: of the special tokens.
+      networks: networks, of which the special tokens are read.
       features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`.
       log_probs: float32 [B, L], in nats.
 
@@ -88,7 +88,8 @@ def pseudo_log_likelihood(
     scored = candidates_mask(
         features["input_ids"], features["input_mask"], networks.special
     )
-    # No product: a log-probability that is not counted may be infinite.
+    # A product would not work, because a log-probability that is not counted
+    # may be infinite.
     token_scores = tf.where(scored, log_probs, tf.zeros_like(log_probs))
     return {
         "score": tf.reduce_sum(token_scores, -1),

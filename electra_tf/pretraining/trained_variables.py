@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The trained variables of each network."""
+"""Trained variables of each network."""
 
 from collections.abc import Iterable
 
@@ -13,21 +13,21 @@ from electra_tf.pretraining.networks import Networks
 def variables_of(
     networks: Networks, layers: Iterable[ScopedLayer | None]
 ) -> list[tf.Variable]:
-    """Return the trained variables of layers, in the order of the networks'."""
+    """Return the trained variables of layers, in the networks' order."""
     trained = _references(layers)
     return [v for v in networks.trainable_variables if v.ref() in trained]
 
 
 def discriminator_variables(networks: Networks) -> list[tf.Variable]:
-    """Return the trained variables of the discriminator and of its heads."""
+    """Return the trained variables of the discriminator and its heads."""
     return variables_of(networks, _discriminator_layers(networks))
 
 
 def generator_variables(networks: Networks) -> list[tf.Variable]:
     """Return the trained variables that only the generator has.
 
-    Tables that both networks share are not among them. Neither is the delta of
-    gradient-disentangled sharing.
+    The tables that both networks share and the delta of gradient-disentangled
+    sharing are excluded.
     """
     layers = (
         networks.generator,
@@ -48,7 +48,7 @@ def _discriminator_layers(networks: Networks) -> tuple[ScopedLayer | None, ...]:
 
 
 def _references(layers: Iterable[ScopedLayer | None]) -> set[object]:
-    """Return references to the trained variables of the layers there are."""
+    """Return references to the trained variables of existing layers."""
     return {
         variable.ref()
         for layer in layers

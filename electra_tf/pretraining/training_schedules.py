@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training schedules: the networks trained in each step, and their losses.
+"""Training schedules: networks trained in each step, and their losses.
 
-  * `joint`: both networks in every step.
-  * `two_stage`: the generator alone, then the discriminator alone, which
+  * `joint`: both networks in each step.
+  * `two_stage`: first only the generator, then only the discriminator, which
     starts from the generator's weights.
-  * `adversarial`: both networks, with a generator that raises the
+  * `adversarial`: both networks, with a generator that maximizes the
     discriminator's loss.
 
 Source: ELECTRA paper, section 3.2 (training algorithms) and appendix F.
@@ -45,7 +45,7 @@ class Schedule:
         """Return the stage of a model after a number of updates.
 
         Args:
-          step: completed updates.
+          step: number of completed updates.
 
         Returns:
           None for a schedule of one stage.
@@ -63,9 +63,9 @@ class Schedule:
         totals: Tensors,
         unigram_share: tf.Tensor | None,
     ) -> AdversarialOutputs | None:
-        """Return the outputs that adversarial training adds, if it does.
+        """Return the outputs that adversarial training adds, or None.
 
-        The arguments are those of `adversarial_losses`.
+        See `adversarial_losses` for the arguments.
         """
         return None
 
@@ -85,8 +85,8 @@ class Schedule:
 
         Args:
           networks: a `PretrainingModel`.
-          optimizer: what `build_optimizer` returned.
-          build: makes a loop.
+          optimizer: result of `build_optimizer`.
+          build: function that builds a loop.
         """
         return build(
             compute=networks.compute,
@@ -96,7 +96,7 @@ class Schedule:
 
 
 class TwoStageSchedule(Schedule):
-    """The schedule of two stages, in each of which one network is trained."""
+    """The schedule of two stages, each of which trains one network."""
 
     def __init__(self, num_train_steps: int, two_stage_steps: int) -> None:
         super().__init__(num_train_steps)
@@ -105,9 +105,9 @@ class TwoStageSchedule(Schedule):
     def stage_at(self, step: int) -> int | None:
         """Return the stage of a model after a number of updates.
 
-        After the last update of the first stage the model is still in it: the
-        weights are copied when the first update of the second stage begins,
-        so that a checkpoint holds no more than its step.
+        After the last update of the first stage, the model is still in the
+        first stage: the weights are copied at the beginning of the second
+        stage's first update, so that checkpoints need only contain the step.
         """
         if step <= self._steps[GENERATOR]:
             return GENERATOR
@@ -130,10 +130,10 @@ class TwoStageSchedule(Schedule):
 
 
 class AdversarialSchedule(Schedule):
-    """The schedule of a generator that raises the discriminator's loss."""
+    """The schedule of a generator that maximizes the discriminator's loss."""
 
     def generator_loss(self, outputs: Tensors) -> tf.Tensor:
-        """Return the generator's loss and that of the rewards' baseline."""
+        """Return the losses of the generator and of the rewards' baseline."""
         return outputs["policy_loss"] + outputs["baseline_loss"]
 
     def adversarial_outputs(
@@ -154,8 +154,9 @@ def schedule_of(
 
     Args:
       training_schedule: joint, two_stage or adversarial.
-      num_train_steps: of all stages.
-      two_stage_steps: of the first stage; None for a schedule of one stage.
+      num_train_steps: number of steps of all stages.
+      two_stage_steps: number of steps of the first stage; None for a single
+        stage.
     """
     if training_schedule == "adversarial":
         return AdversarialSchedule(num_train_steps)

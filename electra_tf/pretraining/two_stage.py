@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two-stage training: the generator alone, then the discriminator alone.
+"""Two-stage training: first the generator, then the discriminator.
 
 Source: ELECTRA paper, section 3.2.
 """
@@ -18,18 +18,19 @@ from electra_tf.pretraining.trained_variables import (
 )
 from electra_tf.training.loop import Chunk, TrainLoop
 
-# The stages, by the network that is trained.
+# Stages, numbered by the trained network.
 GENERATOR, DISCRIMINATOR = 1, 2
-# Makes an optimizer of variables for a number of steps.
+# Function that builds an optimizer of variables for a number of steps.
 BuildOptimizer = Callable[[Sequence[tf.Variable], int], AdamWeightDecay]
-# Makes a `TrainLoop`, without the arguments that the stages differ in.
+# Function that builds a `TrainLoop`, without the arguments that differ by
+# stage.
 BuildLoop = Callable[..., TrainLoop]
 
 
 def stage_variables(networks: Networks, stage: int) -> list[tf.Variable]:
     """Return the variables that a stage trains: one network and its head.
 
-    The two networks share no variable.
+    The networks share no variable.
     """
     if stage == DISCRIMINATOR:
         return discriminator_variables(networks)
@@ -46,16 +47,16 @@ def copy_generator(networks: Networks) -> None:
 
 
 class TwoStageOptimizer:
-    """Two optimizers, one a stage, each with its own slots and rates.
+    """Two optimizers, one for each stage, with separate slots and rates.
 
-    An optimizer has the variables of its stage alone: in the second stage
-    nothing changes the generator, not even weight decay.
+    An optimizer has only the variables of its stage, so that in the second
+    stage not even weight decay changes the generator.
 
     Attributes:
-      switch: the number of updates in the first stage.
-      stages: the optimizer of each stage.
-      kind: of both optimizers; see `AdamWeightDecay`.
-      m, v: the slots of both stages, by variable name.
+      switch: number of updates in the first stage.
+      stages: optimizer of each stage.
+      kind: kind of both optimizers; see `AdamWeightDecay`.
+      m, v: slots of both stages, by variable name.
     """
 
     def __init__(
@@ -64,12 +65,12 @@ class TwoStageOptimizer:
         networks: Networks,
         build: BuildOptimizer,
     ) -> None:
-        """Build one optimizer for each stage.
+        """Build an optimizer for each stage.
 
         Args:
-          steps: of each stage.
-          networks: the model's.
-          build: makes an optimizer.
+          steps: number of steps of each stage.
+          networks: networks of the model.
+          build: function that builds an optimizer.
         """
         self.switch = steps[GENERATOR]
         self.stages = {
@@ -82,7 +83,7 @@ class TwoStageOptimizer:
 
 
 class TwoStageLoop:
-    """The training loop of the current stage, which the step alone decides.
+    """Training loop of the current stage, which depends only on the step.
 
     The graph of the first stage contains no discriminator.
     """
@@ -107,7 +108,7 @@ class TwoStageLoop:
         self._loop = self._loops[GENERATOR]
 
     def train(self, num_steps: int) -> None:
-        """Run updates, all of one stage; see `TrainLoop.train`."""
+        """Make updates, all in one stage; see `TrainLoop.train`."""
         done = int(self._loop.step.numpy())
         if done == self._switch:
             copy_generator(self._networks)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Token counts of the training records, by which replacements are drawn.
 
-The unigram generator draws by them; hparams unigram_steps and unigram_floor mix
-them with a generator network.
+The unigram generator draws by token counts. The hparams unigram_steps and
+unigram_floor mix token counts with a generator network.
 
 When a run first needs the counts, it counts the wordpieces of all training
-records (of raw text, its first epoch), without [CLS], [SEP] and padding. It
-writes them to its model directory, and reads them from there afterwards.
+records (of raw text, the first epoch), without [CLS], [SEP] and padding. The
+run writes the counts to its model directory, from which later starts read them.
 
 Source: ELECTRA paper section 3.2, Smaller Generators.
 """
@@ -37,10 +37,10 @@ def count_tokens(
     """Return the counts of the real tokens of examples, int64 [V].
 
     Args:
-      batches: of training examples.
+      batches: batches of training examples.
       vocab_size: V.
-      max_examples: the number of examples after which counting stops (at the
-        end of a batch); None: all are counted.
+      max_examples: number of examples after which counting stops (at the end of
+        a batch); None: all examples are counted.
     """
     counts = np.zeros(vocab_size, np.int64)
     examples = 0
@@ -64,12 +64,12 @@ def run_token_counts(
 ) -> np.ndarray:
     """Return the token counts of a run, int64 [V].
 
-    They are read from the model directory, or counted if the run is new.
+    The counts are read from the model directory, or counted if the run is new.
 
     Args:
-      model_dir: of the run.
-      starts_over: whether the run replaces the one in `model_dir`.
-      read_examples: returns batches of all training examples.
+      model_dir: model directory of the run.
+      starts_over: whether the run replaces the run in `model_dir`.
+      read_examples: function that returns batches of all training examples.
       vocab: ids by token.
       vocab_size: V.
     """
@@ -77,9 +77,9 @@ def run_token_counts(
     if filesystem.exists(path) and not starts_over:
         return read_counts(path, vocab_size)
     print(
-        "Counting the tokens of all training examples, by which"
-        f" replacements are drawn. {TOKEN_COUNTS} in the model directory"
-        " keeps the counts.",
+        "Counting the tokens of all training examples, by which replacements"
+        f" are drawn. The counts are saved as {TOKEN_COUNTS} in the model"
+        " directory.",
         flush=True,
     )
     return count_training_tokens(read_examples(), vocab, vocab_size)
@@ -91,7 +91,7 @@ def count_training_tokens(
     """Return the counts of all training examples' wordpieces, int64 [V].
 
     Args:
-      batches: of all training examples.
+      batches: batches of all training examples.
       vocab: ids by token.
       vocab_size: V.
     """
@@ -125,8 +125,8 @@ def check_drawable(
         hparam = f"unigram_steps: {unigram_steps}"
     raise UserError(
         f"{hparam} draws replacements by token counts, but the training data"
-        " has fewer than two different tokens. Add data to pretrain_tfrecords"
-        " or pretrain_text, or choose another generator."
+        " contains fewer than two different tokens. Add data to"
+        " pretrain_tfrecords or pretrain_text, or choose a different generator."
     )
 
 
@@ -134,11 +134,11 @@ def read_counts(path: str, vocab_size: int) -> np.ndarray:
     """Return the counts in a run's file, int64 [V].
 
     Args:
-      path: of the file.
+      path: path of the file.
       vocab_size: V.
 
     Raises:
-      UserError: the file is damaged or has another number of counts.
+      UserError: the file is corrupt or has a wrong number of counts.
     """
     check_digest(path)
     counts = read_json(path).get("counts")
@@ -148,8 +148,9 @@ def read_counts(path: str, vocab_size: int) -> np.ndarray:
         or not all(type(n) is int and 0 <= n < 2**53 for n in counts)
     ):
         raise UserError(
-            f"{path}: expected the `counts` of {vocab_size} tokens, integers"
-            " from 0 on. Restore the file, or train again with --overwrite."
+            f"{path}: invalid token counts; expected the `counts` of"
+            f" {vocab_size} tokens as integers of at least 0. Restore the file,"
+            " or train again with --overwrite."
         )
     return np.array(counts, np.int64)
 

@@ -103,12 +103,12 @@ def test_a_checkpoint_keyed_by_objects_is_refused(tmp_path):
 def test_a_damaged_index_is_unreadable(written, content):
     index = pathlib.Path(written + ".index")
     index.write_bytes(index.read_bytes()[:40] if content is None else content)
-    refused("unreadable .* copy it again", open_weights, written)
+    refused("unreadable .* Copy the file again", open_weights, written)
 
 
 def test_a_folder_with_two_formats_is_refused(written, tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"")
-    refused("Pass the path of the one", open_weights, str(tmp_path))
+    refused("Pass the path of the checkpoint", open_weights, str(tmp_path))
     assert open_weights(written).kind == "tf1"
 
 

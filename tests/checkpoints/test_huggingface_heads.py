@@ -92,7 +92,7 @@ def test_a_head_is_read_by_its_class_or_its_tensors(
 def test_labels_that_are_not_named_once_are_refused(id2label, message, saved):
     folder, _ = saved(TAGGING, "chunk", id2label=id2label)
     error = folder.refused()
-    assert f"{folder}/config.json" in error and "Correct it" in error
+    assert f"{folder}/config.json" in error and "Correct" in error
     assert re.search(message, error)
 
 

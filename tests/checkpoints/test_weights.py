@@ -191,7 +191,7 @@ def test_a_different_shape_is_allowed_by_name_only():
     ("stored", "needed", "message"),
     [
         ("generator_predictions", "discriminator_", "is a generator .*discrim"),
-        ("discriminator_predictions", "generator/", "no generator in this"),
+        ("discriminator_predictions", "generator/", "contains no generator"),
     ],
 )
 def test_a_generator_in_place_of_a_discriminator_is_named(
@@ -240,7 +240,12 @@ def test_a_fine_tuned_model_is_a_discriminator_with_its_head(of_config):
 def test_a_missing_part_is_refused(name, part, description, of_config):
     whole = of_config(name)
     assert not whole.contents.holds(part)
-    refused(f"no {part}: it is {description}", select_part, whole, part)
+    refused(
+        f"no {part} in this checkpoint, which is {description}",
+        select_part,
+        whole,
+        part,
+    )
 
 
 def test_an_unknown_part_is_refused(source):

@@ -226,9 +226,9 @@ def test_a_damaged_line_of_a_log_is_skipped(start_run, tmp_path, content):
 @pytest.mark.parametrize(
     ("name", "keep", "message"),
     [
-        ("train", None, "the last row is that of step 0, but the run is at step 20"),
+        ("train", None, "step 0, but the run is at step 20"),
         ("train", -1, ":5: skipping a corrupt line: found {};"),
-        ("eval", 1, "the last row is that of step 5, but the run is at step 20"),
+        ("eval", 1, "step 5, but the run is at step 20"),
     ],
 )
 def test_missing_rows_of_logs_are_reported(

@@ -180,7 +180,7 @@ def unknown_compression(content):
         (lambda content: b"{}", "not a file of draw_exam, or corrupt"),
         (flipped_bits, "not a file of draw_exam, or corrupt"),
         (unknown_compression, "not a file of draw_exam, or corrupt"),
-        (changed_labels, "it was changed or is corrupt"),
+        (changed_labels, "the file was changed or is corrupt"),
     ],
     ids=["cut", "other", "flipped", "compression", "changed"],
 )
