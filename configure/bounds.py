@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 from configure.errors import UserError
 
-# The declared types in messages.
+# Names of declared types in messages.
 TYPE_WORDS = {
     bool: "true or false",
     int: "a whole number",

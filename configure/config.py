@@ -112,18 +112,20 @@ class TrainingConfig:
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
-    embedding_size: Width | None = None  # small: 128; none: hidden size
+    # Width of the embedding tables. Default: 128 for small, otherwise the
+    # hidden size.
+    embedding_size: Width | None = None
     vocab_size: Size = 30522  # number of tokens in the vocabulary
     do_lower_case: bool = True  # lower-case the text
 
     # ---- TPU settings ----
     use_tpu: bool = False  # same as distribution_strategy=tpu
-    # no effect; accepted for the original's commands
+    # No effect; accepted for the original's commands.
     num_tpu_cores: Positive = 1
-    # name of the worker job, if a TPU has several jobs
+    # Name of the worker job, if a TPU has several jobs.
     tpu_job_name: str | None = None
-    tpu_name: str | None = None  # name of the Cloud TPU to train on
-    tpu_zone: str | None = None  # Google Cloud zone of the TPU
+    tpu_name: str | None = None  # Name of the Cloud TPU to train on.
+    tpu_zone: str | None = None  # Google Cloud zone of the TPU.
     gcp_project: str | None = None  # Google Cloud project of the TPU
 
     # ---- Extensions of both programs ----
@@ -147,7 +149,7 @@ class TrainingConfig:
     # Number of examples in the shuffle buffer of the training data.
     shuffle_buffer_size: _Buffer = 100
     gradient_accumulation_steps: Positive = 1  # micro-batches per batch
-    # training steps between evaluations; 0: none
+    # Training steps between evaluations; 0: none.
     eval_every_n_steps: Natural = 0
     # Metric that selects the best model. Pre-training keeps the best model in
     # <model_dir>/best; fine-tuning keeps and scores it. The best value is the

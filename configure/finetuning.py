@@ -114,10 +114,10 @@ class FinetuningConfig(TrainingConfig):
     # Number of passes over the training data. Default: 3; rte and sts 10, most
     # question answering tasks 2.
     num_train_epochs: Ratio = 3.0
-    # fraction of training steps spent warming up
+    # Fraction of training steps spent warming up.
     warmup_proportion: Share = 0.1
     save_checkpoints_steps: Positive = 1000000  # steps between checkpoints
-    # steps per call of the graph, at most 100
+    # Steps per call of the graph, at most 100.
     iterations_per_loop: Positive = 1000
     # Reuse the TFRecords of an earlier run if data and settings are equal.
     use_tfrecords_if_existing: bool = True
@@ -195,7 +195,7 @@ class FinetuningConfig(TrainingConfig):
     fix_tagging_casing: bool = False
     # Tagging: keep a last sentence that no blank line follows.
     fix_last_sentence: bool = False
-    # Give each level of layers its own rate (the original skips a level).
+    # Give each level of layers a separate rate (the original skips a level).
     fix_layerwise_lr_decay: bool = False
     # Question answering: train on the characters at an answer's offset, and
     # predict the characters of the predicted tokens. The original searches the

@@ -27,7 +27,7 @@ class Objective:
     """Description of one objective."""
 
     title: str  # name in the papers
-    # hparams of the original that select the objective
+    # Hparams of the original that select the objective.
     switches: Mapping[str, bool]
     detects: Positions  # positions of the discriminator's loss
     predicts: Positions  # positions at which the original tokens are predicted

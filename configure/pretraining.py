@@ -102,7 +102,7 @@ class PretrainingConfig(TrainingConfig):
     data_dir: str
     debug: bool = False  # train a tiny model for a few steps, as a test
     do_train: bool = True  # pre-train the model
-    # evaluate generator and discriminator instead of training
+    # Evaluate generator and discriminator instead of training.
     do_eval: bool = False
 
     # ---- Loss functions ----
@@ -114,18 +114,18 @@ class PretrainingConfig(TrainingConfig):
     # Weight of the discriminator's loss. Default: 50; 1 for replace_mlm and
     # all_tokens_mlm, whose second network has the loss of a masked LM.
     disc_weight: NonNegative = 50.0
-    # fraction of tokens that are chosen for masking
+    # Fraction of tokens that are chosen for masking.
     mask_prob: _MaskShare = 0.15
 
     # ---- Optimization ----
-    learning_rate: NonNegative = 5e-4  # peak learning rate; base, large: 2e-4
-    lr_decay_power: NonNegative = 1.0  # power of the decay to zero; 1: linear
+    learning_rate: NonNegative = 5e-4  # Peak learning rate; base, large: 2e-4.
+    lr_decay_power: NonNegative = 1.0  # Power of the decay to zero; 1: linear.
     # Decoupled weight decay, except for LayerNorm and biases.
     weight_decay_rate: NonNegative = 0.01
     num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0: none
 
     # ---- Training settings ----
-    # steps per call of the graph, at most 100
+    # Steps per call of the graph, at most 100.
     iterations_per_loop: Positive = 200
     save_checkpoints_steps: Positive = 1000  # steps between checkpoints
     num_train_steps: Natural = 1000000  # total number of updates
@@ -136,7 +136,7 @@ class PretrainingConfig(TrainingConfig):
     # ---- Generator settings ----
     uniform_generator: bool = False  # draw replacements uniformly at random
     two_tower_generator: bool = False  # use Electric's model as generator
-    # separate the networks' embedding tables
+    # Separate the networks' embedding tables.
     untied_generator_embeddings: bool = False
     untied_generator: bool = True  # false: use one network as both
     # Number of generator layers, as a fraction of the discriminator's.
@@ -195,9 +195,9 @@ class PretrainingConfig(TrainingConfig):
     # Peak rate of the variables that only the generator has; shared tables keep
     # learning_rate. Default: learning_rate. After Dong et al., ICML 2023.
     generator_learning_rate: NonNegative | None = None
-    # Clip the gradients of the generator's own variables separately from those
-    # of the discriminator and shared tables, as DeBERTa's decoupled training
-    # does. False: clip all gradients by one norm.
+    # Clip the gradients of the generator's variables, and of all other
+    # variables, by separate norms, as DeBERTa's decoupled training does. False:
+    # clip all gradients by one norm.
     clip_networks_apart: bool = False
     # Weight of a second discriminator loss, which predicts the original tokens
     # at the chosen positions from the corrupted text; 0: no such loss. After
@@ -222,7 +222,7 @@ class PretrainingConfig(TrainingConfig):
     # File written by draw_exam. Evaluations also score the discriminator on the
     # replacements in this file, which are the same for all runs.
     exam: str = ""
-    # make the order of examples depend on the seed only
+    # Make the order of examples depend on the seed only.
     deterministic_input: bool = True
     # Initial weights: a checkpoint of the original, of BERT or of this project,
     # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.

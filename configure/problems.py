@@ -28,8 +28,8 @@ class Level(enum.Enum):
     """Effect of a problem on the program."""
 
     WARNING = "warning"  # logged as a warning
-    DOUBT = "doubt"  # logged as a warning; with --strict, an error
-    ERROR = "error"  # stops the program
+    DOUBT = "doubt"  # Logged as a warning; with --strict, an error.
+    ERROR = "error"  # Stops the program.
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,13 +37,13 @@ class AdamSlots(Protocol):
 class Coverage:
     """Match between the variables of a checkpoint and of a model."""
 
-    path: str  # path of the checkpoint
-    kind: str  # format of the checkpoint
+    path: str  # Path of the checkpoint.
+    kind: str  # Format of the checkpoint.
     loaded: tuple[str, ...]  # variables that were loaded
     missing: tuple[str, ...]  # variables that the checkpoint lacks, not changed
-    # variables with allowed differences of shape, not changed
+    # Variables with allowed differences of shape, not changed.
     other_shape: tuple[str, ...]
-    # variables of the checkpoint that the model lacks
+    # Variables of the checkpoint that the model lacks.
     unexpected: tuple[str, ...]
     dropped: Mapping[str, str]  # other contents of the file, with reasons
     slots_loaded: int  # number of Adam slots that were loaded

@@ -82,7 +82,7 @@ class TaskHead:
     # Regression: predictions have the unit of the labels, not the range from 0
     # to 1 as in training.
     as_elsewhere: bool = False
-    # regression: lowest and highest label
+    # Regression: lowest and highest label.
     range: tuple[float, float] | None = None
     # Maximum number of wordpieces in a text, if a file contains this number.
     max_length: int | None = dataclasses.field(default=None, compare=False)

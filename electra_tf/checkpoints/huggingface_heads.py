@@ -43,15 +43,15 @@ UNNAMED = re.compile(r"LABEL_\d+")
 
 
 def find_architecture(declared: str, names: Collection[str]) -> str:
-    """Return the class whose tensors a folder holds.
+    """Return the class whose tensors a folder contains.
 
     If config.json declares no supported class, the names of tensors determine
     the class. A task's head is inferred only if no class is declared, because
     the same names may have a different meaning in a different class.
 
     Args:
-      declared: the class that config.json declares; "": none.
-      names: of the tensors.
+      declared: class that config.json declares; "": none.
+      names: names of the tensors.
     """
     if declared in (*layout.HEADS, layout.SENTENCES):
         return declared

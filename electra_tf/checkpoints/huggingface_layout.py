@@ -296,10 +296,10 @@ def read_config(folder: str) -> dict[str, Any]:
 
 
 def _config_problem(stated: Mapping[str, Any]) -> str | None:
-    """Return what is not supported in a config.json, or None.
+    """Return the first unsupported setting of a config.json, or None.
 
     Args:
-      stated: the file's contents, which may leave out defaults.
+      stated: contents of the file, which may leave out defaults.
     """
     settings = {**_DEFAULTS, **stated}
     hidden, heads = settings["hidden_size"], settings["num_attention_heads"]
@@ -320,8 +320,8 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
         )
     if settings.get(position, "absolute") != "absolute":
         return (
-            f"{position} is {settings[position]!r}; the original supports"
-            " 'absolute' only."
+            f"{position} is {settings[position]!r}; expected 'absolute', as in"
+            " the original."
         )
     if settings.get("is_decoder"):
         return (
@@ -353,11 +353,11 @@ def pair_notes(
     """Return notes on generator settings that the discriminator's replace.
 
     Args:
-      network: the generator.
-      generator: its config.json.
-      discriminator: the discriminator's config.json, whose settings are used
-        for both networks.
-      path: of `generator`, for messages.
+      network: generator.
+      generator: config.json of the generator.
+      discriminator: config.json of the discriminator, whose settings apply to
+        both networks.
+      path: path of the generator's config.json, for messages.
 
     Raises:
       UserError: the networks differ in a setting that changes outputs.
@@ -378,9 +378,9 @@ def pair_notes(
             )
             continue
         raise UserError(
-            f"{path}: {name} is {generator[name]!r}; expected {value!r}: as in"
-            " the original, a generator shares it with its discriminator."
-            " Convert one folder, discriminator/ or generator/, on its own."
+            f"{path}: {name} is {generator[name]!r}; expected {value!r},"
+            " because generator and discriminator share this setting, as in the"
+            " original. Convert discriminator/ and generator/ separately."
         )
     return notes
 
@@ -391,8 +391,8 @@ def hparams_of(
     """Return the hparams that shapes and settings imply.
 
     Args:
-      contents: of the folder, which show the shapes.
-      settings: of the encoder, by the keys of config.json.
+      contents: contents of the folder, with the shapes.
+      settings: settings of the encoder, by the keys of config.json.
     """
     hparams = contents.hparams()
     # The generator may be in a different folder.

@@ -376,7 +376,7 @@ def open_huggingface(folder: str) -> Weights:
             configs[0]["intermediate_size"],
         )
         if is_generator and not follows_rule:
-            # A generator's heads follow its size; a masked LM's need not.
+            # A generator's heads follow its size, but a masked LM's may not.
             networks[0] = Network(layout.MASKED_LM)
     weights: Weights = _HuggingFaceWeights(
         folder, list(folders.values()), networks, dropped

@@ -31,8 +31,8 @@ NARROW_TYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 class StoredTensor:
     """A tensor in a file, read on demand."""
 
-    path: str  # path of the file or its index, for messages
-    name: str  # name in the file
+    path: str  # Path of the file or its index, for messages.
+    name: str  # Name in the file.
     shape: tuple[int, ...]
     dtype: str  # code of safetensors, such as "F32" or "BF16"
     load: Callable[[], np.ndarray]  # returns the values in their stored type

@@ -104,7 +104,7 @@ class _Plan:
 class WriteReport(NamedTuple):
     """Contents of the checkpoint that a written folder omits or changes."""
 
-    # variables that transformers cannot represent, with reasons
+    # Variables that transformers cannot represent, with reasons.
     left_out: dict[str, str]
     notes: dict[str, str]  # remarks by subject
 

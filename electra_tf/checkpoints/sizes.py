@@ -52,7 +52,7 @@ class ModelSizes:
     vocab_size: int  # rows of the token table
     max_position_embeddings: int  # rows of the position table
     type_vocab_size: int  # rows of the segment table
-    # width of the discriminator's tables; None: no tables
+    # Width of the discriminator's tables; None: no tables.
     embedding_size: int | None
     encoder: Stack | None  # scope `electra`; None for a separate generator
     generator: Stack | None  # each smaller network

@@ -58,7 +58,7 @@ def spec_of(value: Any) -> TensorSpec:
 class Weights(abc.ABC):
     """Named tensors of a checkpoint, read on demand."""
 
-    path: str  # prefix or folder, for messages
+    path: str  # Prefix or folder, for messages.
     kind: str  # "tf1", "native", "huggingface", "bert" or "memory"
     # All tensors by the original's name, including slots and step.
     specs: dict[str, TensorSpec]
@@ -70,7 +70,7 @@ class Weights(abc.ABC):
     vocab_file: str | None = None  # vocabulary next to the file
     # Heads of fine-tuned tasks that a file describes, by task name.
     heads: dict[str, TaskHead] = dataclasses.field(default_factory=dict)
-    # maximum number of wordpieces in a text of the tokenizer
+    # Number of wordpieces at which the tokenizer truncates texts.
     max_length: int | None = None
 
     @abc.abstractmethod

@@ -112,8 +112,8 @@ def run_jobs(
         return remaining
 
     if remaining := [job for job, _ in unfinished(jobs)]:
-        # Local workers import this package from its folder, whatever the
-        # working directory of the command.
+        # Local workers import this package from its folder, regardless of the
+        # command's working directory.
         paths = [_PACKAGES, os.environ.get("PYTHONPATH", "")]
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         inputs = pipeline | beam.Create(remaining).with_output_types(Any)

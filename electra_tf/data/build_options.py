@@ -46,7 +46,7 @@ class BuildOptions:
     # depend on the number of processes, and large files are split at document
     # boundaries.
     draws: Draws = "stream"
-    # number of record files
+    # Number of record files.
     num_shards: Annotated[Positive, at_most(10**6)] = 1000
     # Continue a long line in the next example instead of dropping its rest.
     split_long_lines: bool = False

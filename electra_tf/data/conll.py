@@ -28,13 +28,14 @@ _CELL = re.compile(r"[^ \t]+")
 _NUMBER = re.compile(r"[0-9]+")
 _BETWEEN = re.compile(r"[0-9]+([-.])[0-9]+")
 _CONLL_U_COLUMNS = 10
-# Comments even if they have as many cells as a line with a word: `# key =
-# value` of CoNLL-U, `# id ...` of MultiCoNER.
+# Lines that are comments even with as many cells as a line with a word: `# key
+# = value` of CoNLL-U, `# id ...` of MultiCoNER.
 _KEY_AND_VALUE = re.compile(
     r"#[ \t]+[^\W\d][\w.:-]*( [\w.:-]+)?[ \t]*=([ \t]|$)|# id[ \t]"
 )
-# Comments, except with as many cells as a line with a word: any `# text`, such
-# as `#<TAB>...` of GermEval, and `#begin document` of CoNLL-2012.
+# Lines that are comments unless they have as many cells as a line with a word:
+# any `# text`, such as `#<TAB>...` of GermEval, and `#begin document` of
+# CoNLL-2012.
 _MAY_BE_COMMENT = re.compile(
     r"#[ \t]+[^ \t]|#(begin|end) document|#[^\W\d][\w.:-]*[ \t]*="
 )

@@ -296,12 +296,12 @@ class Corpus(archives.Limits):
 class Source:
     """A file, or a range of a file, that one worker reads in order."""
 
-    # file name, which identifies a document together with its position
+    # File name, which identifies a document together with its position.
     name: str
     path: str
     kind: str  # "text", "jsonl", "archive" or "tfds"
-    size: int  # size of the whole file in bytes (TFDS: examples)
-    # first byte (TFDS: example) of the range, where a document starts
+    size: int  # Size of the whole file in bytes (TFDS: examples).
+    # First byte (TFDS: example) of the range, where a document starts.
     start: int
     end: int  # first byte (TFDS: example) after the range
 

@@ -24,13 +24,13 @@ class RecordFiles(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class InputFiles:
-    """The files of a run; evaluations prefer held-out ones."""
+    """Files of a run; evaluations prefer held-out files."""
 
     pretrain_tfrecords: str
     eval_tfrecords: str | None
     pretrain_text: str
     eval_text: str
-    eval_origin: str | None  # of eval_tfrecords; None: unknown
+    eval_origin: str | None  # origin of eval_tfrecords; None: unknown
 
     @classmethod
     def of(cls, config: PretrainingConfig) -> InputFiles:
@@ -44,16 +44,16 @@ class InputFiles:
         )
 
     def find_records(self, training: bool) -> RecordFiles:
-        """Return the record files.
+        """Return the record files of a run.
 
-        Evaluations read the held-out records, or without them the training
-        records.
+        Evaluations read the held-out records. Without held-out records they
+        read the training records.
 
         Args:
-          training: whether the records are for training.
+          training: whether the records are for training; False: evaluation.
 
         Raises:
-          UserError: no file with a record matches.
+          UserError: no nonempty file matches.
         """
         held_out, empty = ([], []) if training else self._find_held_out()
         if held_out:
@@ -63,13 +63,13 @@ class InputFiles:
         if not (paths or more_empty):
             raise UserError(
                 f"No record file matches pretrain_tfrecords = {pattern!r}."
-                " Build them with build_pretraining_dataset.py, or correct the"
-                " hparam."
+                " Build records with build_pretraining_dataset.py, or correct"
+                " pretrain_tfrecords."
             )
         if not paths:
             raise UserError(
                 f"All {len(more_empty)} files of pretrain_tfrecords ="
-                f" {pattern!r} are empty. Build them again."
+                f" {pattern!r} are empty. Build the records again."
             )
         return RecordFiles(paths, False, empty + more_empty)
 
@@ -84,16 +84,16 @@ class InputFiles:
         return "pretrain_text"
 
     def _find_held_out(self) -> tuple[list[str], list[str]]:
-        """Return held-out record files that are filled, and the empty ones."""
+        """Return the nonempty and the empty files of held-out records."""
         pattern = self.eval_tfrecords
         held_out, empty = find_files(pattern)
-        # A derived name may match nothing, because not all builds hold records
-        # out.
+        # A derived pattern may match no file, because not all builds hold out
+        # records.
         may_be_missing = self.eval_origin in (None, "derived")
         if not held_out and not may_be_missing:
             raise UserError(
                 f"No record file matches eval_tfrecords = {pattern!r}. Correct"
-                " it, or leave it out to evaluate on the held-out records next"
-                " to pretrain_tfrecords."
+                " eval_tfrecords, or leave it out to evaluate on the held-out"
+                " records next to pretrain_tfrecords."
             )
         return held_out, empty

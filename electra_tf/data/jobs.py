@@ -19,7 +19,7 @@ from electra_tf.data.build_options import BuildOptions
 _JOBS_PER_PROCESS = 8
 _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16  # bytes
-# approximate size of the text whose letters are counted
+# Approximate size of the text whose letters are counted.
 _BYTES_COUNTED = 1 << 20
 _BYTES_PER_EXAMPLE = 1000  # approximate size of a TFDS example
 
@@ -27,8 +27,8 @@ _BYTES_PER_EXAMPLE = 1000  # approximate size of a TFDS example
 class Job(NamedTuple):
     """Part of a build that a worker processes without interruption."""
 
-    index: int  # index among `count` jobs
-    count: int  # number of jobs of the build
+    index: int  # Index among `count` jobs.
+    count: int  # Number of jobs of the build.
     sources: list[corpora.Source]  # text that the job reads
     attempt: str = ""  # part of temporary names, if a job may run twice at once
     every: int = 1  # the letters of one in this many lines are counted

@@ -120,8 +120,8 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
 
 def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     """Write the manifest under a temporary name, then rename it."""
-    # Only the final manifest has line breaks, which take ten times as long,
-    # because a manifest is written after each job.
+    # Line breaks make writing ten times slower, and a manifest is written after
+    # each job. Therefore only the final manifest has line breaks.
     indent = 1 if manifest["complete"] else None
     # Jobs end in a different order each time.
     jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))

@@ -133,7 +133,7 @@ def _check_held_out(
     shared = sorted({*trained} & {*held_out})
     if shared:
         patterns = getattr(files, f"pretrain_{kind}")
-        # Users who name the held-out files themselves may want the overlap.
+        # Users who set the held-out files explicitly may want the overlap.
         is_error = kind == "tfrecords" and files.eval_origin == "derived"
         yield Problem(
             Level.ERROR if is_error else Level.DOUBT,
@@ -294,8 +294,8 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
     for path in paths:
         match = _NUMBER.search(path)
         numbers[path] = int(match[1]) if match else 0
-    # The jobs of files with several records have filled all of their files
-    # before.
+    # A job writes its files in turn, so that a job with a file of several
+    # records has filled all of its files.
     several = {
         numbers[path]
         for path in paths
@@ -392,7 +392,7 @@ def _check_casing(
     """Check that tokens have upper case if the run keeps upper case."""
     if not (ids and expected.has_vocabulary()) or is_bpe(expected.vocab_file):
         return
-    # numbers of tokens with upper case, and of tokens that have both cases
+    # Numbers of tokens with upper case, and of tokens that have both cases.
     upper = either = 0
     for token, number in load_vocab(expected.vocab_file).items():
         if not token.startswith("[") and token.lower() != token.upper():

@@ -7,7 +7,7 @@ import random
 
 from electra_tf.data.build_options import MIN_SEQUENCE_LENGTH
 
-# token ids of the first and the second segment of an example
+# Token ids of the first and the second segment of an example.
 Segments = tuple[list[int], list[int]]
 
 # Shares and lengths of the original's builder.
@@ -112,7 +112,7 @@ class ExampleBuilder:
         if draw() < _ONE_SEGMENT_SHARE:
             target = _ONE_SEGMENT_TARGET
         else:
-            # without [CLS] and two [SEP]
+            # Without [CLS] and two [SEP].
             target = (self._target_length - 3) // 2
         first, second = _Sentence([]), _Sentence([])
         for sentence in self._sentences:

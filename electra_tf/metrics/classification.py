@@ -62,7 +62,7 @@ class SentenceLevelScorer(Scorer):
     def baselines(self) -> dict[str, dict[str, float]]:
         majority = collections.Counter(self._true_labels).most_common(1)[0][0]
         return {
-            # Each class predicted once for each example yields the exact
+            # Predicting each class once for each example yields the exact
             # chance.
             "chance": self._metrics_of_answers(range(self._n_classes)),
             "majority": self._metrics_of_answers([majority]),

@@ -79,16 +79,16 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         """Create a scorer without windows.
 
         Args:
-          rule: the settings of the search for answers.
-          tokenizer: the tokenizer that made the wordpieces.
-          name: the name of the task.
+          rule: settings of the search for answers.
+          tokenizer: tokenizer that produced the wordpieces.
+          name: name of the task.
           version: squad1, squad2 or mrqa.
           examples: questions of the split.
           windows_of: function that returns the windows of a question.
           match: one of `matching.MATCHES`; None: words of the official script.
         """
         super().__init__()
-        self._updated = True  # There may be only questions without windows.
+        self._updated = True  # All questions may have no windows.
         self._rule = rule
         self._name = name
         self._version = version

@@ -26,8 +26,8 @@ class EncoderConfig:
     vocab_size: int  # rows of the token embedding table
     hidden_size: int = 768  # width of all block outputs
     num_hidden_layers: int = 12  # number of transformer blocks
-    num_attention_heads: int = 12  # must divide hidden_size
-    intermediate_size: int = 3072  # width of the feed-forward layer
+    num_attention_heads: int = 12  # Must divide hidden_size.
+    intermediate_size: int = 3072  # Width of the feed-forward layer.
     # gelu (erf form), relu, tanh, linear, or gelu_new (tanh form), which models
     # of other libraries use.
     hidden_act: str = "gelu"
@@ -35,7 +35,7 @@ class EncoderConfig:
     attention_probs_dropout_prob: float = 0.1  # on attention probabilities
     max_position_embeddings: int = 512  # maximum wordpieces in a sequence
     type_vocab_size: int = 2  # number of segments
-    # standard deviation of the truncated normal
+    # Standard deviation of the truncated normal.
     initializer_range: float = 0.02
     # The default is the original's value; other libraries use 1e-5.
     layer_norm_eps: float = 1e-12

@@ -42,7 +42,7 @@ class LossScale(tf.Module):
         self._growth_steps = growth_steps
         variable = functools.partial(tf.Variable, trainable=False)
         self.scale = variable(initial, dtype=tf.float32)
-        # steps since the last change
+        # Steps since the last change.
         self.good_steps = variable(0, dtype=tf.int64)
         self.skipped_updates = variable(0, dtype=tf.int64)
 

@@ -25,8 +25,8 @@ class WarmupPolynomialDecay:
     divides 0 by 0 under "before_increment".
     """
 
-    learning_rate: float  # rate at step 0 without warm-up
-    num_train_steps: int  # T, updates after which the rate is 0
+    learning_rate: float  # Rate at step 0 without warm-up.
+    num_train_steps: int  # T, updates after which the rate is 0.
     # W, updates of linear warm-up; 0: none. W may be a fraction, because
     # fine-tuning computes it as a proportion of T.
     num_warmup_steps: float = 0

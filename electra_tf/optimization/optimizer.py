@@ -13,7 +13,7 @@ import tf_keras
 from configure.errors import UserError
 from configure.run_config import RunConfig
 
-# maximum elements of a vector that is updated together with others
+# Maximum elements of a vector that is updated together with others.
 _SHORT = 4096
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")

@@ -37,8 +37,8 @@ from electra_tf.plan.parameters import pretraining_parameters
 _BIAS = _RESIDUAL = _SCALE = (1, 1)
 _ACTIVATION = (5, 8)  # erf form: scale, erfc, two products, another scale
 _LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift
-_SOFTMAX = (5, 4)  # maximum, difference, exp, sum, division
-_DROPOUT = (4, 2)  # random number, comparison, two products
+_SOFTMAX = (5, 4)  # Maximum, difference, exp, sum, division.
+_DROPOUT = (4, 2)  # Random number, comparison, two products.
 _LOOKUP = (2, 3)  # segment and position vectors added; three sums
 _SUM = (1, 0)  # sum of two tables' rows; the gradient is that of one table
 _SAMPLING = (4, 0)  # temperature, exp, running sum, comparison

@@ -36,7 +36,7 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
     width = config.embedding_size or sizes.hidden_size
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    # hidden size and head of the second network
+    # Hidden size and head of the second network.
     hidden, disc_head = sizes.hidden_size, 0
     if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
@@ -47,7 +47,7 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
         return ParameterCount(0, tables + body + disc_head, 0)
     _, small, own_width = towers[0]
     generator = _dense(len(towers) * small.hidden_size, own_width)
-    # output bias of the head and its projection
+    # Output bias of the head and its projection.
     generator += 2 * own_width + small.vocab_size
     if config.training_schedule == "adversarial":
         generator += _dense(small.hidden_size, 1)  # baseline of the reward

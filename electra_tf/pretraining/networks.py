@@ -50,7 +50,7 @@ class Networks(tf_keras.Model):
         super().__init__(name="pretraining")
         self.config = config
         self.kind = generator_kind(config)
-        # whether a head classifies tokens as replaced or original
+        # Whether a head classifies tokens as replaced or original.
         self.discriminates = config.has_discriminator_head
         # int64 [V], for a unigram generator and for a mixture with unigrams. A
         # unigram generator without counts draws uniformly, and must not be used

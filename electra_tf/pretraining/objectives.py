@@ -74,7 +74,7 @@ class _Encoded(NamedTuple):
     input_ids: tf.Tensor  # int32 [B, L], after replacement
     is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
     vectors: tf.Tensor  # float32 [B, L, H]
-    generated: Tensors  # masked inputs and the generator's outputs
+    generated: Tensors  # Masked inputs and the generator's outputs.
 
 
 def _real_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:

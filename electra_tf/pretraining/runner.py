@@ -137,7 +137,7 @@ def run(
         except UserError as error:
             if not isinstance(error.__cause__, tf.errors.DataLossError):
                 raise
-            # TensorFlow's error names no file.
+            # TensorFlow's error does not name the file.
             raise UserError(
                 f"{error} {locate_damage(InputFiles.of(config))}"
             ) from error
@@ -405,7 +405,7 @@ class PretrainingRun(Run):
         rows = self.eval_log.rows
         if again and rows and rows[-1]["step"] == step:
             results = {}
-            # the file is missing or corrupt
+            # The file is missing or corrupt.
             with contextlib.suppress(UserError):
                 results = read_json(config.results_json)
             if results.get("step") != step:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-# subtracted from the original token's logit by `disallow_correct`
+# Subtracted from the original token's logit by `disallow_correct`.
 DISALLOWED_PENALTY = 1000.0
 # Probability of a token that is never drawn. The value is a normal float32
 # number, so that its logarithm is exact, and no draw of 2^-23 resolution
@@ -115,7 +115,7 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     The distributions are equal, except for the original's 1e-9 guards.
     """
     vocab_size = logits.shape[-1]
-    # number of ids in a block, and of blocks
+    # Number of ids in a block, and of blocks.
     width = math.isqrt(vocab_size - 1) + 1
     flat = tf.reshape(tf.stop_gradient(logits), [-1, vocab_size])
     probs = tf.pad(tf.nn.softmax(flat), [[0, 0], [0, width**2 - vocab_size]])

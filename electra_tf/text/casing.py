@@ -57,7 +57,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
                 " Correct the file."
             )
     if _library_file(vocab_file):
-        # raises a UserError if the files disagree
+        # Raises a UserError if the files disagree.
         settings = read_settings(vocab_file)
         stated = {name: getattr(settings, name) for name in TOKENIZER_HPARAMS}
     if set(stated.values()) == {None}:

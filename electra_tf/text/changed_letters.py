@@ -181,7 +181,7 @@ def stripping_warnings(
 
 
 def _shown(char: str, result: str) -> str:
-    # A dotted circle carries a mark that has no letter.
+    # A mark without a letter is printed on a dotted circle.
     if is_accent(char):
         char = f"\u25cc{char}"
     if not result:

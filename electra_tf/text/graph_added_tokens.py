@@ -130,7 +130,8 @@ class TokenMatcher(tf.Module):
         keys = tf.bitwise.left_shift(nodes, np.int64(_CODE_BITS)) + codes
         edges = tf.searchsorted(self._keys, keys)
         edges = tf.minimum(edges, tf.size(self._keys) - 1)
-        # The key of a barrier equals the last key of another node.
+        # A barrier is excluded, because its key equals the last key of another
+        # node.
         exists = (tf.gather(self._keys, edges) == keys) & (codes >= 0)
         return tf.gather(self._children, edges), exists
 
@@ -197,7 +198,7 @@ class AddedTokens:
             if not token.normalized
         }
         basic = LibraryBasicTokenizer(settings, do_lower_case, strip)
-        # raises a UserError for unusable tokens
+        # Raises a UserError for unusable tokens.
         normalized_tokens(settings, basic)
         # In the graph, a flag separates ideographs, without spaces around them.
         unspaced = dataclasses.replace(settings, tokenize_chinese_chars=False)

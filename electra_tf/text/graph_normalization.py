@@ -35,9 +35,9 @@ from electra_tf.text.tokenizer_settings import LIBRARY, TokenizerSettings
 CHARACTER = (1 << 21) - 1
 REMOVED = 1 << 21  # deleted by cleaning
 ACCENT = 1 << 22  # deleted by accent stripping
-SPACE = 1 << 23  # separates words
-ALONE = 1 << 24  # always a separate word: punctuation, ideograph
-CASED = 1 << 25  # letter that has a case
+SPACE = 1 << 23  # Separates words.
+ALONE = 1 << 24  # Always a separate word: punctuation, ideograph.
+CASED = 1 << 25  # Letter that has a case.
 CASE_IGNORABLE = 1 << 26  # ignored in the search for a cased letter
 MOVABLE = 1 << 27  # remaining mark that canonical ordering may move
 SIGMA = 1 << 28  # capital sigma; its lower-case form depends on neighbors

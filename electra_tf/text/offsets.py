@@ -282,7 +282,7 @@ def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
     basic, ends = tokenizer.basic_tokenizer, list(range(1, len(text) + 1))
     if not basic.strip_accents or text.isascii():
         return ends
-    # positions inside tokens of the raw text, which is not normalized
+    # Positions inside tokens of the raw text, which is not normalized.
     in_tokens = set()
     for first, last, _ in _matches(tokenizer.splitter.raw_pattern, text):
         in_tokens.update(range(first, last))

@@ -101,7 +101,7 @@ class FullTokenizer(Tokenizer):
         self.wordpiece_tokenizer = WordpieceTokenizer(
             wordpieces, max_input_chars_per_word=settings.max_word_length
         )
-        # splits texts at added tokens; None: no added tokens.
+        # Splits texts at added tokens; None: no added tokens.
         self.splitter: AddedTokenSplitter | None = None
         if settings.characters == LIBRARY:
             strip = settings.strips(*casing)

@@ -13,9 +13,9 @@ class Intervals:
 
     total_steps: int  # last step of the run
     log_every: int  # rows: after the first step, then at this interval
-    save_every: int  # checkpoints: at this interval, and at the end
-    eval_every: int  # evaluations: at this interval, and at the end
-    # maximum steps between two syncs with the host
+    save_every: int  # Checkpoints: at this interval, and at the end.
+    eval_every: int  # Evaluations: at this interval, and at the end.
+    # Maximum steps between two syncs with the host.
     max_chunk_steps: int = MAX_CHUNK_STEPS
     # Last step of the first stage. Steps of the second stage differ, so that no
     # row contains steps of both stages.

@@ -22,7 +22,7 @@ from electra_tf.training.cluster import Cluster
 WAIT_SECONDS = 120.0  # seconds from the start of the first worker
 _REPORT_SECONDS = 10.0  # seconds between reports of missing workers
 _RETRY_SECONDS = 0.5  # seconds between attempts to reach the first worker
-# seconds of silence after which the first worker is lost
+# Seconds of silence after which the first worker is lost.
 _SILENCE_SECONDS = 60.0
 _LINE_BYTES = 1 << 16
 

@@ -38,9 +38,9 @@ def set_threads(threads: int, micro_batch_size: int, may_share: bool) -> None:
             return
         raise UserError(
             f"threads is {threads}, but TensorFlow is already running with"
-            f" {setting.get_intra_op_parallelism_threads()} (0: TensorFlow's"
-            " choice; 1: possibly set by an earlier run). Start this run in a"
-            " new process, before other code uses TensorFlow."
+            f" {setting.get_intra_op_parallelism_threads()} threads per"
+            " operation (0: TensorFlow's choice). Start this run in a new"
+            " process, before other code uses TensorFlow."
         ) from error
 
 

@@ -140,7 +140,7 @@ def gather(
 def _gather_function(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
     def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        # places the value on the device of the replica
+        # Places the value on the device of the replica.
         return context.all_gather(tf.identity(value), axis=0)
 
     return tf.function(
@@ -187,9 +187,11 @@ def refuse_differences(
     variables of different shapes would wait forever.
 
     Args:
-      strategy: that of the workers.
-      hparams: of the run; compared, except for paths and `threads`.
-      facts: compared in addition; a fact named like an hparam replaces it.
+      strategy: strategy of the workers.
+      hparams: hparams of the run, which are compared except paths and
+        `threads`.
+      facts: further values to compare; a fact with the name of an hparam
+        replaces the hparam.
     """
     compared = {
         f"hparam {name}": value

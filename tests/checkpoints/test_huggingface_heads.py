@@ -84,7 +84,7 @@ def test_a_head_is_read_by_its_class_or_its_tensors(
         ({"0": "a", "2": "c"}, r"names 0, 2 \(no 1\), but the head has 3"),
         ({"0": "a", "1": "b", "2": "c", "3": "d"}, r"\('3'\)"),
         ({}, "id2label names nothing"),
-        ({"0": "a", "1": "b", "2": "a"}, "names 'a' twice"),
+        ({"0": "a", "1": "b", "2": "a"}, "contains 'a' twice"),
         ({"0": "a", "1": None, "2": "c"}, r"id2label\.1 is None"),
         (["a", "b", "c"], "expected an object"),
     ],

@@ -118,7 +118,7 @@ def strategy_of(replicas):
 @pytest.mark.parametrize(
     ("replicas", "batch_size", "micro_batches", "message"),
     [
-        (3, 10, 1, "for example 9 or 12"),
+        (3, 10, 1, "such as 9 or 12"),
         (2, 12, 4, "accumulation_steps is 3"),
     ],
 )
@@ -175,7 +175,9 @@ def test_few_cores_take_rows_each(run_python, monkeypatch):
 def test_threads_of_a_tensorflow_that_runs_already_stay():
     tf.constant(1.0) + 1.0
     set_threads(0, micro_batch_size=128, may_share=True)
-    with pytest.raises(UserError, match="threads is 3, but TensorFlow is runn"):
+    with pytest.raises(
+        UserError, match="threads is 3, but TensorFlow is already"
+    ):
         set_threads(3, micro_batch_size=128, may_share=False)
 
 
