@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of answers: the best spans by a model's scores, as text.
+"""Selection of answers: the best spans by a model's scores, as texts.
 
 Source: google-research/electra, finetune/qa/qa_metrics.py.
 """
@@ -15,9 +15,9 @@ from electra_tf.metrics.scorers import (
 )
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 
-# Null odds of a question without any window.
+# Null odds of a question without windows.
 NO_WINDOW = np.float32(1000000)
-# The outputs of the head that spans are made of, by `joint_prediction`.
+# Outputs of the head from which spans are computed, by `joint_prediction`.
 SPAN_OUTPUTS: Mapping[bool, tuple[str, ...]] = {
     True: (
         "start_top_log_probs",
@@ -32,17 +32,17 @@ SPAN_OUTPUTS: Mapping[bool, tuple[str, ...]] = {
 class Question(Protocol):
     """A question with its expected answers."""
 
-    key: str  # its id in predictions
-    answers: tuple[str, ...]  # the texts that count as right, or none
+    key: str  # id of the question in predictions
+    answers: tuple[str, ...]  # texts that count as correct; may be empty
     question_text: str
 
     @property
     def doc_tokens(self) -> list[str]:
-        """The words of the passage."""
+        """Words of the passage."""
 
     @property
     def passage_text(self) -> str:
-        """The passage."""
+        """Text of the passage."""
 
 
 QuestionT = TypeVar("QuestionT", bound=Question)
@@ -51,45 +51,46 @@ QuestionT = TypeVar("QuestionT", bound=Question)
 class Window(NamedTuple):
     """A model input: a question and a part of its passage."""
 
-    eid: int  # the id in the model's outputs
-    tokens: list[str]  # including special ones, without padding
-    # Int [len(tokens)], the index of each token's word; -1: none.
+    eid: int  # id of the window in the model's outputs
+    tokens: list[str]  # with special tokens, without padding
+    # Int [len(tokens)], index of each token's word; -1: none.
     words: np.ndarray
-    # Bool [len(tokens)], whether no other window has more context of the token.
+    # Bool [len(tokens)], whether this window has the token's maximum context.
     max_context: np.ndarray
-    # Int [len(tokens), 2], the characters of each token in the passage, first
-    # and one past the last, -1: none. None: answers are searched in the words.
+    # Int [len(tokens), 2], first character of each token in the passage and the
+    # character after it; -1: none. None: answers are searched in the words.
     spans: np.ndarray | None = None
 
 
 class Answer(NamedTuple):
     """A candidate answer."""
 
-    text: str  # as in the passage
-    start_score: float  # of its first wordpiece: a logit or a log probability
-    end_score: float  # of its last wordpiece
-    words: tuple[int, int] | None = None  # indices of its first and last word
-    # Its characters in the passage; None: it was searched in the words.
+    text: str  # text of the passage
+    start_score: float  # logit or log probability of the first wordpiece
+    end_score: float  # logit or log probability of the last wordpiece
+    # indices of the first and the last word
+    words: tuple[int, int] | None = None
+    # Characters in the passage; None: the answer was searched in the words.
     span: tuple[int, int] | None = None
 
     @property
     def score(self) -> float:
-        """The sum by which answers are ordered, in the scores' precision."""
+        """Sum by which answers are ordered, in the scores' precision."""
         return self.start_score + self.end_score
 
 
 class AnswerRule(NamedTuple):
-    """The hparams by which answers are chosen from a head's outputs."""
+    """Hparams that choose answers from a head's outputs."""
 
-    n_best_size: int  # answers that are kept per question
-    max_answer_length: int  # tokens
-    joint_prediction: bool  # whether an end is scored given its start
+    n_best_size: int  # Number of answers that are kept per question.
+    max_answer_length: int  # Maximum number of tokens in an answer.
+    joint_prediction: bool  # Whether an end is scored given its start.
     answerable_classifier: bool  # whether an output scores "no answer"
-    qa_na_threshold: float  # Null odds above it mean that there is no answer.
+    qa_na_threshold: float  # null odds above which no answer is predicted
 
 
 class _Spans(NamedTuple):
-    """Candidates of one or several windows; one row per candidate."""
+    """Candidates of one or several windows, one row per candidate."""
 
     window: np.ndarray
     start: np.ndarray
@@ -106,18 +107,19 @@ def find_answers(
     tokenizer: BasicTokenizer,
     passage: str | None = None,
 ) -> list[Answer]:
-    """Return the `n_best_size` best different texts, best first.
+    """Return the `n_best_size` best distinct texts, best first.
 
-    Without any, the answer is "empty".
+    Without candidates, the answer is "empty".
 
     Args:
-      rule: the settings of the search.
-      windows: the windows of a question.
-      outputs: the head's outputs for each window.
-      doc_tokens: the words of the passage.
-      tokenizer: the tokenizer that made the wordpieces.
-      passage: the passage, of which an answer is the characters under its
-        wordpieces (`Window.spans`); None: `project_to_passage` searches it.
+      rule: settings of the search.
+      windows: windows of the question.
+      outputs: outputs of the head for each window.
+      doc_tokens: words of the passage.
+      tokenizer: tokenizer that produced the wordpieces.
+      passage: text of the passage, in which `Window.spans` locate the
+        characters of answers; None: `project_to_passage` searches answers in
+        the words.
     """
     parts = []
     pairs = zip(windows, outputs, strict=True)
@@ -126,7 +128,7 @@ def find_answers(
     if not parts:
         return [Answer("empty", 0.0, 0.0)]
     spans = _Spans(*map(np.concatenate, zip(*parts, strict=True)))
-    # Equal scores stay in the order of windows, starts and ends.
+    # A stable sort keeps equal scores in the order of windows, starts and ends.
     order = np.argsort(-(spans.start_score + spans.end_score), kind="stable")
     answers: dict[str, Answer] = {}
     for row in order:
@@ -148,9 +150,11 @@ def find_answers(
 
 
 def _character_span(window: Window, start: int, end: int) -> tuple[int, int]:
-    """Return the characters of wordpieces `start` to `end`, included."""
+    """Return the characters from wordpiece `start` to wordpiece `end`."""
     if window.spans is None:
-        raise ValueError("answers of a passage need windows with spans")
+        raise ValueError(
+            "answers as characters of a passage require windows with spans"
+        )
     part = window.spans[start : end + 1]
     return int(part[:, 0].min()), int(part[:, 1].max())
 
@@ -162,7 +166,7 @@ def _search_text(
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
 ) -> str:
-    """Return an answer as the original finds it in the passage's words."""
+    """Return an answer as the original searches it in the passage's words."""
     words = doc_tokens[window.words[start] : window.words[end] + 1]
     joined = " ".join(window.tokens[start : end + 1])
     joined = joined.replace(" ##", "").replace("##", "")
@@ -171,7 +175,7 @@ def _search_text(
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
-    """Return the softmax over the scores of at least one answer."""
+    """Return the softmax of the scores of at least one answer."""
     scores = np.array([answer.score for answer in answers], np.float64)
     odds = np.exp(scores - scores.max())
     return (odds / odds.sum()).tolist()
@@ -187,12 +191,12 @@ def _allowed_spans(
     names = SPAN_OUTPUTS[rule.joint_prediction]
     arrays = [np.asarray(output[name]) for name in names]
     if rule.joint_prediction:
-        # The beam: each start with the ends that were scored given it.
+        # The beam contains each start with the ends scored for this start.
         start_score, start, end_score, end = arrays
         grid = np.broadcast_arrays(
             start[:, None], end, start_score[:, None], end_score
         )
-    else:  # Each of the best starts with each of the best ends.
+    else:  # Combine each of the best starts with each of the best ends.
         best = [
             np.argsort(-logits, kind="stable")[: rule.n_best_size]
             for logits in arrays
@@ -220,13 +224,13 @@ def _allowed_spans(
 def project_to_passage(
     answer: str, passage: str, tokenizer: BasicTokenizer
 ) -> str:
-    """Return the part of a passage that a tokenized answer stands for.
+    """Return the part of a passage that a tokenized answer represents.
 
-    Tokenizing lower-cases, splits punctuation off and may drop accents. The
+    Tokenization lower-cases, separates punctuation and may strip accents. The
     passage is tokenized in the same way, the answer is searched in the result,
     and the positions of its first and last character are mapped back by
-    counting characters that are not spaces. The whole passage is returned if
-    tokenizing changed the number of characters, or if the answer is not found.
+    counting characters that are not spaces. If tokenization changes the number
+    of characters, or if the search fails, the whole passage is returned.
     """
     tokenized = " ".join(tokenizer.tokenize(passage))
     start = tokenized.find(answer)

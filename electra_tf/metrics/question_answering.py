@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the answers that are selected by a model's scores.
+"""Metrics of answers that are selected by a model's scores.
 
 Answers are scored as in SQuAD 1.1 and 2.0 and MRQA 2019. The scripts of
 tf-models-official compute the SQuAD scores.
