@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests add to each document: data, small sizes, what cannot run."""
 
+import importlib.util
 import json
 import shutil
+import socket
 
 import numpy as np
 
@@ -66,11 +68,51 @@ TINY_FIT = {
     "train_batch_size": 4,
     "num_warmup_steps": 1,
 }
+FIT_FLAGS = {
+    **TINY_FIT,
+    "model_hparam_overrides": json.dumps(TINY),
+    "num_train_steps": 2,
+    "threads": 1,
+}
+TINY_STUDY = {
+    "description": "A study of two steps.",
+    "data_dir": "data",
+    "pretrain": {
+        **TINY_FIT,
+        "vocab_file": "data/vocab.txt",
+        "pretrain_tfrecords": "data/pretrain_tfrecords/pretrain_data.tfrecord*",
+    },
+    "budget": {"steps": 2},
+    "tasks": {"chunk": {"num_train_epochs": 1, "train_batch_size": 4}},
+}
 PIP = "downloads packages; tests/test_installation.py checks what is installed"
+DOWNLOAD = "downloads a package of Debian; `run.sh` is tested by hand"
+NO_EXTRA = "needs the extra beam, which is not installed"
+DOCKER = "needs docker and TensorFlow Serving"
+SLURM = "needs a cluster with Slurm"
+HAS_BEAM = importlib.util.find_spec("apache_beam") is not None
 CHUNK = "The DT B-NP\ncat NN I-NP\nsat VBD B-VP\n. . O\n\n"
 COLA = "gj04\t1\t\tThe cat sat.\nc-05\t0\t*\tCat the sat.\n"
+# Texts whose labels follow from one word.
+REVIEWS = [
+    (f"a{very} {word} {noun}", label)
+    for label, adjectives in (
+        ("good", ("moving", "fine", "great")),
+        ("bad", ("dull", "poor", "sad")),
+    )
+    for word in adjectives
+    for noun in ("film", "play", "story", "book")
+    for very in ("", " very")
+]
+SST = "sentence\tlabel\n" + "".join(
+    f"{text}\t{int(label == 'good')}\n" for text, label in REVIEWS
+)
 TASK_FILES = {
     "chunk": {"train.txt": CHUNK * 8, "dev.txt": CHUNK * 8},
+    "sst": {
+        "train.tsv": SST,
+        "dev.tsv": SST,
+    },
     "cola": {
         "train.tsv": COLA * 4,
         "dev.tsv": COLA * 4,
@@ -95,18 +137,7 @@ def write_tasks(folder, *tasks):
 
 
 def write_reviews(folder):
-    """Write a task whose labels follow from one word of each text."""
-    adjectives_of = {
-        "good": ["moving", "fine", "great"],
-        "bad": ["dull", "poor", "sad"],
-    }
-    rows = [
-        f"a{very} {word} {noun},{label}"
-        for label, adjectives in adjectives_of.items()
-        for word in adjectives
-        for noun in ("film", "play", "story", "book")
-        for very in ("", " very")
-    ]
+    rows = [f"{text},{label}" for text, label in REVIEWS]
     (folder / "reviews").mkdir()
     for name in ("train.csv", "dev.csv"):
         text = "\n".join(["review,stars", *rows]) + "\n"
@@ -127,14 +158,18 @@ def prepare_upgrade(folder, fixture):
     data = folder / "data"
     shutil.copytree(fixture("data_dir"), data)
     shutil.copy(FIXTURES / "vocab_200.txt", data / "vocab.txt")
+    write_originals_run(data / "models" / "electra_small")
+
+
+def write_originals_run(folder):
+    """Write the original's recorded weights, with slots and step 50."""
     recorded = open_tf1(str(FIXTURES / "golden" / "ckpt_v200_electra"))
     tensors = {name: recorded.read(name) for name in recorded.specs}
     for name in [name for name in tensors if name != "global_step"]:
         for slot in ("adam_m", "adam_v"):
             tensors[f"{name}/{slot}"] = np.zeros_like(tensors[name])
     tensors["global_step"] = np.asarray(50, np.int64)
-    prefix = data / "models" / "electra_small" / "model.ckpt-50"
-    write_tf1(MemoryWeights(tensors), str(prefix))
+    write_tf1(MemoryWeights(tensors), str(folder / "model.ckpt-50"))
 
 
 def prepare_pretraining(folder, fixture):
@@ -149,11 +184,62 @@ def prepare_own_task(folder, fixture):
     write_reviews(folder)
 
 
+def prepare_plan(folder, fixture):
+    (folder / "data").mkdir()
+
+
+def prepare_own_language(folder, fixture):
+    write_corpus(folder)
+    write_corpus(folder, "held_out")
+
+
+def prepare_distributed(folder, fixture):
+    data = shutil.copytree(fixture("data_dir"), folder / "data")
+    shutil.copy(FIXTURES / "vocab_200.txt", data / "vocab.txt")
+
+
+def prepare_study(folder, fixture):
+    prepare_distributed(folder, fixture)
+    write_tasks(folder, "chunk")
+    write_corpus(folder)
+    small = folder / "data" / "models" / "small"
+    shutil.copytree(fixture("pretrained_folder")(), small)
+    (folder / "tiny.json").write_text(json.dumps(TINY_STUDY))
+    # The example's task, of which only the dry run needs the files.
+    write_tasks(folder, "sst")
+
+
+def prepare_trained(folder, fixture):
+    """Copy a fine-tuned model and write texts for it."""
+    shutil.copytree(fixture("trained") / "data", folder / "data")
+    (folder / "reviews.tsv").write_bytes(
+        b"sentence\tkey\na moving film\tr1\n\nbroken \xff line\tr3\n"
+        b"a dull film\tr4\n"
+    )
+    (folder / "texts.txt").write_text("a moving film\na dull film\n")
+
+
+def prepare_checkpoints(folder, fixture):
+    """Write models of transformers and a run of the original."""
+    prepare_trained(folder, fixture)
+    (folder / "my-classifier").symlink_to(fixture("trained") / "my-classifier")
+    (folder / "original").mkdir()
+    shutil.copy(FIXTURES / "vocab_200.txt", folder / "original" / "vocab.txt")
+    write_originals_run(folder / "original")
+
+
 def prepare_keras(folder, fixture):
     data = shutil.copytree(fixture("data_dir"), folder / "data")
     shutil.copy(FIXTURES / "vocab_200.txt", data / "vocab.txt")
 
 
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return str(listener.getsockname()[1])
+
+
+PORTS = [free_port() for _ in range(4)]
 DATASET = """\
 import tensorflow as tf
 dataset = tf.data.Dataset.from_tensor_slices(
@@ -179,6 +265,53 @@ PAGES = {
         replaced={
             "num_train_steps=100_000": f"num_train_steps=2, **{TINY_FIT}",
             "steps_per_epoch=1000, epochs=100": "steps_per_epoch=2, epochs=1",
+        },
+    ),
+    "docs/own_language.md": Page(
+        prepare_own_language,
+        FLAGS,
+        replaced={"8000": "400"},
+        skipped={"pip install": PIP, "french/run.sh": DOWNLOAD}
+        | ({} if HAS_BEAM else {"--runner=beam": NO_EXTRA}),
+    ),
+    "docs/checkpoints.md": Page(
+        prepare_checkpoints,
+        {"run_finetuning.py": FINETUNING},
+        replaced={"hf:google/electra-small-generator": "reference"},
+    ),
+    "docs/predict.md": Page(
+        prepare_trained,
+        replaced={
+            "8501": PORTS[0],
+            r"serve (\S+)$": rf"serve \1 --port {PORTS[0]} & "
+            f"until curl -fs http://127.0.0.1:{PORTS[0]}/healthz; do"
+            " sleep 0.1; done",
+        },
+    ),
+    "docs/export.md": Page(prepare_trained, skipped={"docker run": DOCKER}),
+    "docs/inspect.md": Page(lambda folder, fixture: None),
+    "docs/plan.md": Page(
+        prepare_plan,
+        replaced={
+            "--measure 16": "--measure 1 --num_train_steps 1000000000"
+            f" --model_hparam_overrides '{json.dumps(TINY)}'"
+        },
+    ),
+    "docs/distributed.md": Page(
+        prepare_distributed,
+        {"run_pretraining.py": [f"--{n}={v}" for n, v in FIT_FLAGS.items()]},
+        replaced={
+            '"localhost:2222", "localhost:2223"': f'"localhost:{PORTS[1]}",'
+            f' "localhost:{PORTS[2]}"',
+            '"host0:2222", "host1:2222"': f'"localhost:{PORTS[3]}"',
+        },
+        skipped={"SBATCH": SLURM},
+    ),
+    "docs/study.md": Page(
+        prepare_study,
+        replaced={
+            "study generators.json --time": "study tiny.json --time",
+            "max_seq_length 64": "max_seq_length 16",
         },
     ),
     "README.md": Page(

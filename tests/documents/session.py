@@ -115,14 +115,14 @@ class Session:
                 continue
             if any(text in block.text for text in self._page.skipped):
                 continue
-            failure, printed = self._execute(block)
+            failure, printed = self.execute(block)
             if not failure and block.output is not None:
                 failure = difference(block.output, printed)
             if failure:
                 failures.append(f"{location}: {failure}\n{printed}")
         return failures
 
-    def _execute(self, block):
+    def execute(self, block):
         """Return how a block failed, or "", and what it printed."""
         trace = self._folder / "block.txt"
         trace.unlink(missing_ok=True)
@@ -162,5 +162,5 @@ class Session:
 
     def _substituted(self, text):
         for pattern, replacement in self._page.replaced.items():
-            text = re.sub(pattern, replacement, text)
+            text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
         return text

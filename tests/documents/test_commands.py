@@ -4,8 +4,9 @@
 
 import pytest
 
-from tests.documents.pages import PAGES
-from tests.documents.session import Programs, Session
+from tests.documents.blocks import Block
+from tests.documents.pages import PAGES, write_tasks
+from tests.documents.session import Page, Programs, Session
 
 
 @pytest.fixture(scope="module")
@@ -13,6 +14,27 @@ def programs(tmp_path_factory):
     programs = Programs(tmp_path_factory.mktemp("programs"))
     yield programs
     programs.stop()
+
+
+# Makes the models that the pages on their use begin with.
+TRAINED = """
+python3 run_finetuning.py --data-dir data --model-name mine \\
+  --init_checkpoint reference --task_names sst --learning_rate 1e-3 \\
+  --num_train_epochs 8 --train_batch_size 8 --max_seq_length 32
+electra-tf convert_checkpoint --output_format huggingface \\
+  data/models/mine/finetuning_models/sst_model_1 my-classifier
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, programs):
+    """Return a folder with a fine-tuned model, also as one of transformers."""
+    folder = tmp_path_factory.mktemp("trained")
+    page = Page(lambda folder, fixture: write_tasks(folder, "sst"))
+    session = Session("", page, folder, programs, None)
+    failure, printed = session.execute(Block("bash", 1, TRAINED))
+    assert not failure, printed
+    return folder
 
 
 def cases():

@@ -252,7 +252,7 @@ def test_metrics_are_declared_as_prometheus_text(toy):
 
 def _curl_lines(name):
     text = (ROOT / "docs" / name).read_text().replace("\\\n", "")
-    return re.findall(r"(?m)^\$ (curl .*)$", text)
+    return re.findall(r"(?m)^(curl .*)$", text)
 
 
 BODIES = [
