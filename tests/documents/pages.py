@@ -284,7 +284,7 @@ PAGES = {
         replaced={
             "8501": PORTS[0],
             r"serve (\S+)$": rf"serve \1 --port {PORTS[0]} & "
-            f"until curl -fs http://127.0.0.1:{PORTS[0]}/healthz; do"
+            f"until curl -fs http://127.0.0.1:{PORTS[0]}/healthz > health; do"
             " sleep 0.1; done",
         },
     ),

@@ -21,8 +21,8 @@ TRAINED = """
 python3 run_finetuning.py --data-dir data --model-name mine \\
   --init_checkpoint reference --task_names sst --learning_rate 1e-3 \\
   --num_train_epochs 8 --train_batch_size 8 --max_seq_length 32
-electra-tf convert_checkpoint --output_format huggingface \\
-  data/models/mine/finetuning_models/sst_model_1 my-classifier
+electra-tf convert_checkpoint data/models/mine/finetuning_models/sst_model_1 \\
+  my-classifier --output_format huggingface --strip_optimizer
 """
 
 
@@ -33,7 +33,7 @@ def trained(tmp_path_factory, programs):
     page = Page(lambda folder, fixture: write_tasks(folder, "sst"))
     session = Session("", page, folder, programs, None)
     failure, printed = session.execute(Block("bash", 1, TRAINED))
-    assert not failure, printed
+    assert not failure, failure + printed
     return folder
 
 
