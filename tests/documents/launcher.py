@@ -39,8 +39,10 @@ def exit_status(python, arguments, is_module):
 
 
 def main():
-    python, *arguments = sys.argv
-    if os.path.basename(python) == "electra-tf":
+    name, *arguments = sys.argv
+    # Programs find this file as `sys.executable`.
+    python = os.path.join(os.path.dirname(os.path.abspath(name)), "python3")
+    if os.path.basename(name) == "electra-tf":
         arguments = ["-m", "electra_tf", *arguments]
     is_module = arguments[:2] == ["-m", "electra_tf"]
     if is_module:
@@ -50,7 +52,7 @@ def main():
     program = os.path.basename(arguments[is_module])
     flags = json.loads(os.environ.get("ELECTRA_TF_DOCUMENT_FLAGS", "{}"))
     arguments += flags.get(program, [])
-    status = exit_status(os.path.abspath(python), arguments, is_module)
+    status = exit_status(python, arguments, is_module)
     sys.exit(status if status >= 0 else 128 - status)
 
 

@@ -310,8 +310,9 @@ PAGES = {
     "docs/study.md": Page(
         prepare_study,
         replaced={
-            "study generators.json --time": "study tiny.json --time",
+            "^(?=.*--time_budget)": "cp tiny.json generators.json; ",
             "max_seq_length 64": "max_seq_length 16",
+            "examples 90": "examples 10",
         },
     ),
     "README.md": Page(
