@@ -28,7 +28,7 @@ BOUNDS = {
     "vague names in tests and benchmarks": 306,
     "loops over cases in tests": 109,
     "functions that take the whole config": 47,
-    "lines of documents that are too wide": 80,
+    "lines of documents that are too wide": 0,
     "phrases to avoid": 0,
     "circles of imports": 0,
 }
