@@ -3,14 +3,12 @@
 """Sizes of models by their hparams, and differences of two models."""
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from configure.config import MODEL_SIZES, TOKENIZER_HPARAMS
-from configure.errors import UserError
 from configure.generator import GeneratorKind, generator_kind
-from configure.pretraining import PretrainingConfig, derive_experiments
+from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 # Kinds of separate generators, by the scope of their (first) transformer.
@@ -293,45 +291,3 @@ def list_unseen_differences(
         for name in (*UNSEEN_SIZES, *TOKENIZER_HPARAMS)
         if name in old and name in new and old[name] != new[name]
     ]
-
-
-def list_changes(
-    before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
-) -> list[str]:
-    """Return `name: old -> new` for each of `names` that changed."""
-    # `before` was read from a file, so that `now` must have JSON's types.
-    now = json.loads(json.dumps(now))
-    return [
-        f"{name}: {before[name]!r} -> {now[name]!r}"
-        for name in names
-        if name in before and name in now and before[name] != now[name]
-    ]
-
-
-def check_same_model(
-    before: Mapping[str, Any], now: Mapping[str, Any], path: str
-) -> None:
-    """Raise a UserError if a continued run changes model hparams.
-
-    Args:
-      before: hparams in the run's folder; {} for a new run.
-      now: hparams of this command.
-      path: path of the run's checkpoint, for messages.
-    """
-    if not before:
-        return
-    before = {**before, **derive_experiments(before)}
-    differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
-    # Earlier versions had no correction head. The presence of the head must not
-    # change, but its weight may, like disc_weight.
-    name = "correction_weight"
-    before.setdefault(name, 0.0)
-    if bool(before[name]) != bool(now[name]):
-        differing += list_changes(before, now, (name,))
-    if differing:
-        raise UserError(
-            f"checkpoint {path} was trained with different model hparams:\n"
-            + "".join(f"  {text}\n" for text in differing)
-            + "Restore these hparams, choose a different --model_name, or pass"
-            " --overwrite to delete the model and start again."
-        )

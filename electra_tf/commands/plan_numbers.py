@@ -15,8 +15,8 @@ from configure.generator import generator_kind
 from configure.pretraining import PretrainingConfig
 from configure.problems import Problem, collect_error
 from electra_tf.checkpoints.formats import resolve_reference
+from electra_tf.checkpoints.hparam_changes import check_same_model
 from electra_tf.checkpoints.hub import hub_hint
-from electra_tf.checkpoints.sizes import check_same_model
 from electra_tf.data.example_count import count_training_examples
 from electra_tf.data.record_checks import find_problems
 from electra_tf.files import filesystem

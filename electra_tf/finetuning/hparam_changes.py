@@ -5,7 +5,7 @@
 import os
 from typing import Any
 
-from electra_tf.checkpoints.sizes import list_changes
+from electra_tf.checkpoints.hparam_changes import list_changes
 
 # Hparams that may change without invalidating a trained model.
 FREE_HPARAMS = frozenset(

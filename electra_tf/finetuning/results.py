@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
-from electra_tf.checkpoints.sizes import list_changes
+from electra_tf.checkpoints.hparam_changes import list_changes
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_sha256

@@ -15,7 +15,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
-from electra_tf.checkpoints.sizes import check_same_model
+from electra_tf.checkpoints.hparam_changes import check_same_model
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.pretraining import exam as exams
 from electra_tf.pretraining import metrics, two_stage, unigram

@@ -15,11 +15,8 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import open_weights
-from electra_tf.checkpoints.sizes import (
-    MODEL_HPARAMS,
-    check_same_model,
-    list_changes,
-)
+from electra_tf.checkpoints.hparam_changes import check_same_model, list_changes
+from electra_tf.checkpoints.sizes import MODEL_HPARAMS
 from electra_tf.data.example_count import count_training_examples
 from electra_tf.data.fingerprints import (
     DATA,

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow as tf
 
 from electra_tf.checkpoints import tf1
-from electra_tf.checkpoints.sizes import list_changes
+from electra_tf.checkpoints.hparam_changes import list_changes
 
 ITERATOR = "iterator"  # key in checkpoints
 
