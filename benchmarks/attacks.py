@@ -269,7 +269,7 @@ def cached(args):
     """20 flipped bytes in the cached records: named, or made again."""
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning import runner
-    from electra_tf.training.summaries import Console
+    from electra_tf.training.console import Console
 
     def tune():
         for name in ("finetuning_models", "results"):

@@ -167,7 +167,7 @@ def without_pictures():
     """Let runs draw no plots and count tokens of 100 examples, to save time."""
     drawing = [
         ("electra_tf.finetuning.results", "draw_scores", b""),
-        ("electra_tf.training.summaries", "draw_curves", ""),
+        ("electra_tf.training.curves", "draw_curves", ""),
     ]
     with pytest.MonkeyPatch.context() as patch:
         originals = []

@@ -16,7 +16,7 @@ from electra_tf.finetuning import glue_scores as scores
 from electra_tf.finetuning import runner
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 _FORMAT = 1  # of the file of scores
 # Paths that each task has for itself; one for all would mix them up.

@@ -17,7 +17,7 @@ from configure.errors import UserError
 from electra_tf.finetuning.classification import ClassificationTask
 from electra_tf.finetuning.evaluation import Evaluation, Evaluator, Row
 from electra_tf.finetuning.task import Task
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 NO_MODEL = "none (wnli_majority)"  # in place of the path of a trial's model
 

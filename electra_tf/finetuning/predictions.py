@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from electra_tf.finetuning.evaluation import Evaluator, Row
 from electra_tf.finetuning.task import Task
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 
 def write_test_outputs(

@@ -29,7 +29,7 @@ from electra_tf.finetuning.hparam_changes import SCORING, changed_hparams
 from electra_tf.finetuning.initial_checkpoint import digest_weights
 from electra_tf.finetuning.task import Task
 from electra_tf.metrics import statistics
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 _FORMAT = 1  # of the results file
 _BACKUP_SUFFIX = ".before"

@@ -52,12 +52,12 @@ from electra_tf.finetuning.trained_models import (
     with_model_to_evaluate,
 )
 from electra_tf.finetuning.trial import Trial
-from electra_tf.training.checkpointing import find_best_or_latest
+from electra_tf.training.best_checkpoint import find_best_or_latest
+from electra_tf.training.console import Console, print_start
 from electra_tf.training.devices import create_strategy
 from electra_tf.training.loop import TrainingInterruptedError
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run_files import remove_run
-from electra_tf.training.summaries import Console, print_start
 from electra_tf.training.threads import set_threads
 from electra_tf.training.workers import (
     current_worker,

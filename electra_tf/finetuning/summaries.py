@@ -8,7 +8,7 @@ from electra_tf.finetuning.evaluation import Evaluation
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.results import TrialRecord
 from electra_tf.metrics import statistics
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 
 def print_model(console: Console, model: FinetuningModel) -> None:

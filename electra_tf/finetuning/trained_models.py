@@ -13,11 +13,8 @@ from configure.formatting import join_names
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import find_model_folder
 from electra_tf.files import filesystem
-from electra_tf.training.checkpointing import (
-    CONFIG_FILE,
-    find_best_or_latest,
-    read_config,
-)
+from electra_tf.training.best_checkpoint import find_best_or_latest
+from electra_tf.training.checkpointing import CONFIG_FILE, read_config
 
 # Origin of an `init_checkpoint` that is the model of a trial.
 TRAINED = "trained"

@@ -38,13 +38,14 @@ from electra_tf.finetuning.task import TASK_FILE, Task
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.optimization.optimizer import AdamWeightDecay
 from electra_tf.text.vocabulary import refuse_other_vocab
-from electra_tf.training import checkpointing, summaries, workers
+from electra_tf.training import checkpointing, workers
+from electra_tf.training.console import Console, ShownValue, print_evaluation
+from electra_tf.training.curves import Panel
 from electra_tf.training.data_position import DataFingerprint
 from electra_tf.training.loop import TOKENS, StepMetrics, TrainLoop
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run import Run
 from electra_tf.training.run_files import RunFiles
-from electra_tf.training.summaries import Console, Panel, ShownValue
 from electra_tf.training.threads import count_cores
 
 EXAMPLES = "examples"  # the step value that counts real rows
@@ -389,7 +390,7 @@ class Trial(Run):
         """Log and print an evaluation, keep the best, and stop early."""
         self._check_keep_best(result)
         self.eval_log.write(step, result)
-        summaries.print_evaluation(self.console, step, result)
+        print_evaluation(self.console, step, result)
         self.keep_if_best(step, result)
         if step < self.intervals.total_steps and self._has_lost_patience():
             self.stopped_early = True

@@ -38,7 +38,7 @@ from electra_tf.text.casing import resolve_casing
 from electra_tf.text.opening import open_tokenizer
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.text.vocabulary import check_vocab, refuse_other_vocab
-from electra_tf.training import checkpointing
+from electra_tf.training import best_checkpoint, checkpointing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -296,7 +296,7 @@ def find_run(folder: str) -> tuple[str, str]:
     if checkpoint is None and home != path:
         checkpoint = tf1.find_latest(path)
     elif checkpoint is None:
-        checkpoint = checkpointing.find_best_or_latest(home)
+        checkpoint = best_checkpoint.find_best_or_latest(home)
     if checkpoint is None:
         raise UserError(
             f"{path}: no model.ckpt-<step>; the run has saved none, or they"

@@ -12,7 +12,7 @@ from electra_tf.checkpoints.formats import open_weights, strip_training_state
 from electra_tf.checkpoints.sizes import list_unseen_differences
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.pretraining.networks import Networks
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 # Variables that a BERT checkpoint lacks, or contains with other shapes.
 _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"

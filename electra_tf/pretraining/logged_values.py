@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 import tensorflow as tf
 
 from electra_tf.pretraining.adversarial import REWARDS
+from electra_tf.training.console import ShownValue
 from electra_tf.training.loop import TOKENS, StepMetrics
-from electra_tf.training.summaries import ShownValue
 
 # This name is also that of an argument of `PretrainingModel.compute`.
 UNIGRAM_SHARE = "unigram_share"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from electra_tf.training.summaries import Panel
+from electra_tf.training.curves import Panel
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -56,21 +56,21 @@ from electra_tf.text.vocabulary import (
     refuse_other_vocab,
 )
 from electra_tf.training import checkpointing
+from electra_tf.training.console import (
+    Console,
+    Progress,
+    print_evaluation_with_baselines,
+    print_start,
+)
+from electra_tf.training.curves import Panel
 from electra_tf.training.data_position import DataFingerprint
 from electra_tf.training.devices import create_strategy
 from electra_tf.training.loop import StepMetrics, TrainLoop
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.replicas import worker_rows
+from electra_tf.training.result_files import write_results
 from electra_tf.training.run import Run
 from electra_tf.training.run_files import RunFiles
-from electra_tf.training.summaries import (
-    Console,
-    Panel,
-    Progress,
-    print_evaluation_with_baselines,
-    print_start,
-    write_results,
-)
 from electra_tf.training.threads import set_threads
 from electra_tf.training.workers import (
     current_worker,

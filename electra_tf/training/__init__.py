@@ -10,6 +10,6 @@ Out: trained variables, checkpoints that resume to the bit, and rows of numbers
 The package does not depend on generators, discriminators or tasks. Reading
 order: `run` (from start to end), `loop` (one step and a chunk of steps),
 `micro_batches`, `devices`, `replicas` and `workers` (several devices),
-`checkpointing`, `data_position` (state of a continued run), `summaries` (the
-outputs).
+`checkpointing` and `data_position` (state of a continued run), `console`,
+`logs`, `curves` and `result_files` (outputs).
 """

@@ -20,11 +20,16 @@ from electra_tf.checkpoints import formats
 from electra_tf.files.locks import folder_lock
 from electra_tf.modeling.precision import SCALE, SKIPPED_IN_ALL, LossScale
 from electra_tf.optimization.optimizer import OptimizerState
-from electra_tf.training import checkpointing, summaries
-from electra_tf.training.checkpointing import (
-    BestCheckpoint,
-    Checkpoints,
+from electra_tf.training import checkpointing, curves, logs
+from electra_tf.training.best_checkpoint import BestCheckpoint
+from electra_tf.training.checkpointing import Checkpoints
+from electra_tf.training.console import (
+    Console,
+    Progress,
+    ShownValue,
+    format_row,
 )
+from electra_tf.training.curves import Panel
 from electra_tf.training.data_position import (
     ITERATOR,
     DataFingerprint,
@@ -42,7 +47,6 @@ from electra_tf.training.loop import (
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.replicas import creation_scope
 from electra_tf.training.run_files import REWINDS_FILE, RunFiles, remove_run
-from electra_tf.training.summaries import Console, Panel, Progress, ShownValue
 from electra_tf.training.workers import (
     current_worker,
     gather,
@@ -148,7 +152,7 @@ class Run(abc.ABC):
             "eval": self.intervals.eval_every,
         }
         self.train_log, self.eval_log = (
-            summaries.Log(path, name, step, self.console.warning, interval)
+            logs.Log(path, name, step, self.console.warning, interval)
             for name, interval in intervals.items()
         )
         self.best = None
@@ -379,7 +383,7 @@ class Run(abc.ABC):
 
     def draw_curves(self) -> None:
         rows = (self.train_log.rows, self.eval_log.rows)
-        summaries.draw_curves(self.output, self.panels(), *rows, self.title)
+        curves.draw_curves(self.output, self.panels(), *rows, self.title)
 
     def _last_results(self) -> dict[str, Any]:
         """Return the last values of the logs of a finished run."""
@@ -492,7 +496,7 @@ class Run(abc.ABC):
             row[SKIPPED_IN_ALL] = interval.last[SKIPPED_IN_ALL]
         row["learning_rate"] = interval.last["learning_rate"]
         row |= self._progress.timing(step, interval.mean(TOKENS))
-        shown = summaries.format_row(row, self.shown)
+        shown = format_row(row, self.shown)
         self.console.line(self._progress.line(step, shown))
         self.check_row({"step": step, **row})
         self.train_log.write(step, row)

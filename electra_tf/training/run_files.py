@@ -11,7 +11,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import formats
 from electra_tf.files.digests import DIGESTS_FILE
 from electra_tf.files.locks import LOCK_FILE
-from electra_tf.training import checkpointing, summaries
+from electra_tf.training import checkpointing, curves, logs
 
 REWINDS_FILE = "rewinds.jsonl"
 
@@ -26,10 +26,10 @@ _NAMES = (
     *formats.VOCAB_FILES,
     DIGESTS_FILE,
     checkpointing.CONFIG_FILE,
-    summaries.CURVES_FILE,
-    summaries.TENSORBOARD_DIR,
+    curves.CURVES_FILE,
+    logs.TENSORBOARD_DIR,
     formats.TRAIN_LOG,
-    summaries.EVAL_LOG,
+    logs.EVAL_LOG,
     REWINDS_FILE,
     LOCK_FILE,
 )

@@ -17,7 +17,7 @@ from configure.finetuning import FinetuningConfig
 from configure.pretraining import PretrainingConfig
 from electra_tf.finetuning import runner as finetuning
 from electra_tf.pretraining import runner as pretraining
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 from tests.conftest import ROOT, refused
 
 # The start of a program: `run_program` imports TensorFlow late.

@@ -21,7 +21,8 @@ import pytest
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import Console, read_rows
+from electra_tf.training.console import Console
+from electra_tf.training.logs import read_rows
 from tests.conftest import ROOT, marked_heavy, read_json
 from tests.end_to_end.conftest import TIMES, assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE

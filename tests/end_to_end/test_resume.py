@@ -23,7 +23,8 @@ from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.commands import convert_checkpoint
 from electra_tf.pretraining import runner
-from electra_tf.training.summaries import Console, read_rows
+from electra_tf.training.console import Console
+from electra_tf.training.logs import read_rows
 from tests.conftest import marked_heavy, refused
 from tests.end_to_end.conftest import TIMES, assert_same_tensors, saved_tensors
 from tests.pretraining.conftest import TWO_STAGE

@@ -17,7 +17,7 @@ from electra_tf.finetuning import heads
 from electra_tf.finetuning import runner as finetuning
 from electra_tf.pretraining import runner as pretraining
 from electra_tf.pretraining import unigram
-from electra_tf.training import summaries
+from electra_tf.training import logs
 
 # Strategy and count of micro-batches, by the name of the run.
 WAYS = {
@@ -29,7 +29,7 @@ WAYS = {
 
 def die_after(step):
     """Kill this process within the row after that of a step."""
-    write = summaries.Log.write
+    write = logs.Log.write
 
     def write_or_die(self, at, values):
         write(self, at, values)
@@ -38,7 +38,7 @@ def die_after(step):
                 file.write('{"step": 14, "lo')
             os.kill(os.getpid(), signal.SIGKILL)
 
-    summaries.Log.write = write_or_die
+    logs.Log.write = write_or_die
 
 
 def main():

@@ -19,10 +19,10 @@ from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.files.locks import LOCK_FILE
 from electra_tf.pretraining import runner
+from electra_tf.training.console import Console
 from electra_tf.training.loop import NonFiniteLossError
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run import MAX_REWINDS
-from electra_tf.training.summaries import Console
 from tests.conftest import ROOT, read_json, refused
 from tests.data.conftest import corpus_dir, vocab_file  # noqa: F401
 from tests.training.conftest import start_run  # noqa: F401

@@ -9,7 +9,7 @@ import tensorflow as tf
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import tf2
 from electra_tf.finetuning import registry, runner
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 from tests.transformers_folders import transformers_folder  # noqa: F401
 
 WORDS = ["the", "of", "and", "in", "to"]

@@ -16,7 +16,7 @@ from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.prediction.predictor import Predictor
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 from tests.conftest import TASKS, read_json, refused
 
 KERNEL, BIAS = "dense/kernel", "dense/bias"

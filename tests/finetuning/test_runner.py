@@ -25,8 +25,8 @@ from electra_tf.finetuning.hparam_changes import changed_hparams
 from electra_tf.modeling.precision import LossScale
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.pretraining.loading import load_pretrained
+from electra_tf.training.logs import read_rows
 from electra_tf.training.loop import TrainLoop
-from electra_tf.training.summaries import read_rows
 from tests.conftest import read_json, refused
 
 pytestmark = pytest.mark.slow  # Whole runs.

@@ -14,7 +14,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.finetuning import runner
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 TASKS = ("cola", "sts", "mnli", "chunk", "squad", "triviaqa")
 ROWS = {

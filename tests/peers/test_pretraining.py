@@ -16,7 +16,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.data.tfrecords import ExampleEncoder, read_records
 from electra_tf.pretraining import masking, runner
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 BATCH, STEPS, HALF = 4, 10, 5
 # A mask_prob of 0.3 chooses 4 positions of 16; one is drawn twice.

@@ -15,7 +15,7 @@ from electra_tf.finetuning import runner
 from electra_tf.prediction.answers import make_answerer
 from electra_tf.prediction.loading import load_finetuned
 from electra_tf.prediction.predictor import Predictor
-from electra_tf.training.summaries import Console
+from electra_tf.training.console import Console
 
 pytestmark = pytest.mark.heavy
 WORDS, ROWS, QUESTIONS = 2000, 500, 300

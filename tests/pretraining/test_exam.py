@@ -16,7 +16,7 @@ from electra_tf.pretraining.exam import (
     sit_exam,
 )
 from electra_tf.pretraining.model import PretrainingModel
-from electra_tf.training.summaries import read_rows
+from electra_tf.training.logs import read_rows
 from tests.conftest import refused
 
 

@@ -14,7 +14,9 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.pretraining import collapse, masking, runner
 from electra_tf.training.checkpointing import read_config
-from electra_tf.training.summaries import Console, read_rows, write_results
+from electra_tf.training.console import Console
+from electra_tf.training.logs import read_rows
+from electra_tf.training.result_files import write_results
 from tests.conftest import read_json, refused
 from tests.pretraining.conftest import SIZES
 

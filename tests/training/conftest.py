@@ -8,11 +8,11 @@ import types
 import pytest
 import tensorflow as tf
 
+from electra_tf.training.console import Console, ShownValue
 from electra_tf.training.loop import EvalLoop, TrainLoop
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run import Run
 from electra_tf.training.run_files import RunFiles
-from electra_tf.training.summaries import Console, ShownValue
 
 
 class Line(tf.Module):

@@ -19,7 +19,7 @@ from electra_tf.checkpoints import tf2
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
-from electra_tf.training.checkpointing import (
+from electra_tf.training.best_checkpoint import (
     BestCheckpoint,
     find_best_or_latest,
 )
@@ -132,7 +132,7 @@ def test_weights_without_slots_cannot_be_continued(tmp_path, write, message):
 SAVING = """
 import sys
 import tensorflow as tf
-from electra_tf.training.checkpointing import Checkpoints
+from electra_tf.training.checkpointing import (Checkpoints)
 
 class Model(tf.Module):
     def __init__(self):

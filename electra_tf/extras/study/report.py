@@ -437,7 +437,7 @@ def _read_log(run: Run, log: str) -> list[dict[str, Any]]:
     """
     # Imported here because TensorFlow's import takes seconds, which a study
     # that only starts runs does without.
-    from electra_tf.training.summaries import read_rows
+    from electra_tf.training.logs import read_rows
 
     path = os.path.join(run.folder, f"{log}_log.jsonl")
     return read_rows(path, lambda text: print(f"warning: {text}"))

@@ -7,14 +7,9 @@ import time
 
 import pytest
 
-from electra_tf.training.summaries import (
-    Log,
-    Panel,
-    Progress,
-    draw_curves,
-    read_rows,
-    seconds_text,
-)
+from electra_tf.training.console import Progress, seconds_text
+from electra_tf.training.curves import Panel, draw_curves
+from electra_tf.training.logs import Log, read_rows
 from tests.training.conftest import shown
 
 

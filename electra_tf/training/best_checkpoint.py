@@ -1,0 +1,94 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The best checkpoint of a run, by a metric of its evaluations."""
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from configure.errors import UserError
+from electra_tf.checkpoints import formats, tf1
+from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import read_json
+from electra_tf.metrics.direction import lower_is_better
+from electra_tf.training.checkpointing import (
+    Checkpoints,
+)
+
+STATE_FILE = "best.json"  # metric, value and step of the best checkpoint
+
+
+def find_best_or_latest(path: str) -> str | None:
+    """Return a run's best checkpoint; without `best`, the latest one."""
+    return formats.find_best_checkpoint(path) or tf1.find_latest(path)
+
+
+class BestCheckpoint:
+    """Checkpoint in `<run>/best`, with the best metric so far."""
+
+    def __init__(
+        self,
+        directory: str,
+        metric: str,
+        checkpoints: Checkpoints,
+        write_settings: Callable[[str], None],
+        scored_on: str = "",
+    ) -> None:
+        """Read the best metric of an earlier part of the run.
+
+        Args:
+          directory: folder of the run.
+          metric: name of the metric in evaluations.
+          checkpoints: checkpoints of the run.
+          write_settings: function that writes the run's settings to a folder.
+          scored_on: fingerprint of the held-out data; metrics on other data are
+            not compared.
+        """
+        self._directory = os.path.join(directory, formats.BEST)
+        self._metric = metric
+        self._checkpoints = checkpoints
+        self._write_settings = write_settings
+        self._scored_on = scored_on
+        self.chosen_otherwise = False
+        self._best = self._read()
+
+    def update(self, step: int, result: Mapping[str, float]) -> str | None:
+        """Save if an evaluation is the best; return a report line, or None."""
+        value = float(result[self._metric])
+        if not math.isfinite(value):
+            return None
+        sign = -1 if lower_is_better(self._metric) else 1
+        if self._best and sign * value <= sign * self._best["value"]:
+            return None
+        self._write_settings(self._directory)
+        prefix = self._checkpoints.save_best(self._directory)
+        self._best = {"metric": self._metric, "value": value, "step": step}
+        if self._scored_on:
+            self._best["scored_on"] = self._scored_on
+        path = os.path.join(self._directory, STATE_FILE)
+        write_atomically(path, json.dumps(self._best) + "\n")
+        return f"best {self._metric} so far, {value:.4f}: saved as {prefix}"
+
+    def _read(self) -> dict[str, Any] | None:
+        path = os.path.join(self._directory, STATE_FILE)
+        if not tf.io.gfile.exists(path):
+            return None
+        try:
+            best = read_json(path)
+            scored_on = best.get("scored_on", self._scored_on)
+            # Values of a different metric, or on other data, cannot be
+            # compared.
+            is_comparable = (
+                best["metric"] == self._metric and scored_on == self._scored_on
+            )
+            self.chosen_otherwise = not is_comparable
+            return best if is_comparable else None
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"{path} is corrupt ({error!r}). Remove this file, so that the"
+                " best checkpoint is chosen again."
+            ) from error
