@@ -181,7 +181,7 @@ def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
     path = checkpoints(tmp_path, Tables(6), 2).save()
     data = pathlib.Path(path + ".data-00000-of-00001")
     data.write_bytes(data.read_bytes()[:keep])
-    with pytest.raises(UserError, match=r"model\.ckpt-2 .*truncated.*ckpt-1 "):
+    with pytest.raises(UserError, match=r"model\.ckpt-2 .*truncated.*ckpt-1\."):
         checkpoints(tmp_path, Tables(6)).restore(path)
 
 
