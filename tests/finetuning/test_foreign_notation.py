@@ -94,7 +94,7 @@ def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
     words = "Sanal parçalar sa bunu yapamazlar .".split()
     assert (read.line, read.values) == (4, {"words": words})
     printed = capsys.readouterr().err
-    assert "3 comment lines left out; 1 line of ranges (as 2-3)" in printed
+    assert "3 comment lines left out; 1 line of ranges (such as 2-3)" in printed
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv", "a.tsv"])
