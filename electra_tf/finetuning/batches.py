@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of cached records, whose rows are shuffled or grouped by length."""
+"""The batches of cached records, shuffled or grouped by length."""
 
 import dataclasses
 import random
@@ -11,29 +11,29 @@ import tensorflow as tf
 from electra_tf.data import feature_spec
 from electra_tf.data.input_pipeline import input_options
 
-# Lengths are rounded up to multiples of this for sorting, and in batches if
-# each length costs a compilation.
+# Sorting rounds lengths up to multiples of this, and so do batches if each
+# length costs a compilation.
 BUCKET_WIDTH = 16  # tokens
-_BATCHES_PER_POOL = 50  # the examples of a pool are sorted by length
+_BATCHES_PER_POOL = 50  # examples of a pool, which are sorted by length
 _PARSE_AT_ONCE = 4096
 
 
 @dataclasses.dataclass(frozen=True)
 class Batches:
-    """The records of a split; every call returns the same batches."""
+    """The batches of a split; every call returns the same ones."""
 
     path: str  # the record file
     specs: Sequence[feature_spec.FeatureSpec]  # every feature of a record
     n_examples: int  # records in the file, padding rows included
     batch_size: int
-    max_seq_length: int  # L of the records
+    max_seq_length: int  # L of the batches before trimming
     training: bool  # True: endless and shuffled; False: once, in order
     shuffle_buffer_size: int = 100
     shuffle_whole_set: bool = False  # shuffle all examples in each epoch
     by_length: bool = False  # batch examples of similar length
     trim: bool = True  # pad batches to their longest row, not to L
     shortest: int = 1  # minimum length of a batch
-    multiple: int = 1  # lengths are multiples of it (or L)
+    multiple: int = 1  # batch lengths are multiples of this (or L)
     seed: int = 0
 
     def __call__(self) -> tf.data.Dataset:
@@ -73,8 +73,8 @@ class Batches:
     def _trim(self, features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Cut off columns that are padding in every row.
 
-        A column that any `*_mask` uses is not padding: there may be more labels
-        than tokens, because words may have no wordpiece.
+        A column is padding only if it is 0 in every `*_mask`: a row may have
+        more labels than tokens, because some words have no wordpiece.
         """
         needed = tf.constant(self.shortest, tf.int32)
         for spec in self.specs:
@@ -92,7 +92,7 @@ class Batches:
         return trimmed
 
     def _gathered(self) -> tf.data.Dataset:
-        """Return batches of records that are gathered by number from memory."""
+        """Return batches of records that are gathered from memory by index."""
         records, lengths = self._load()
         if self.training:
             numbers = tf.data.Dataset.counter().flat_map(
@@ -138,7 +138,7 @@ class Batches:
         for part in parts.with_options(input_options()):
             parsed = feature_spec.decode_example(mask_specs, part)["input_mask"]
             records.append(part)
-            # Rounding keeps the order of examples within a bucket.
+            # Rounded lengths keep the examples of a bucket in their order.
             lengths.append(_round_up(tf.reduce_sum(parsed, 1), BUCKET_WIDTH))
         return tf.concat(records, 0), tf.concat(lengths, 0)
 

@@ -21,7 +21,7 @@ from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, finetuning_memory
 from electra_tf.training.replicas import rows_per_machine
 
-# Variables that the initial weights may lack.
+# Variables whose absence from the initial weights is no error.
 HEADS = "^task_specific/"
 
 
@@ -51,7 +51,7 @@ def build_model(
 def load_weights(
     config: FinetuningConfig, weights: Weights, model: FinetuningModel
 ) -> Coverage:
-    """Assign the initial weights; heads that they lack stay as they are."""
+    """Assign the initial weights; heads missing from them stay random."""
     allowed = HEADS
     if config.allow_missing:
         allowed = f"(?:{HEADS})|(?:{config.allow_missing})"
@@ -68,8 +68,8 @@ def trained_variables(
     n_layers = model.encoder_config.num_hidden_layers
     if n_frozen > n_layers:
         raise UserError(
-            f"freeze_layers is {n_frozen} but the model has {n_layers} layers;"
-            " lower it."
+            f"freeze_layers is {n_frozen}, but the model has {n_layers}"
+            " layers. Lower freeze_layers."
         )
     prefixes = ["electra/embeddings/", "electra/embeddings_project/"]
     prefixes += [f"electra/encoder/layer_{i}/" for i in range(n_frozen)]
@@ -101,7 +101,7 @@ def build_optimizer(
 def layer_rates(
     config: FinetuningConfig, model: FinetuningModel
 ) -> list[learning_rate.LayerRate]:
-    """Return the rates of the trained layers, lowest layer first."""
+    """Return the learning rates of the trained layers, lowest layer first."""
     variables = trained_variables(config, model)
     names = [optimizer.variable_name(variable) for variable in variables]
     return learning_rate.rate_table(names, *_layerwise_arguments(config, model))
@@ -110,7 +110,7 @@ def layer_rates(
 def _layerwise_arguments(
     config: FinetuningConfig, model: FinetuningModel
 ) -> tuple[float, int, bool]:
-    """Return the decay, the number of layers, and whether depths are fixed."""
+    """Return the decay, the number of layers, and whether depth is fixed."""
     return (
         config.layerwise_lr_decay,
         model.encoder_config.num_hidden_layers,

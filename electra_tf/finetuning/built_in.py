@@ -10,16 +10,16 @@ from typing import Any
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.finetuning.task_description import TaskSpec
 
-# Chunks as in CoNLL-2000, named entities and parts of speech.
+# The files of chunks (CoNLL-2000), named entities and parts of speech.
 _CONLL: dict[str, Any] = {
     "type": "tagging",
     "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
     "format": "conll",
     "splits": {"test": {"labelled": True}},
 }
-# CoNLL-2003 has the part of speech second; so do files of two columns.
+# Column 1 is the part of speech in CoNLL-2003 and in files of two columns.
 _POS: dict[str, Any] = {**_CONLL, "tags": "words", "columns": {"tag": 1}}
-# Question answering; `QATask` finds the files.
+# These tasks list no files, because `QATask` finds them by name.
 _SQUAD2: dict[str, Any] = {
     "type": "question_answering",
     "version": "squad2",
@@ -34,7 +34,7 @@ _SQUAD1: dict[str, Any] = {
     "tfds": {"name": "squad", "splits": {"dev": "validation"}, "columns": {}},
 }
 _MRQA: dict[str, Any] = {"type": "question_answering", "version": "mrqa"}
-# The rows of CNN/DailyMail.
+# These are the column names of CNN/DailyMail.
 _ARTICLES = {"text_a": "article", "label": "highlights"}
 _SUMMARIZATION: dict[str, Any] = {
     "type": "summarization",

@@ -34,10 +34,10 @@ from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 _TEXTS = ("text_a", "text_b")
-_SHOWN_LABELS = 12  # in messages
+_SHOWN_LABELS = 12  # the number of labels that a message lists
 _SINGLE_LABEL = (
-    "one label, not a list of them (type multilabel reads lists; labels in the"
-    " task's description may be of any form)"
+    "one label, not a list of labels (type multilabel reads lists; labels in"
+    " the task's description may be of any form)"
 )
 
 
@@ -48,15 +48,15 @@ class TextExample(Example):
     text_fields = ("text_a", "text_b")
     text_a: str
     text_b: str | None = None  # the second text; None or "" for single texts
-    # A class, a number, or a tuple of labels, by the task's type.
+    # A class, a number, or a tuple of labels, depending on the task's type.
     label: Any = None
 
 
 class TextRow(NamedTuple):
-    """A usable row of a split."""
+    """A row of a split that can be used."""
 
-    number: int  # from 0; bad rows count
-    line: int  # from 1
+    number: int  # row number from 0, unusable rows included
+    line: int  # line number from 1
     cells: dict[str, Any]  # texts and label by purpose
 
 
@@ -64,19 +64,19 @@ class LabelCell(NamedTuple):
     """The cell of a label."""
 
     path: str
-    line: int  # from 1
+    line: int  # line number from 1
     value: Any
 
 
 class BadLabelError(ValueError):
-    """A cell that holds no label; the text says what was expected."""
+    """An error for a cell without a label; the text is the expected content."""
 
 
 class TextTask(Task):
-    """Reads texts and labels and makes features of them.
+    """Base class of tasks that read texts and labels.
 
-    Differs: labels are checked when they are read, so that a bad label costs a
-      row and not the run.
+    Differs: labels are checked when they are read, so that a bad label loses
+      one row and does not stop the run.
     """
 
     _HEAD: type[heads.SentenceHead]
@@ -84,15 +84,15 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
-        """Return the label in a cell; raise BadLabelError without one."""
+        """Return the label in a cell; raise BadLabelError if it holds none."""
 
     @abc.abstractmethod
     def label_spec(self) -> FeatureSpec:
-        """Return the feature of labels."""
+        """Return the specification of the label feature."""
 
     @abc.abstractmethod
     def label_value(self, label: Any) -> Any:
-        """Return the value of the feature for a label, or for None."""
+        """Return the value of the label feature; a label may be None."""
 
     @property
     def described_labels(self) -> tuple[Any, ...] | None:
@@ -104,12 +104,12 @@ class TextTask(Task):
 
     @property
     def may_have_pairs(self) -> bool:
-        """Whether an example may have a second text."""
+        """True if an example may have a second text."""
         return self.pairs_are_optional or "text_b" in self._columns
 
     @property
     def pairs_are_optional(self) -> bool:
-        """Whether each example has one text or two.
+        """True if an example may have a single text or a pair of texts.
 
         This is true if only a checkpoint describes the task.
         """
@@ -124,8 +124,8 @@ class TextTask(Task):
     def get_examples(self, split: str) -> list[TextExample]:
         """Return the examples of a split.
 
-        Training pairs without an order are returned in both orders, if
-        `double_unordered` is set.
+        If `double_unordered` is set, unordered training pairs are returned in
+        both orders.
         """
         table, location = self._open(split), self._location(split)
         if self._has_labels(split):
@@ -154,7 +154,7 @@ class TextTask(Task):
     def featurize(
         self, example: TextExample, is_training: bool
     ) -> dict[str, Any]:
-        """Return the features of joined texts; the longer text is cut."""
+        """Return the features of the joined texts; cut the longer text."""
         first = [*self.tokenizer.encode(example.text_a)]
         second = [*self.tokenizer.encode(example.text_b or "")]
         n_special = 3 if second else 2  # [CLS] and each [SEP]
@@ -202,7 +202,7 @@ class TextTask(Task):
         return f"{self.name}_labels.json"
 
     def label_cells(self, *splits: str) -> list[LabelCell] | None:
-        """Return the cells of labels; None if no split exists."""
+        """Return the label cells of all splits; None if no split exists."""
         existing_splits = [s for s in splits if self.has_split(s)]
         if not existing_splits:
             return None
@@ -239,7 +239,7 @@ class TextTask(Task):
                     row.expected or _describe_columns(columns, names),
                 )
                 continue
-            if row.expected:  # Half a row, which the original uses.
+            if row.expected:  # The original uses half a row, too.
                 report(row.content, row.expected, skipped=False)
             if name := _first_unreadable(cells):
                 content = values.describe(cells[name])
@@ -256,7 +256,7 @@ class TextTask(Task):
 
 
 def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
-    """Return the examples with their texts swapped and further numbers."""
+    """Return swapped copies of examples, numbered after the originals."""
     return [
         dataclasses.replace(
             example,
@@ -269,7 +269,7 @@ def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
 
 
 def _first_unreadable(cells: Mapping[str, Any]) -> str | None:
-    """Return the purpose of the first cell that should be a text but is not."""
+    """Return the purpose of the first cell that should be text but is not."""
     for name in _TEXTS:
         if name in cells and values.as_text(cells[name]) is None:
             return name
@@ -285,7 +285,7 @@ def _describe_row(row: tables.Row) -> str:
 
 
 def _describe_columns(columns: Columns, names: Sequence[str]) -> str:
-    """Return what a row must have to hold the named columns."""
+    """Return a description of a row that contains the named columns."""
     options = [columns[name] for name in names]
     if all(isinstance(option, int) for option in options):
         count = max(i + 1 if i >= 0 else -i for i in options)
@@ -294,14 +294,14 @@ def _describe_columns(columns: Columns, names: Sequence[str]) -> str:
 
 
 class ClassificationTask(TextTask):
-    """One class per text or pair."""
+    """A task with one class per text or pair."""
 
     _HEAD = heads.ClassificationHead
     _MIN_LABELS = 2
 
     @property
     def labels(self) -> list[str]:
-        """The classes; their indices are their ids."""
+        """The class labels; an index in the list is the id of the class."""
         return list(self.resolved_labels)
 
     @property
@@ -335,9 +335,9 @@ class ClassificationTask(TextTask):
         if self.spec.metric == "f1":
             if self.n_outputs > 2:
                 raise UserError(
-                    f"task {self.name}: metric f1 scores the second of two"
-                    f" classes, but there are {self.n_outputs}. Set metric to"
-                    " accuracy or mcc"
+                    f"task {self.name}: metric f1 needs two classes (it scores"
+                    f" the second), but there are {self.n_outputs}. Set metric"
+                    " to accuracy or mcc"
                 )
             return scorers.F1Scorer()
         if self.spec.metric == "mcc":
@@ -356,14 +356,15 @@ class ClassificationTask(TextTask):
             try:
                 labels.update(self._split_cell(cell.value))
             except BadLabelError as error:
-                # `get_examples` reports it, if there are enough labels.
+                # If there are enough labels, `get_examples` reports the bad
+                # cell.
                 problems.append((cell, f"{error}"))
         refuse_equal_labels(self.name, sorted(labels))
         if len(labels) < self._MIN_LABELS:
             for cell, expected in problems:
                 self._report_label(cell, expected)
             raise UserError(
-                f"task {self.name}: its data has {len(labels)} different"
+                f"task {self.name}: its data has {len(labels)} distinct"
                 f" labels ({', '.join(sorted(labels)) or 'none'}); expected at"
                 f" least {self._MIN_LABELS}. Correct the data, or the columns"
                 " in the description"
@@ -381,7 +382,7 @@ class ClassificationTask(TextTask):
 
 
 class MultiLabelTask(ClassificationTask):
-    """Any number of labels per text or pair."""
+    """A task with any number of labels per text or pair."""
 
     _HEAD = heads.MultiLabelHead
     _MIN_LABELS = 1
@@ -398,7 +399,7 @@ class MultiLabelTask(ClassificationTask):
         return tuple(label for label in self.labels if label in cell_labels)
 
     def label_value(self, label: Any) -> Any:
-        """Return int [number of labels], 1 for the given labels."""
+        """Return int [number of labels], 1 for each label of the example."""
         return [int(name in (label or ())) for name in self.labels]
 
     def label_spec(self) -> FeatureSpec:
@@ -410,7 +411,7 @@ class MultiLabelTask(ClassificationTask):
     def _split_cell(self, cell: Any) -> list[str]:
         """Return the labels of a list, or of a text with separators.
 
-        A text that is a list in Python's or JSON's notation is that list:
+        A text in Python's or JSON's list notation is parsed as a list, because
         other programs write lists into tables in this way.
         """
         if isinstance(cell, list):
@@ -423,7 +424,7 @@ class MultiLabelTask(ClassificationTask):
             items = list_cells.read_list(cell)
         except list_cells.UnreadableListError:
             raise BadLabelError(
-                f"labels with {self.spec.label_separator!r} between, or a list"
+                f"labels separated by {self.spec.label_separator!r}, or a list"
                 " in JSON or Python"
             ) from None
         if items is None:
@@ -435,12 +436,12 @@ class MultiLabelTask(ClassificationTask):
 
     @property
     def _set_labels(self) -> Sequence[str]:
-        """The labels, if they are described or set; else nothing."""
+        """The labels that are described or set already; otherwise none."""
         return self.described_labels or self._resolved_labels or ()
 
 
 class RegressionTask(TextTask):
-    """One number per text or pair.
+    """A task with one number per text or pair.
 
     Differs: any range is mapped to [0, 1] (the original divides by the highest
       value, which is the same for ranges from 0), and `unscale` maps
@@ -466,12 +467,12 @@ class RegressionTask(TextTask):
         return low, high
 
     def unscale(self, predictions: Any) -> Any:
-        """Return predictions, array or number, in the task's own range."""
+        """Return predictions (an array or a number) in the task's own range."""
         low, high = self.value_range
         return predictions * (high - low) + low
 
     def read_label(self, cell: Any) -> float:
-        # TFDS and JSON have numbers, other files texts; TFDS's are float32.
+        # TFDS (as float32) and JSON contain numbers, other files contain texts.
         low, high = self.value_range
         number = _parse_number(cell)
         if number is None or not low <= number <= high:
@@ -479,7 +480,7 @@ class RegressionTask(TextTask):
         return number
 
     def label_value(self, label: float | None) -> float:
-        """Return a number mapped to [0, 1]; None is 0 or the lowest value."""
+        """Map a number to [0, 1]; None becomes 0 or the lowest value."""
         low, high = self.value_range
         if label is None:
             label = 0.0 if low <= 0.0 <= high else low
@@ -503,9 +504,9 @@ class RegressionTask(TextTask):
                 if number is None:
                     self._report_label(cell, "a number")
             raise UserError(
-                f"task {self.name}: its training labels hold"
-                f" {len(valid_numbers)} different numbers; expected 2 or more."
-                " Set range, or correct columns, in the description"
+                f"task {self.name}: its training labels have"
+                f" {len(valid_numbers)} distinct values; expected 2 or more."
+                " In the description, set range or correct columns"
             )
         return [min(valid_numbers), max(valid_numbers)]
 
@@ -517,7 +518,7 @@ def _describe_label(cell: Any) -> str:
 
 
 def _parse_list(text: str) -> list[Any] | None:
-    """Return the list that a text is, if any."""
+    """Parse a text as a list; return None if it is none."""
     try:
         return list_cells.read_list(text)
     except list_cells.UnreadableListError:
@@ -525,7 +526,7 @@ def _parse_list(text: str) -> list[Any] | None:
 
 
 def _match_label(cell: Any, labels: Sequence[str]) -> str:
-    """Return a label as text: 1.0 is "1", unless only "1.0" is a label."""
+    """Return a label as text; 1.0 becomes "1" unless only "1.0" is a label."""
     label = _label_text(cell)
     if label not in labels and isinstance(cell, float) and str(cell) in labels:
         return str(cell)
@@ -533,7 +534,7 @@ def _match_label(cell: Any, labels: Sequence[str]) -> str:
 
 
 def _label_text(cell: Any) -> str:
-    """Return a label as text: true is "true", 1 and 1.0 are "1"."""
+    """Return a label as text; true becomes "true", 1 and 1.0 become "1"."""
     text = values.as_id(cell)
     if isinstance(cell, bool):
         text = str(cell).lower()
@@ -542,12 +543,12 @@ def _label_text(cell: Any) -> str:
     if text is None:
         raise BadLabelError("a text, a number, true or false")
     if not is_encodable(text):
-        raise BadLabelError("a text of whole characters")
+        raise BadLabelError("a text of valid Unicode characters")
     return text
 
 
 def _parse_number(cell: Any) -> float | None:
-    """Return a finite number; Python's notation 1_000 is not a number."""
+    """Return a finite number; reject Python's notation 1_000."""
     if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
         return None
     try:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Early stopping: whether the last evaluations improved a metric."""
+"""Early stopping when the last evaluations did not improve a metric."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,8 @@ def watched_metric(
 ) -> str:
     """Return the metric that decides when training stops.
 
-    It is the preferred one, or else F1, or else the first that is not a loss.
+    The preferred metric comes first, then F1, then the first metric that is not
+    a loss.
 
     Args:
       rows: rows of an evaluation log, at least one.
@@ -23,7 +24,7 @@ def watched_metric(
     names = [name for name in rows[0] if name != "step"]
     if preferred in names:
         return preferred
-    # After the loss come details, by which trials are not compared.
+    # The metrics after the loss are details, which do not rank trials.
     results = names[: [*names, "loss"].index("loss")]
     scores = [name for name in results if not lower_is_better(name)]
     return main_metric(scores or names)
@@ -34,9 +35,9 @@ def patience_is_over(
     patience: int,
     preferred: str | None = None,
 ) -> bool:
-    """Return whether the last evaluations are no better than one before.
+    """Return whether the last evaluations are no better than an earlier one.
 
-    A metric that was undefined (None in a log) is worse than all others.
+    An undefined metric (None in a log) is worse than any number.
 
     Args:
       rows: rows of an evaluation log.

@@ -29,18 +29,18 @@ Row = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """The scores of a model on a split of a task."""
+    """The scores of a model on one split of a task."""
 
     task: str
-    results: dict[str, float]  # the original's metrics, in its order
+    results: dict[str, float]  # the original's metrics, in the original's order
     details: dict[str, float]  # further metrics
-    # What all predictions are, if they are equal; None: they differ.
+    # The value that all predictions share; None if predictions differ.
     collapse: str | None
-    scorer: Scorer  # with the predictions that were scored
+    scorer: Scorer  # filled with the scored predictions
 
 
 class Evaluator:
-    """Predicts splits of tasks with the current weights of a model."""
+    """Evaluator that predicts splits with the current weights of a model."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Evaluator:
         )
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
-        """Evaluate a task on a split and write the files of its scorer."""
+        """Evaluate a task on a split and write the scorer's files."""
         scorer = task.get_scorer(split)
         self.predict(task, split, scorer.update)
         results = {name: float(value) for name, value in scorer.get_results()}
@@ -82,7 +82,7 @@ class Evaluator:
     def evaluate_other_splits(
         self, tasks: Sequence[Task]
     ) -> dict[str, Evaluation]:
-        """Evaluate tasks on their labelled splits beyond the main one.
+        """Evaluate tasks on their further labelled splits.
 
         Returns:
           "task/split" -> evaluation.
@@ -107,7 +107,7 @@ class Evaluator:
                 for name, values in arrays.items()
                 if name.startswith(prefix)
             }
-            # Padding rows have the id of no task.
+            # The task id of padding rows belongs to no task.
             for row in np.flatnonzero(arrays["task_id"] == task_id):
                 receive({name: array[row] for name, array in outputs.items()})
 
@@ -126,7 +126,7 @@ class Evaluator:
         return flat
 
     def prepare(self, task: Task, split: str) -> Batches:
-        """Return the batches of a split; it is read once."""
+        """Return the batches of a split; prepare them once."""
         key = f"{task.name}/{split}"
         if key not in self._batches:
             with workers.in_turn(self._strategy):
@@ -135,7 +135,7 @@ class Evaluator:
         return self._batches[key]
 
     def write(self, path: str, content: str | bytes) -> None:
-        """Write a file; of several workers only the chief does."""
+        """Write a file; with several workers, only the chief writes."""
         if workers.current_worker(self._strategy).is_chief:
             write_atomically(path, content)
 
@@ -143,7 +143,7 @@ class Evaluator:
 def compute_function(
     model: FinetuningModel,
 ) -> Callable[[Features, tf.Tensor, bool], dict[str, Any]]:
-    """Return a function to a model's outputs, with `total_loss` for loops."""
+    """Return a function that computes a model's outputs and `total_loss`."""
 
     def compute(
         features: Features, seed: tf.Tensor, training: bool
@@ -159,7 +159,7 @@ def _describe_collapse(task: Task, scorer: Scorer) -> str | None:
     if prediction is None:
         return None
     if prediction == "":
-        return "every prediction is that there is no answer"
+        return 'every prediction is "no answer"'
     labels = task.head.labels
     if labels and isinstance(prediction, int):
         return f"every prediction is {labels[prediction]!r}"

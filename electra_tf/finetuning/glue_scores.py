@@ -52,11 +52,11 @@ class TaskScore:
     """The score of a task over its trials."""
 
     metrics: Mapping[str, Statistics]  # the metrics that the score averages
-    # The benchmark's: the mean of the metrics, trial by trial.
+    # The benchmark's score: the mean of the metrics, trial by trial.
     score: Statistics
     # The one metric that the paper reports; None for WNLI.
     paper: Statistics | None
-    lacking: tuple[str, ...]  # metrics of the score without data
+    lacking: tuple[str, ...]  # the metrics of the score that have no data
 
     def as_dict(self) -> dict[str, Json]:
         """Return plain values for JSON."""
@@ -78,7 +78,7 @@ class Average:
     mean: float | None  # None: undefined
     median: float | None
     best: float | None
-    tasks: list[str]  # that it averages
+    tasks: list[str]  # the tasks in the average
     missing: list[str]  # tasks without a score
 
 

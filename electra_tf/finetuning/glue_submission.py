@@ -22,7 +22,7 @@ from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 
 _HEADER = "index\tprediction"
-# The earliest date of a zip file: equal predictions give equal bytes.
+# A fixed date, the earliest in a zip file, makes equal predictions equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -33,7 +33,7 @@ class Part:
     file: str
     task: str
     split: str
-    server_rows: int  # number of rows that the server scores
+    server_rows: int  # rows that the server scores
 
 
 PARTS = (
@@ -70,7 +70,7 @@ def write_archive(
     write_atomically(path, buffer.getvalue())
 
 
-# What arrays of numbers need to be unpickled, before and after NumPy 2.
+# The functions that unpickling an array of numbers calls, in NumPy 1 and 2.
 _ALLOWED = frozenset(
     {
         ("numpy", "ndarray"),
@@ -87,7 +87,7 @@ _ALLOWED = frozenset(
 
 
 class _NumbersOnly(pickle.Unpickler):
-    """An unpickler that refuses everything but arrays of numbers."""
+    """An unpickler that accepts only arrays of numbers."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
@@ -96,12 +96,13 @@ class _NumbersOnly(pickle.Unpickler):
 
 
 def read_predictions(path: str) -> dict[int, Any]:
-    """Return the predictions in a file, by the numbers of their examples."""
+    """Return the predictions in a file, keyed by example number."""
     data = read_bytes(path)
     try:
         predictions = _NumbersOnly(io.BytesIO(data)).load()
         return {int(eid): value for eid, value in predictions.items()}
-    except Exception as error:  # A broken pickle may raise anything.
+    # Unpickling a broken file may raise any exception.
+    except Exception as error:
         raise UserError(
             f"{path}: not a file of test predictions ({error}). Predict the"
             " test set again with --write_test_outputs."
@@ -110,33 +111,33 @@ def read_predictions(path: str) -> dict[int, Any]:
 
 @dataclasses.dataclass
 class Submission:
-    """The content of a submission, and the files that it lacks."""
+    """The content of a submission, and its missing files."""
 
     # File -> (index, prediction) in the order of the data.
     rows: dict[str, list[tuple[int, str]]]
-    trials: dict[str, int]  # task -> the trial that made its predictions
-    missing: dict[str, str]  # file -> why it is not among `rows`
-    notes: list[str]  # remarks on the files for the user
+    trials: dict[str, int]  # task -> the trial that made the predictions
+    missing: dict[str, str]  # file -> the reason for its absence from `rows`
+    notes: list[str]  # warnings about the files
 
 
-# The number of each example -> the server's index, its location.
+# example number -> (the server's index, the row's location)
 Indices = dict[int, tuple[int, str]]
 
 
 class _MissingError(Exception):
-    """The reason why a file cannot be made."""
+    """An error for a file of the submission that cannot be made."""
 
 
 def collect(
     model_name: str, data_dir: str, trial: int | None = None, run_name: str = ""
 ) -> Submission:
-    """Return a model's test predictions.
+    """Collect the test predictions of a model.
 
     Args:
       model_name: the model in `data_dir`.
       data_dir: the directory of data and models.
-      trial: the trial of all tasks; None: each task's best on the dev set.
-      run_name: the name of the run, if it has one.
+      trial: the trial for all tasks; None: each task's best on the dev set.
+      run_name: the name of the run; "": the unnamed run.
     """
     submission = Submission({}, {}, {}, [])
     for part in PARTS:
@@ -177,7 +178,7 @@ def _open_results(
         return dataclasses.replace(config, **source), best
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{config.results_json} is not a results file of this program"
+            f"{config.results_json}: not a results file of this program"
             f" ({error!r}). Move it away, or pass --trial."
         ) from error
 
@@ -185,18 +186,18 @@ def _open_results(
 def _read_rows(
     path: str, part: Part, indices: Indices, notes: list[str]
 ) -> list[tuple[int, str]]:
-    """Return the rows of a file; raise _MissingError if there are none.
+    """Return the rows of a file; raise _MissingError if any is missing.
 
     Args:
-      path: of the predictions.
-      part: the file.
-      indices: of the examples that were predicted.
-      notes: gets remarks on the file.
+      path: the path of the predictions.
+      part: the file of the submission.
+      indices: the indices of the predicted examples.
+      notes: a list, to which warnings about the file are added.
     """
     if not filesystem.exists(path):
         raise _MissingError(
-            f"no {path}; predict with --write_test_outputs (of the first"
-            f" n_writes_test trials), or choose a --trial"
+            f"{path} does not exist. Predict with --write_test_outputs (of the"
+            " first n_writes_test trials), or pass another --trial"
         )
     predictions = read_predictions(path)
     without = [eid for eid in indices if eid not in predictions]
@@ -204,17 +205,19 @@ def _read_rows(
         index, location = indices[without[0]]
         raise _MissingError(
             f"{path}: {len(without)} of {len(indices)} rows have no"
-            f" prediction; the first is index {index}, {location}"
+            f" prediction; the first is index {index}, {location}. Predict"
+            " with --write_test_outputs again"
         )
     if len(predictions) > len(indices):
         raise _MissingError(
-            f"{path}: {len(predictions)} predictions, but the test set has"
-            f" {len(indices)} rows, so it belongs to different data"
+            f"{path}: {len(predictions)} predictions; expected {len(indices)},"
+            " the rows of the test set. Predict with --write_test_outputs"
+            " again"
         )
     if len(indices) != part.server_rows:
         notes.append(
-            f"{part.file}: {len(indices)} rows, as in the test set that was"
-            f" predicted; the server expects {part.server_rows}"
+            f"{part.file}: {len(indices)} rows, like the predicted test set;"
+            f" the server expects {part.server_rows}"
         )
     texts = _format_predictions(
         part, {eid: predictions[eid] for eid in indices}, path, notes
@@ -225,7 +228,7 @@ def _read_rows(
 def _format_predictions(
     part: Part, predictions: Mapping[int, Any], path: str, notes: list[str]
 ) -> dict[int, str]:
-    """Return predictions as the server's texts, by number of example."""
+    """Format predictions as the server expects, keyed by example number."""
     spec = GLUE_TASKS[part.task]
     count = len(spec.labels or ())
     expected = f"{count} finite logits" if count else "a finite number"
@@ -238,7 +241,8 @@ def _format_predictions(
             values = np.asarray(math.nan)
         if values.shape != shape or not np.isfinite(values).all():
             raise _MissingError(
-                f"{path}: example {eid}: found {value!r}; expected {expected}"
+                f"{path}: example {eid}: found {value!r}; expected"
+                f" {expected}. Predict with --write_test_outputs again"
             )
         if count:
             texts[eid] = spec.labels[int(np.argmax(values))]
@@ -252,7 +256,7 @@ def _format_predictions(
         low, high = spec.range
         notes.append(
             f"{part.file}: {n_clipped} predictions were outside {low:g} to"
-            f" {high:g} and are set to the nearer end"
+            f" {high:g} and were clipped"
         )
     return texts
 
@@ -269,7 +273,7 @@ def _read_tfds_indices(part: Part, data_dir: str | None) -> Indices:
 
 
 def _read_file_indices(part: Part, directory: str) -> Indices:
-    """Return the indices of a split that is a file of a task's directory."""
+    """Return the indices of a split in a file of the task's directory."""
     path = GLUE_TASKS[part.task].find_split(part.split, directory).path
     if not filesystem.exists(path):
         raise _MissingError(f"no {path}")
@@ -277,16 +281,18 @@ def _read_file_indices(part: Part, directory: str) -> Indices:
 
 
 def _check_indices(part: Part, indices: Indices) -> Indices:
-    """Return indices of a split; raise a UserError if one is repeated."""
+    """Check the indices of a split; raise a UserError for a repeated one."""
     if len({index for index, _ in indices.values()}) != len(indices):
         raise UserError(
-            f"the {part.split} split of {part.task} has an index twice"
+            f"{part.task}: the {part.split} split contains an index twice;"
+            " expected unique indices. Restore the file as GLUE published"
+            " it."
         )
     return indices
 
 
 def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the items of `Indices`; by position without an index."""
+    """Yield the items of `Indices`; without an index, count the rows."""
     rows = tables.read_rows(path, "tsv")
     header = next(rows, None)
     names = header.cells if header is not None else []
@@ -302,7 +308,9 @@ def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
             if not cell.strip().isdigit():
                 content = row.content or repr(cell)
                 raise UserError(
-                    f"{location}: found {content}; expected an index"
+                    f"{location}: found {content}; expected an index (a"
+                    " whole number). Restore the file as GLUE published"
+                    " it."
                 )
             index = int(cell)
         yield number, (index, location)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""All GLUE tasks one after the other, with one table of scores."""
+"""All GLUE tasks, trained in turn, with one table of scores."""
 
 import dataclasses
 import datetime
@@ -18,8 +18,8 @@ from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.training.console import Console
 
-_FORMAT = 1  # of the file of scores
-# Paths that each task has for itself; one for all would mix them up.
+_FORMAT = 1  # the version of the scores file's format
+# Each task needs its own paths; shared paths would mix up their files.
 _TASK_PATHS = (
     "model_dir",
     "preprocessed_data_dir",
@@ -36,7 +36,7 @@ class Outcome:
 
     state: str  # "done", "interrupted", "failed", "no data", or "not reached"
     reason: str = ""  # the cause of the state; "": no cause
-    # Over the finished trials; None without any.
+    # The score covers the finished trials; None if no trial finished.
     score: scores.TaskScore | None = None
     collapsed: tuple[int, ...] = ()  # trials whose predictions are all equal
 
@@ -44,7 +44,7 @@ class Outcome:
 def run(
     config: FinetuningConfig, console: Console | None = None
 ) -> dict[str, Any]:
-    """Fine-tune on each task that has data, unless it is done already.
+    """Fine-tune on each task that has data; skip finished tasks.
 
     Returns:
       `outcomes`: task -> `Outcome`; `interrupted`: the number of the signal
@@ -53,25 +53,28 @@ def run(
     config.check_mode()
     if config.distribution_strategy == "multi_worker":
         raise UserError(
-            "distribution_strategy multi_worker: workers meet once per"
-            " process. Use run_finetuning.py for each task."
+            "hparam distribution_strategy: multi_worker cannot run several"
+            " tasks, because workers meet once per process. Use"
+            " run_finetuning.py for each task."
         )
     for name in config.task_names:
         if name not in GLUE_TASKS:
             raise UserError(
-                f"hparam task_names: {name} is not a GLUE task (they are:"
+                f"hparam task_names: {name} is not a GLUE task (expected:"
                 f" {', '.join(GLUE_TASKS)}). Use run_finetuning.py for it."
             )
     if config.num_trials < 0:
         raise UserError(
-            f"hparam num_trials: {config.num_trials} never ends the first task."
-            " Set a positive number, or use run_finetuning.py for one task."
+            f"hparam num_trials: {config.num_trials} trains the first task"
+            " without end; expected a positive number. Set one, or use"
+            " run_finetuning.py for one task."
         )
     for name in _TASK_PATHS:
         if config.is_explicit(name) and getattr(config, name):
             raise UserError(
-                f"hparam {name}: every GLUE task has its own. Remove it, or use"
-                " run_finetuning.py for the task."
+                f"hparam {name}: cannot be shared, because every GLUE task"
+                " needs its own. Remove it, or use run_finetuning.py for one"
+                " task."
             )
     return _Suite(config, console or Console()).run()
 
@@ -118,7 +121,8 @@ class _Suite:
             )
         first = self._configs[tasks[0]]
         if first.do_train:
-            # A bad checkpoint would make every task fail for one reason.
+            # The checkpoint is opened first, because a bad one would fail every
+            # task.
             open_initial_checkpoint(first)
         result: dict[str, Any] = {"outcomes": self._outcomes}
         for number, task in enumerate(tasks, 1):
@@ -135,7 +139,7 @@ class _Suite:
         return result
 
     def _run_task(self, task: str) -> int | None:
-        """Train, evaluate and predict; return the signal if stopped by one."""
+        """Train, evaluate and predict; return the signal that stopped it."""
         outcome = self._outcomes[task]
         try:
             result = runner.run(self._configs[task], self._console)
@@ -169,23 +173,23 @@ class _Suite:
                 lines.append(f"{task}: {outcome.state}{reason}")
             if outcome.score and outcome.score.lacking:
                 lines.append(
-                    f"{task}: its score lacks"
-                    f" {', '.join(outcome.score.lacking)}, for want of data"
+                    f"{task}: the score is incomplete; no data for"
+                    f" {', '.join(outcome.score.lacking)}"
                 )
             for trial in outcome.collapsed:
                 lines.append(f"{task}: trial {trial} collapsed")
         if self._config.wnli_majority and self._outcomes["wnli"].score:
             lines.append(
-                "wnli: no model was used; its answers are the majority of its"
-                " training labels (wnli_majority)"
+                "wnli: no model was used; all predictions are the majority of"
+                " the training labels (wnli_majority)"
             )
         skipped = [task for task in GLUE_TASKS if task not in self._outcomes]
         if skipped:
-            lines.append(f"not among task_names: {', '.join(skipped)}")
+            lines.append(f"skipped, not in task_names: {', '.join(skipped)}")
         return lines
 
     def _write(self) -> None:
-        """Write the JSON file and the text file."""
+        """Write the scores as a JSON file and as a text file."""
         now = datetime.datetime.now(datetime.timezone.utc)
         tasks = {
             task: {
@@ -217,7 +221,7 @@ class _Suite:
 def _missing_data(
     task: str, directory: str, do_train: bool, do_eval: bool
 ) -> str:
-    """Return which required files of a task are missing; "" for none."""
+    """Return the names of a task's missing files; "" if all exist."""
     spec = GLUE_TASKS[task]
     splits = []
     if do_train:

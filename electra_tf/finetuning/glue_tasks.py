@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nine GLUE tasks as descriptions.
 
-Columns are numbers, because the headers of the files differ from copy to copy.
+Columns are given by index, because the headers of published copies differ.
 
 Source: google-research/electra, finetune/classification/
   classification_tasks.py.
-Differs: WNLI, the mismatched dev set and its scores are additions.
+Differs: the original has neither WNLI nor scores of the mismatched dev set.
 """
 
 from typing import Any

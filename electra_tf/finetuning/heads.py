@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The heads of tasks: their outputs and, given labels, their losses.
+"""The heads of tasks: outputs and, during training, losses.
 
 Source: google-research/electra, get_prediction_module in
 finetune/classification/classification_tasks.py, finetune/qa/qa_tasks.py and
@@ -22,20 +22,20 @@ from electra_tf.modeling.layers import Dense, ScopedLayer
 from electra_tf.modeling.seeds import SeedStream
 
 Tensors = Mapping[str, tf.Tensor]
-# The seeds of dropout in training; None: no dropout.
+# The seeds of dropout during training; None: no dropout.
 Dropout = SeedStream | None
 
-# Of the sentence's vector in training; fixed in the original, too.
+# Dropout of the sentence's vector in training; the original fixes it, too.
 DROPOUT_RATE = 0.1
 QA_HIDDEN_SIZE = 512
-# Added to the logits of positions that cannot hold an answer.
+# The value added to the logits of positions that cannot hold an answer.
 _MASKED = -1000.0
 
 
 class Head(ScopedLayer, abc.ABC):
-    """A layer with TF1-named variables; B is the first axis of its tensors."""
+    """Base class of heads, with TF1-named variables; tensors are [B, ...]."""
 
-    # Features that scorers compare outputs with, without the task's name.
+    # The features that scorers compare outputs with, without the task's name.
     labels: tuple[str, ...] = ()
 
     def __init__(self, task_name: str, seed: int = 0) -> None:
@@ -46,18 +46,18 @@ class Head(ScopedLayer, abc.ABC):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Return the outputs; labels are needed only in training."""
+        """Return the outputs; labels are required only for training."""
 
     @abc.abstractmethod
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Return the losses of outputs of `logits`, float32 [B]."""
+        """Return the losses of the outputs, float32 [B]."""
 
     def compute(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Return what scorers need: `loss`, outputs, labels, `eid`."""
+        """Return the tensors for scorers: `loss`, outputs, labels, `eid`."""
         outputs = self.logits(encoded, features, dropout)
         results = {
             "loss": self.loss(outputs, features, dropout is not None),
@@ -68,7 +68,7 @@ class Head(ScopedLayer, abc.ABC):
         return results
 
     def feature(self, features: Tensors, name: str) -> tf.Tensor:
-        """Return a feature of the task."""
+        """Return a feature of this head's task."""
         return features[f"{self.task_name}_{name}"]
 
     def dropped(
@@ -82,7 +82,7 @@ class Head(ScopedLayer, abc.ABC):
 
 
 class SentenceHead(Head):
-    """Dropout and one or two dense layers on the sentence's vector.
+    """A head of dropout and one or two dense layers on the sentence's vector.
 
     Source: for two layers, transformers, modeling_electra.py,
       ElectraClassificationHead, and the study of Mercier (2021).
@@ -128,7 +128,7 @@ class SentenceHead(Head):
 
     @abc.abstractmethod
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return the outputs by name, from those of the dense layer."""
+        """Return the outputs by name, from the output of the dense layer."""
 
 
 class ClassificationHead(SentenceHead):
@@ -146,7 +146,7 @@ class ClassificationHead(SentenceHead):
 
 
 class RegressionHead(SentenceHead):
-    """A head for one number, learned by squared error."""
+    """A head for one number, trained with the squared error."""
 
     labels = ("targets",)
 
@@ -162,7 +162,7 @@ class RegressionHead(SentenceHead):
 
 
 class MultiLabelHead(SentenceHead):
-    """A head for a yes or no per label; `units` is the number of labels."""
+    """A head for independent labels; `units` is the number of labels."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
         """Return `logits` and `predictions` (0 or 1), [B, units]."""
@@ -180,9 +180,9 @@ class MultiLabelHead(SentenceHead):
 
 
 class TaggingHead(Head):
-    """A dense layer from the first wordpiece of a word to its label.
+    """A head that labels each word by the vector of its first wordpiece.
 
-    Tensors of words are [B, L], dense from index 0 in the words' order.
+    Tensors of words are [B, L]; words fill it from index 0, in their order.
     """
 
     labels = ("labels", "labels_mask")
@@ -221,11 +221,11 @@ class TaggingHead(Head):
 
 
 class SummarizationHead(TaggingHead):
-    """A tagging head for a no or yes per sentence instead of per word.
+    """A tagging head that selects sentences instead of labelling words.
 
     The vector of a sentence is the mean over its wordpieces, with the
-    logarithms of its number in the document and of its length: first sentences
-    and long ones are likelier in a summary whatever their content.
+    logarithms of its number in the document and of its length, because
+    summaries prefer first and long sentences whatever their content.
     """
 
     labels = (*TaggingHead.labels, "numbers")
@@ -238,8 +238,8 @@ class SummarizationHead(TaggingHead):
     ) -> tf.Tensor:
         """Return the vectors of sentences, [B, S, width].
 
-        Needs `<task>_numbers` [B, S], too: the number of each sentence in the
-        document, from 1, and 0 for padding.
+        The features also need `<task>_numbers` [B, S]: the number of each
+        sentence in the document, from 1, and 0 for padding.
         """
         numbers = self.feature(features, "numbers")
         starts = self.feature(features, "labeled_positions")
@@ -262,25 +262,25 @@ class SummarizationHead(TaggingHead):
 
 @dataclasses.dataclass(frozen=True)
 class AnswerHeadSettings:
-    """The hparams that a head for answers depends on."""
+    """The hparams of a head that predicts answers."""
 
-    joint_prediction: bool  # whether an end is scored given its start
-    beam_size: int  # starts considered in joint prediction
-    max_seq_length: int  # tokens per example
-    answerable_classifier: bool  # whether it learns if there is an answer
-    # ... also from hidden states weighted by the start logits
+    joint_prediction: bool  # whether the score of an end depends on the start
+    beam_size: int  # start positions in a beam of joint prediction
+    max_seq_length: int  # L
+    answerable_classifier: bool  # whether the head predicts answerability
+    # whether this also uses hidden states weighted by the start logits
     answerable_uses_start_logits: bool
-    answerable_weight: float  # weight of that loss
+    answerable_weight: float  # weight of the answerability loss
 
 
 class QuestionAnsweringHead(Head):
-    """A head for the start and the end of an answer, and for answerability.
+    """A head that predicts start, end and existence of an answer.
 
-    With joint prediction the end is scored given the start: in training the
-    true start, otherwise each of the `beam_size` best.
+    With joint prediction the score of an end depends on the start: in training
+    on the true start, otherwise on each of the `beam_size` best.
 
-    Differs: the hidden layer adds the contributions of start and token, for
-      one start at a time: the same numbers with a `beam_size`-th of the
+    Differs: the hidden layer adds the contributions of start and token, for one
+      start at a time. This gives the same numbers with 1 / `beam_size` of the
       multiplications and the memory.
     """
 
@@ -315,7 +315,7 @@ class QuestionAnsweringHead(Head):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Return the scores of starts, of ends and of no answer.
+        """Return the logits of starts, of ends and of "no answer".
 
         Training with joint prediction needs `<task>_start_positions`.
 
@@ -348,7 +348,7 @@ class QuestionAnsweringHead(Head):
             )
             beam |= {"start_top_log_probs": log_probs, "start_top_index": index}
             end_logits_of = self._end_given_start(hidden, mask)
-            if dropout is not None:  # training
+            if dropout is not None:  # in training
                 starts = self.feature(features, "start_positions")
                 end_logits = end_logits_of(starts)
             else:
@@ -373,12 +373,13 @@ class QuestionAnsweringHead(Head):
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Return the mean loss of start and end, plus that of answerability."""
+        """Return the mean loss of start and end plus answerability."""
         cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
         starts = self.feature(features, "start_positions")
         losses = cross_entropy(starts, outputs["start_logits"])
         if self.settings.joint_prediction and not training:
-            # The loss of zero logits, which the original's evaluation reports.
+            # In evaluation the original uses zeros as end logits; their loss is
+            # log(L).
             losses += math.log(self.settings.max_seq_length)
         else:
             ends = self.feature(features, "end_positions")
@@ -395,7 +396,7 @@ class QuestionAnsweringHead(Head):
     def _dense(
         self, in_width: int, units: int = 1, activation: str | None = None
     ) -> Dense:
-        """Return the next of the layers that the original does not name."""
+        """Return the next of the layers that the original leaves unnamed."""
         suffix = f"_{self._n_unnamed}" if self._n_unnamed else ""
         self._n_unnamed += 1
         name = f"{self.scope}/dense{suffix}"
@@ -421,9 +422,9 @@ class QuestionAnsweringHead(Head):
     def _search_ends(
         self, starts: tf.Tensor, end_logits_of: Callable[[tf.Tensor], tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Return the best ends of each start in the beam [B, K]."""
-        # Each start waits for the one before, so that only one start's
-        # activations are in memory. There is no `tf.while_loop`, because LiteRT
+        """Return the best ends for each start of the beam [B, K]."""
+        # Each start waits for the previous start, so that only one start's
+        # activations are in memory. `tf.while_loop` is not used, because LiteRT
         # cannot convert loops that collect tensors.
         log_probs, index = [], []
         for number in range(self.settings.beam_size):
@@ -441,7 +442,7 @@ class QuestionAnsweringHead(Head):
 
 
 def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Return the mean of [B, L, H] over real tokens; zeros without any."""
+    """Return the mean of [B, L, H] over real tokens; 0 without any."""
     weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
     total = tf.reduce_sum(sequence * weights, 1)
     return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)

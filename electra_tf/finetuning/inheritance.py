@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Heads that transformers trained, as the heads of a run's tasks.
+"""Heads that transformers trained, adapted to the tasks of a run.
 
-Such a head has no task's name, its labels may be in another order, and a
-regression answers in the units of the labels. Before it is evaluated or trained
-it gets the name, the order and the scale of the task.
+Such a head has no task name, its labels may be in another order, and a
+regression head predicts in the units of the labels. Before such a head is
+evaluated or trained, it is given the name, the order and the scale of the task.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ from electra_tf.finetuning.self_describing import described_heads, head_hparams
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 
-_SHOWN_LABELS = 12  # in messages
+_SHOWN_LABELS = 12  # the number of labels that a message lists
 
 
 def inherited_hparams(
@@ -36,9 +36,10 @@ def inherited_hparams(
 
     Args:
       weights: the checkpoint.
-      task_names: the tasks.
-      task_config: the file that describes one of them, if any.
-      max_seq_length: of the run; a shorter length of the model replaces it.
+      task_names: the names of the run's tasks.
+      task_config: the file that describes your own task; None: no file.
+      max_seq_length: the run's length; a shorter length of the model replaces
+        it.
     """
     types = {}
     for name in task_names:
@@ -63,7 +64,7 @@ def _transformers_heads(weights: Weights) -> dict[str, TaskHead]:
 def _match_heads(
     heads: Mapping[str, TaskHead], types: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the head of each task that has one: by name, or else by type.
+    """Return the head of each task that has one, matched by name, then type.
 
     Args:
       heads: the heads by name.
@@ -88,8 +89,8 @@ def with_inherited_heads(
     Args:
       weights: the weights of a checkpoint.
       tasks: the tasks of the run; heads may set labels of tagging tasks.
-      is_training: whether the heads are trained. A head with other labels is
-        then left out, and a fresh one is trained.
+      is_training: whether the heads are trained. If so, a head with other
+        labels is left out, and a fresh head is trained.
 
     Raises:
       UserError: a head to evaluate is of another type or has other labels.
@@ -113,9 +114,9 @@ def with_inherited_heads(
             if not is_training:
                 types = join_names(head.kind for head in heads.values())
                 raise UserError(
-                    f"{weights.path}: its head is of type {types}, but task"
-                    f" {task.name} is of type {task.spec.type}. Choose a task"
-                    " of its type."
+                    f"{weights.path}: its head is of type {types}; task"
+                    f" {task.name} expects type {task.spec.type}. Set"
+                    " task_names to a task of the head's type."
                 )
             continue
         problem, order = _order_labels(task, heads[name], is_training)
@@ -123,8 +124,8 @@ def with_inherited_heads(
             raise UserError(f"{weights.path}: {problem}")
         if problem:
             notes.append(
-                f"{task.name}: a fresh head is trained. {weights.path}:"
-                f" {problem}"
+                f"{task.name}: a fresh head is trained, because"
+                f" {weights.path}: {problem}"
             )
             continue
         tensors |= _convert_head(weights, name, task, order)
@@ -138,7 +139,7 @@ def with_inherited_heads(
 def _convert_head(
     weights: Weights, name: str, task: Task, order: list[int] | None
 ) -> dict[str, np.ndarray]:
-    """Return a head's variables, named, ordered and scaled as the task's."""
+    """Return a head's variables with the task's name, order and scale."""
     prefix, task_prefix = (
         f"task_specific/{name}/",
         f"task_specific/{task.name}/",
@@ -163,9 +164,10 @@ def _convert_head(
 def _order_labels(
     task: Task, head: TaskHead, is_training: bool
 ) -> tuple[str, list[int] | None]:
-    """Return why a head does not fit a task ("": it fits), and an order.
+    """Return the reason why a head does not fit a task, and an order.
 
-    The order is that of the head's outputs; None leaves them as they are.
+    The reason is "" if the head fits. The order permutes the head's outputs;
+    None keeps them.
     """
     if isinstance(task, TaggingTask):
         return _set_tags(task, head, is_training), None
@@ -179,7 +181,7 @@ def _order_labels(
     if len(head_labels) == len(task_labels) and all(
         map(UNNAMED.fullmatch, head_labels)
     ):
-        return "", None  # Labels without names are in the task's order.
+        return "", None  # Unnamed labels are in the task's order.
     return (
         "its head has the labels"
         f" {join_names(head_labels, _SHOWN_LABELS)}; task {task.name} has"
@@ -189,9 +191,9 @@ def _order_labels(
 
 
 def _set_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
-    """Set the labels of a task to a head's; return why they do not fit.
+    """Set a task's labels to a head's; return the reason if they do not fit.
 
-    In training the data may have labels that the head does not.
+    In training, the data may have labels that are unknown to the head.
     """
     data_labels: dict[str, int] = {}
     if is_training:
@@ -202,7 +204,8 @@ def _set_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
     if others:
         task.set_labels(data_labels)
         return (
-            f"its head has the labels {join_names(head.labels, _SHOWN_LABELS)};"
-            f" the data of task {task.name} also {join_names(others)}"
+            "its head has the labels"
+            f" {join_names(head.labels, _SHOWN_LABELS)}; the data of task"
+            f" {task.name} also has {join_names(others)}"
         )
     return ""

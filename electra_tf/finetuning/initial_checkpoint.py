@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The initial checkpoint of fine-tuning, and the settings that it fills in."""
+"""The initial checkpoint of fine-tuning, and the settings read from it."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -30,19 +30,19 @@ class InitialCheckpoint:
     """The weights that a run starts from, and the resulting settings."""
 
     config: FinetuningConfig  # with the settings of the weights filled in
-    weights: Weights | None  # opened; None for random weights
-    notes: tuple[str, ...]  # the filled in settings, for the console
+    weights: Weights | None  # the opened checkpoint; None: random weights
+    notes: tuple[str, ...]  # the filled-in settings, as lines for the console
 
 
 def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
-    """Open the initial weights and fill in the settings that nobody stated.
+    """Open the initial weights and fill in the settings that are not set.
 
-    Sizes, casing and vocabulary are the pre-trained model's unless they are
-    stated.
+    Unless they are set, sizes, casing and vocabulary are the pre-trained
+    model's.
 
     Raises:
-      UserError: the checkpoint cannot be read, or a stated size or vocabulary
-        differs from the model's.
+      UserError: the checkpoint cannot be read, or a size or vocabulary that is
+        set differs from the model's.
     """
     explicit = {
         name: value
@@ -88,7 +88,9 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
         values["fix_tagging_casing"] = True
     current = config.as_dict()
     values = {n: v for n, v in values.items() if current[n] != v}
-    notes = [f"{n} = {v} (of the pre-trained model)" for n, v in values.items()]
+    notes = [
+        f"{n} = {v} (from the pre-trained model)" for n, v in values.items()
+    ]
     if values:
         config = config.with_values("checkpoint", values)
     rows = EncoderConfig.of(config).vocab_size
@@ -113,7 +115,7 @@ def _open_weights(path: str) -> Weights:
 
 
 def digest_weights(weights: Weights) -> str:
-    """Return the digest of the file that changes with the weights."""
+    """Return the digest of a file that changes whenever the weights do."""
     return file_sha256(formats.digest_file(weights.path))
 
 
@@ -123,36 +125,38 @@ def _list_warnings(
     casing: Mapping[str, bool],
     overrides: Collection[str],
 ) -> list[str]:
-    """Return the ways in which the run differs from the pre-training.
+    """Return warnings about differences between the run and pre-training.
 
     Args:
       weights: the checkpoint.
-      max_seq_length: of the run.
-      casing: the hparams of casing that the user stated.
-      overrides: the names of the sizes that the user stated.
+      max_seq_length: the length of the run's examples.
+      casing: the casing hparams that the user set.
+      overrides: the names of the size hparams that the user set.
     """
     warnings = []
     settings = read_config(formats.find_model_folder(weights.path)) or {}
-    if "task_names" not in settings:  # not a fine-tuned model
+    # The warnings concern pre-trained models, not fine-tuned ones.
+    if "task_names" not in settings:
         length = settings.get("max_seq_length", max_seq_length)
         if length < max_seq_length:
             warnings.append(
-                f"max_seq_length {max_seq_length}: the model was"
-                f" pre-trained at {length}; positions beyond are random"
+                f"max_seq_length {max_seq_length}: the model was pre-trained"
+                f" with {length}; the embeddings of later positions are"
+                " untrained"
             )
     for name, value in casing.items():
         trained_value = weights.hparams.get(name, value)
         if trained_value != value:
             warnings.append(
-                f"{name} = {value}, as given, though the model was"
-                f" pre-trained with {trained_value}"
+                f"{name} = {value} was set, but the model was pre-trained with"
+                f" {trained_value}"
             )
     if weights.hparams:
         return warnings
     for note in weights.contents.assumptions():
         is_overridden = note.split(":")[0] in overrides
         if note.startswith(UNSEEN_SIZES) and not is_overridden:
-            warnings.append(f"{note}; it has no file that says so")
+            warnings.append(f"{note}; no file of the model confirms this")
     return warnings
 
 
@@ -163,8 +167,8 @@ def _read_casing(
 
     Args:
       weights: the checkpoint; None: random weights.
-      vocab_file: of the run.
-      stated: the hparams of casing that the user stated.
+      vocab_file: the vocabulary of the run.
+      stated: the casing hparams that the user set.
     """
     if weights is None:
         casing = resolve_casing(vocab_file, stated)
@@ -180,11 +184,11 @@ def _read_sizes(
 
     Args:
       weights: the checkpoint.
-      stated: the hparams of sizes that the user stated.
+      stated: the size hparams that the user set.
       debug: whether the run trains a tiny model.
 
     Raises:
-      UserError: a stated size differs from the model's.
+      UserError: a size that is set differs from the model's.
     """
     origin = "the given"
     if debug:
@@ -204,12 +208,12 @@ def _read_sizes(
 def _refuse_other_sizes(
     trained: EncoderConfig, stated: EncoderConfig, path: str
 ) -> None:
-    """Raise a UserError if sizes that shapes do not show differ."""
+    """Raise a UserError if sizes that shapes cannot show differ."""
     for name in UNSEEN_SIZES:
         trained_value, value = getattr(trained, name), getattr(stated, name)
         if trained_value != value:
             raise UserError(
-                f"{path} was trained with {name} {trained_value}, the given"
-                f" hparams make it {value}; set model_hparam_overrides.{name},"
-                " or leave the sizes out."
+                f"{path}: trained with {name} {trained_value}, but the hparams"
+                f" set {value}. Set model_hparam_overrides.{name} to the"
+                " trained value, or remove the sizes from the hparams."
             )

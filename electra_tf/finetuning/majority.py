@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""WNLI answered by the majority of its training labels, without a model.
+"""Majority prediction for WNLI: every prediction is the commonest label.
 
 Source: Mercier, Efficient transfer learning for NLP with ELECTRA (2021), table
-2: the majority beats all models, and its 56.34 is in the averages.
+2: the majority beats all models, and the averages include its 56.34.
 """
 
 import collections
@@ -19,21 +19,22 @@ from electra_tf.finetuning.evaluation import Evaluation, Evaluator, Row
 from electra_tf.finetuning.task import Task
 from electra_tf.training.console import Console
 
-NO_MODEL = "none (wnli_majority)"  # in place of the path of a trial's model
+# results name this instead of the path of a trial's model
+NO_MODEL = "none (wnli_majority)"
 
 
 def check_alone(task_names: Sequence[str]) -> None:
-    """Raise a UserError if WNLI is learned together with other tasks."""
+    """Raise a UserError if WNLI is trained together with other tasks."""
     if len(task_names) > 1:
         raise UserError(
-            "hparam wnli_majority: wnli is learned together with others"
-            f" (task_names {', '.join(task_names)}). Pass wnli alone, or"
-            " use run_glue, which trains one task after the other."
+            "hparam wnli_majority: wnli cannot be trained with other tasks"
+            f" (task_names {', '.join(task_names)}). Set task_names to wnli"
+            " alone, or use run_glue, which trains one task after the other."
         )
 
 
 class MajorityEvaluator(Evaluator):
-    """Predicts the shares of the training labels for every example."""
+    """Predictor of the shares of the training labels for every example."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class MajorityEvaluator(Evaluator):
     ) -> None:
         """Count the training labels.
 
-        Every label counts once more than it occurs, so that no share is 0.
+        One is added to every count, so that each share is positive.
         """
         self._config, self._strategy = task.config, strategy
         examples = task.get_examples("train")
@@ -55,13 +56,13 @@ class MajorityEvaluator(Evaluator):
             console.line(line)
         task.row_report.mark_printed()
         console.line(
-            f"{task.name}: no model was used; every answer is"
+            f"{task.name}: no model was used; all predictions are"
             f" {max(task.labels, key=counts.get)!r}, the majority of"
             f" {len(examples)} training labels"
         )
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
-        """Evaluate a task; equal predictions are intended and no collapse."""
+        """Evaluate a task; equal predictions are intended, so no collapse."""
         evaluation = super().evaluate_task(task, split)
         return dataclasses.replace(evaluation, collapse=None)
 

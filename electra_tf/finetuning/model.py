@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Encoder and heads as one model, with the loss of all tasks.
+"""The fine-tuned model: encoder and heads, with the loss of all tasks.
 
 Source: google-research/electra, run_finetuning.py, FinetuningModel.
 """
@@ -39,8 +39,8 @@ class FinetuningModel(tf_keras.Model):
         n_positions = self.encoder_config.max_position_embeddings
         if config.max_seq_length > n_positions:
             raise UserError(
-                f"max_seq_length is {config.max_seq_length} but the model has"
-                f" {n_positions} positions; lower it."
+                f"max_seq_length is {config.max_seq_length}, but the model has"
+                f" {n_positions} positions. Lower max_seq_length."
             )
         embeddings = Embeddings(
             f"{ENCODER_SCOPE}/embeddings",
@@ -52,7 +52,8 @@ class FinetuningModel(tf_keras.Model):
             ENCODER_SCOPE, self.encoder_config, embeddings, seed=config.seed
         )
         for task in tasks:
-            # A head has an output for each label. A run has resolved them.
+            # The labels must be known here, because a head has an output for
+            # each.
             task.resolve_labels()
         self.heads = [
             task.build_head(self.encoder_config, config.seed) for task in tasks
@@ -63,12 +64,13 @@ class FinetuningModel(tf_keras.Model):
     ) -> dict[str, Any]:
         """Run encoder and heads on a batch.
 
-        Every head computes outputs for every row. A row adds the loss of its
-        task; a padding row, whose `task_id` belongs to no task, adds none.
+        Every head computes outputs for every row. Each row contributes the loss
+        of its own task; a padding row, whose `task_id` belongs to no task,
+        contributes 0.
 
         Args:
-          features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`,
-            int32 [B] `task_id`, and the tasks' own.
+          features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`, int32
+            [B] `task_id`, and the features of each task.
           training: whether to apply dropout.
           seed: int32 [2], such as the run's seed and the step; every draw of
             the call is a function of it. None: (config.seed, 0).

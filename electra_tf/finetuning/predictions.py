@@ -4,8 +4,7 @@
 
 Source: google-research/electra, run_finetuning.py,
 write_classification_outputs.
-Differs: questions are answered with the test examples; all tasks are
-  supported.
+Differs: answers are found in the test examples; all tasks are supported.
 """
 
 import json
@@ -26,20 +25,21 @@ def write_test_outputs(
 ) -> None:
     """Predict a test split of a task and write its file.
 
-    The file of a task of questions holds an answer by the id of each question.
-    Files of other tasks hold, by the number of each example, logits (classes),
-    a number from 0 to 1, or labels.
+    A file of question answering maps each question's id to an answer. Files of
+    other tasks map each example's number to logits (classes), a number from 0
+    to 1, or labels.
 
     Args:
-      evaluator: with the model.
+      evaluator: the evaluator that predicts with the model.
       task: the task.
-      split: of the task.
-      path: the file.
-      console: where to print.
+      split: the name of the split.
+      path: the path of the file to write.
+      console: the console to print to.
     """
     if not task.has_split(split):
         console.warning(
-            f"{task.name}: there is no {split} split to predict; skipped"
+            f"{task.name}: skipped the {split} split, because its data"
+            " does not exist"
         )
         return
     scorer = task.get_scorer(split)
@@ -59,7 +59,7 @@ def write_test_outputs(
 def _predict_outputs(
     evaluator: Evaluator, task: Task, split: str
 ) -> dict[int, Any]:
-    """Return the outputs for a split, by the numbers of its examples."""
+    """Return the outputs for a split, keyed by example number."""
     outputs: dict[int, Any] = {}
 
     def receive(row: Row) -> None:
@@ -78,9 +78,9 @@ def is_predicted(task: Task, split: str, path: str, model: str | None) -> bool:
 
     Args:
       task: the task.
-      split: of the task.
-      path: the file of its predictions.
-      model: the checkpoint that makes them, if it was kept.
+      split: the name of the split.
+      path: the path of the predictions.
+      model: the checkpoint of the trial; None: it was not kept.
     """
     sources = [*(task.data_files(split) or ())][:1]
     if model is not None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The data of tasks: from examples to features and cached records."""
+"""Preprocessing of tasks: from examples to features and cached records."""
 
 import collections
 import functools
@@ -38,9 +38,10 @@ from electra_tf.text.settings_files import read_settings
 from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
 _PROGRESS_EVERY = 20000
-# To be raised whenever the same data and settings make other records.
-_FORMAT = 2  # 2: other readers of CoNLL lines and of lists in cells
-# The amount of text whose letters are checked against the model's casing.
+# Raise this number whenever the same data and settings make other records.
+# version 2 changed the readers of CoNLL lines and of lists in cells
+_FORMAT = 2
+# The number of characters that are checked against the model's casing.
 _CHARACTERS_COUNTED = 1 << 20
 _REMEDIES = {
     "do_lower_case": "Start from a model that was pre-trained with"
@@ -48,7 +49,7 @@ _REMEDIES = {
     "strip_accents": "Start from a model that was pre-trained with"
     " --strip_accents=false.",
 }
-# Hparams that change the content of records.
+# The hparams that change the content of records.
 _DECIDING = tuple(
     """
     task_names max_seq_length do_lower_case strip_accents double_unordered debug
@@ -59,11 +60,11 @@ _DECIDING = tuple(
 
 
 class Preprocessor:
-    """Loads, featurizes, caches and batches the data of tasks.
+    """The preprocessor of tasks: it featurizes, caches and batches data.
 
     The names of cached records contain a fingerprint of everything that they
-    depend on (data, hparams, vocabulary, batch size), so records of other data
-    or settings are never used.
+    depend on (data, hparams, vocabulary, batch size), so that records of other
+    data or settings are never used.
 
     Source: google-research/electra, finetune/preprocessing.py.
     Differs: the cache is checked; the order follows from an explicit random
@@ -75,12 +76,12 @@ class Preprocessor:
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
         self._printed_warnings: set[str] = set()
-        # By task and split: the count of each label.
+        # The counts of each label, by task and split.
         self._label_counts: dict[tuple[str, str], dict[str, int]] = {}
 
     @functools.cached_property
     def feature_specs(self) -> list[feature_spec.FeatureSpec]:
-        """Every feature of a record: the shared ones, then task by task."""
+        """Return all features of a record: shared, then each task's."""
         specs = feature_spec.shared_feature_specs(self._config.max_seq_length)
         for task in self._tasks:
             specs += task.get_feature_specs()
@@ -88,13 +89,13 @@ class Preprocessor:
         duplicates = {name for name in names if names.count(name) > 1}
         if duplicates:
             raise UserError(
-                "two tasks have features of the same name:"
-                f" {', '.join(sorted(duplicates))}; rename a task"
+                "task_names: two tasks have features of the same name:"
+                f" {', '.join(sorted(duplicates))}. Rename one of the tasks."
             )
         return specs
 
     def facts(self) -> dict[str, Any]:
-        """Return digests of the content that must be equal for all workers."""
+        """Return digests of content that must be equal on all workers."""
         data, labels = {}, {}
         for task in self._tasks:
             if task.labels_path():
@@ -114,7 +115,8 @@ class Preprocessor:
         """Return the batches of the training data and the number of steps.
 
         Args:
-          order: draws the order of the examples; None: from the seed.
+          order: the random stream that draws the order of the examples; None: a
+            stream from the seed.
         """
         order = order or random.Random(self._config.seed)
         return self._prepare(self._tasks, "train", order)
@@ -132,7 +134,8 @@ class Preprocessor:
         batch_size = config.eval_batch_size
         if is_training:
             batch_size = config.train_batch_size
-        for task in self._tasks:  # Features depend on the labels.
+        # Labels are resolved first, because features depend on them.
+        for task in self._tasks:
             task.resolve_labels()
         path, n_examples = self._prepare_records(
             tasks, split, order, batch_size
@@ -170,8 +173,8 @@ class Preprocessor:
     ) -> tuple[str, int]:
         """Return the record file and its number of records.
 
-        It is written, unless an earlier run wrote it. Bad rows, letters that
-        the casing changes and unknown labels are printed in either case.
+        The file is written unless an earlier run wrote it. Bad rows, letters
+        that the casing changes and unknown labels are printed in either case.
         """
         config = self._config
         fingerprint = self._fingerprint(tasks, split, order, batch_size)
@@ -185,7 +188,9 @@ class Preprocessor:
             reports = metadata["reports"].values() if metadata else []
             is_strict = config.strict_rows or config.strict
             if is_strict and any(report["rows"] for report in reports):
-                metadata = None  # Reading the data again stops at the bad row.
+                # Under `strict_rows`, reading the data again stops at the bad
+                # row.
+                metadata = None
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
             _write_metadata(prefix, metadata | {"fingerprint": fingerprint})
@@ -286,7 +291,7 @@ class Preprocessor:
             yield from rows
 
     def digest(self, task: Task, split: str) -> str:
-        """Return a digest of what a task's examples depend on."""
+        """Return a digest of everything that a task's examples depend on."""
         return _digest(self._fingerprint([task], split, None, 0))[:12]
 
     def _fingerprint(
@@ -296,7 +301,7 @@ class Preprocessor:
         order: random.Random | None,
         batch_size: int,
     ) -> dict[str, Any]:
-        """Return what the records depend on, as plain values."""
+        """Return everything that records depend on, as plain values."""
         facts: dict[str, Any] = {
             "format": _FORMAT,
             "split": split,
@@ -317,7 +322,7 @@ class Preprocessor:
         return json.loads(json.dumps(facts))
 
     def _check_letters(self, scripts: Scripts) -> None:
-        """Warn once of letters that the model's casing changes."""
+        """Warn once about letters that the model's casing changes."""
         casing = (self._config.do_lower_case, self._config.strip_accents)
         for text in stripping_warnings(scripts, casing, _REMEDIES):
             if self._config.strict:
@@ -327,23 +332,24 @@ class Preprocessor:
             self._printed_warnings.add(text)
 
     def _check_labels(self, name: str, dev: dict[str, int]) -> None:
-        """Warn of labels in dev that no training example has."""
+        """Warn about labels in dev that no training example has."""
         train = self._label_counts.get((name, "train"), {})
         unknown = {label: n for label, n in dev.items() if label not in train}
         if not (train and unknown):
             return
         listing = join_names(f"{label!r} {n:,}" for label, n in unknown.items())
         text = (
-            f"{name}: {sum(unknown.values()):,} of {sum(dev.values()):,} labels"
-            f" in its dev split are in no training example ({listing}); no"
-            " model learns them. Correct them, or add such examples to train"
+            f"{name}: {sum(unknown.values()):,} of {sum(dev.values()):,}"
+            f" labels in its dev split are in no training example ({listing}),"
+            " so no model can learn them. Correct them, or add such examples"
+            " to train"
         )
         if self._config.strict:
             raise UserError(f"{text}. (Stopped by --strict.)")
         print(f"WARNING: {text}")
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
-        """Print each bad row once, and the losses."""
+        """Print each bad row once, and the counts of other losses."""
         for name, values in reports.items():
             report = self._by_name[name].row_report
             rows = report.unprinted(BadRow(**row) for row in values["rows"])
@@ -373,7 +379,7 @@ def _difference(
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
-        # The split may have been read before its records were written.
+        # The report is complete: the split may have been read earlier.
         k: n if k.startswith(f"{split}: ") else n - old_losses.get(k, 0)
         for k, n in now["losses"].items()
     }
@@ -390,7 +396,7 @@ def _difference(
 def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
     """Write metadata with the digests that `_read_metadata` checks."""
     metadata |= {"sha256": file_sha256(f"{prefix}.tfrecord")}
-    # The digest covers the values as JSON returns them.
+    # The digest covers the values in the form that JSON returns.
     metadata = json.loads(json.dumps(metadata))
     metadata["digest"] = _digest(metadata)
     path = f"{prefix}.metadata"
@@ -403,7 +409,7 @@ def _read_metadata(
 ) -> dict[str, Any] | None:
     """Return the metadata of intact records of this fingerprint, or None.
 
-    A changed byte of either file prints a warning.
+    If a byte of either file changed, a warning is printed.
     """
     records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
     if not (filesystem.exists(records) and filesystem.exists(path)):

@@ -33,15 +33,15 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.offsets import OffsetTokenizer
 
-# The id of a window is this times its example's number, plus its index in the
-# passage, so a passage cannot have more windows.
+# A window's id is this times its example's number, plus its index in the
+# passage, so no passage can have more windows.
 MAX_WINDOWS = 1000
-# Features hold the ids of windows as int32.
+# Features store the ids of windows as int32.
 _MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
 _CACHED_PASSAGES = 1024
-# Limits of debug mode.
+# Debug mode reads no more than this.
 DEBUG_PARAGRAPHS = 10
-DEBUG_LINES = 11  # as in the original; the header is one of them
+DEBUG_LINES = 11  # as in the original, which counts the header
 DEBUG_QUESTIONS = 50
 
 
@@ -49,8 +49,9 @@ class Pieces(NamedTuple):
     """The wordpieces of a passage."""
 
     tokens: list[str]
-    words: list[int]  # the index of each wordpiece's word
-    # The first wordpiece of each word; without any, that of the next word.
+    words: list[int]  # word index of each wordpiece
+    # The first wordpiece of each word; for a word without wordpieces, the next
+    # word's.
     starts: list[int]
     # With answer offsets, int32 [len(tokens), 2]: the characters of each
     # wordpiece in the passage, first and one past the last.
@@ -66,7 +67,7 @@ class WindowedQuestion:
     pieces: Pieces
     # Start and length of each window, in wordpieces of the passage.
     spans: list[tuple[int, int]]
-    n_cut: int  # wordpieces of the passage that no window contains
+    n_cut: int  # wordpieces of the passage outside all windows
 
     def tokens(self, number: int) -> list[str]:
         """Return the wordpieces of a window: [CLS] query [SEP] part [SEP]."""
@@ -79,7 +80,7 @@ class WindowedQuestion:
     ) -> tuple[int, int]:
         """Return an answer's first and last position in a window.
 
-        (0, 0) if the window does not contain the whole answer.
+        The result is (0, 0) if the window does not contain the whole answer.
         """
         start, length = self.spans[number]
         if answer is None or answer[0] < start or answer[1] >= start + length:
@@ -91,10 +92,10 @@ class WindowedQuestion:
 def _windows_of_most_context(
     spans: Sequence[tuple[int, int]], count: int
 ) -> np.ndarray:
-    """Return int [count], the window with the most context of each wordpiece.
+    """Return, for each wordpiece, the window where its context is largest.
 
-    The smaller of left and right context counts; of equal windows, the first
-    is returned.
+    The result is int [count]. The smaller of left and right context counts;
+    among equal windows the first is chosen.
 
     Source: _check_is_max_context.
     """
@@ -111,18 +112,20 @@ def _windows_of_most_context(
 
 
 class QATask(Task):
-    """Finds answers in passages.
+    """A task that finds answers in passages.
 
-    A description without files finds `<split>.json` (MRQA: `.jsonl`, plain or
-    `.gz`); in debug mode `<split>-debug.json`, if it exists.
+    If the description names no files, the task reads `<split>.json` (MRQA:
+    `.jsonl`, plain or `.gz`), and in debug mode `<split>-debug.json`, if it
+    exists.
 
-    Differs: answers are filed by id in SQuAD's format whatever the name of the
-      task is; the original looks for "squad" in it.
+    Differs: answers are written by id in SQuAD's format for every task; the
+      original does so only if the task's name contains "squad".
     """
 
     needs_words = True
     finds_files = True
-    # The units that answers are compared by; None: the official script's words.
+    # The units in which answers are compared; None: the official script's
+    # words.
     match: str | None = None
 
     def __init__(self, *arguments: Any) -> None:
@@ -142,31 +145,31 @@ class QATask(Task):
     @property
     def main_metric(self) -> str:
         if self.v2 and self.spec.metric == "exact_match":
-            return "exact"  # its name in SQuAD 2.0
+            return "exact"  # the metric's name in SQuAD 2.0
         return self.spec.metric or "f1"
 
     @property
     def answer_offsets(self) -> bool:
-        """Whether answers are characters at offsets, and not searched for.
+        """True if answers are located by character offsets, not by search.
 
-        Source: google-research/electra searches, in training (qa_tasks.py,
-          _improve_answer_span) and for answers (qa_metrics.py,
+        Source: google-research/electra searches in training (qa_tasks.py,
+          _improve_answer_span) and in prediction (qa_metrics.py,
           get_final_text): it trains on an answer's first occurrence in its
-          words, and answers with whole words if the search fails.
-        Differs: in tasks of your own the offsets are used unless
-          `answer_offsets` is false.
+          words, and predicts whole words if the search fails.
+        Differs: your own tasks use the offsets unless `answer_offsets` is
+          false.
         """
         setting = self.config.answer_offsets
         return not self.spec.original if setting is None else setting
 
     @property
     def measure(self) -> str | None:
-        """The way answers are compared; None: the official script's words."""
+        """The units of the comparison of answers; None: the script's words."""
         return MATCHES.get(self.match)
 
     @property
     def min_length(self) -> int:
-        """The number of positions that a beam keeps."""
+        """The number of start positions in a beam."""
         return self.config.beam_size if self.config.joint_prediction else 1
 
     def get_feature_specs(self) -> list[FeatureSpec]:
@@ -256,7 +259,7 @@ class QATask(Task):
         """Return an example with the windows over its passage.
 
         Differs: windows beyond `MAX_WINDOWS` are left out; the original gives
-          them the ids of the next example's.
+          them the ids of the next example's windows.
         """
         question = self.tokenizer.tokenize(example.question_text)
         query = question[: self.config.max_query_length]
@@ -311,8 +314,9 @@ class QATask(Task):
 
         With answer offsets these are the wordpieces that share characters with
         the answer. Without offsets they are the wordpieces of the answer's
-        words, or, if these contain those of the answer's text, the latter: its
-        words may contain more than the answer, such as a bracket.
+        words; if these contain the wordpieces of the answer's text, the smaller
+        span is returned, because the words may contain more than the answer,
+        such as a bracket.
 
         Source: _improve_answer_span.
         """
@@ -361,7 +365,7 @@ class QATask(Task):
         )
 
     def _check_pieces(self, example: QAExample) -> None:
-        """Raise UnusableError if cleaning removes all of an answer."""
+        """Raise UnusableError if cleaning removes the whole answer."""
         text = example.orig_answer_text
         if example.answer_span and not self.tokenizer.tokenize(text):
             raise questions.UnusableError(
@@ -369,7 +373,7 @@ class QATask(Task):
             )
 
     def _question_id(self, fields: dict[str, Any]) -> Any:
-        """Return the id that messages name a question by."""
+        """Return the id by which messages name a question."""
         names = ("qid", "id") if self.version == "mrqa" else ("id", "qid")
         first, second = (fields.get(name) for name in names)
         return second if first is None else first
@@ -403,10 +407,11 @@ class QATask(Task):
 
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
-        del facts["spec"]  # Nothing else in it changes features.
+        # The other fields of the description do not change features.
+        del facts["spec"]
         if self.answer_offsets:
-            # Only with offsets: records of earlier versions, which searched,
-            # remain valid.
+            # The key is present only with offsets, so that records of earlier
+            # versions, which searched, remain valid.
             facts["answers"] = "offsets"
         return facts
 
@@ -436,8 +441,8 @@ class QATask(Task):
             )
         if self.min_length > length:
             raise UserError(
-                f"task {self.name}: beam_size {config.beam_size} is more than"
-                f" the {length} positions of max_seq_length. Lower beam_size"
+                f"task {self.name}: beam_size {config.beam_size} exceeds the"
+                f" {length} positions of max_seq_length. Lower beam_size"
             )
 
     @explains_bad_rows
@@ -472,8 +477,8 @@ class QATask(Task):
                     raw.path,
                     raw.line(),
                     f"id {example.key!r} once more",
-                    "an id of its own (answers are filed by id; the last"
-                    " question's counts)",
+                    "a unique id (answers are filed by id; the last question"
+                    " with this id counts)",
                     skipped=False,
                 )
             keys.add(example.key)
@@ -482,7 +487,7 @@ class QATask(Task):
         if len(examples) > _MAX_EXAMPLES:
             raise UserError(
                 f"task {self.name}: {len(examples)} questions in its {split}"
-                f" split; expected at most {_MAX_EXAMPLES}. Split it"
+                f" split; expected at most {_MAX_EXAMPLES}. Split the file"
             )
         self._count_losses(examples, split, n_unusable)
         return examples
@@ -490,7 +495,7 @@ class QATask(Task):
     def _count_losses(
         self, examples: Sequence[QAExample], split: str, n_unusable: int
     ) -> None:
-        """Record how many questions are not used or not scored."""
+        """Record the counts of questions that are not used or not scored."""
         losses = self.row_report.losses
         losses[f"{split}: questions that make no example"] = n_unusable
         losses[f"{split}: questions about an empty passage"] = sum(
@@ -503,7 +508,7 @@ class QATask(Task):
 
 
 def _window_spans(windowed: WindowedQuestion, part: slice) -> np.ndarray | None:
-    """Return int [L, 2], the characters of a window's wordpieces; -1: none."""
+    """Return the characters of a window's wordpieces, int [L, 2]; -1: none."""
     if windowed.pieces.spans is None:
         return None
     n_question = len(windowed.query) + 2  # [CLS] query [SEP]

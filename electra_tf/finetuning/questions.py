@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Questions in files of SQuAD, MRQA and TFDS, and the examples of them."""
+"""Readers of questions in SQuAD, MRQA and TFDS, and their examples."""
 
 import bisect
 import dataclasses
@@ -16,7 +16,7 @@ from electra_tf.files.reading import read_text
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.finetuning.task import Example
 
-# White space that separates words of a passage; a no-break space does not.
+# The white space that separates words; it excludes the no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
 
@@ -31,7 +31,7 @@ class Passage:
         self.starts = [match.start() for match in matches]
 
     def word_at(self, offset: int) -> int:
-        """Return the word at or before a character; -1: none."""
+        """Return the index of the word at or before a character; -1: none."""
         return bisect.bisect_right(self.starts, offset) - 1
 
 
@@ -40,33 +40,34 @@ class QAExample(Example):
     """A question about a passage."""
 
     text_fields = ("question_text", "doc_tokens")
-    key: str  # the id that predictions are filed under
+    key: str  # the id that its prediction is filed under
     question_text: str
-    passage: Passage  # holds the answer; questions may share it
-    # Training: the answer as in the data ("": no answer), and its first and
-    # last word (-1: no answer).
+    passage: Passage  # the text with the answer; questions may share it
+    # Set in training: the answer as in the data ("": no answer), and its first
+    # and last word (-1: no answer).
     orig_answer_text: str | None = None
     start_position: int | None = None
     end_position: int | None = None
-    # Training with answer offsets, instead of the words: the characters of the
-    # answer, first and one past the last; None: no answer.
+    # Set in training with answer offsets, instead of the words: the characters
+    # of the answer, first and one past the last; None: no answer.
     answer_span: tuple[int, int] | None = None
-    is_impossible: bool = False  # training: whether there is no answer
-    answers: tuple[str, ...] = ()  # the texts that count as right
+    # set in training: whether the question has no answer
+    is_impossible: bool = False
+    answers: tuple[str, ...] = ()  # the texts that are accepted as correct
 
     @property
     def doc_tokens(self) -> list[str]:
-        """The passage's words."""
+        """The words of the passage."""
         return self.passage.words
 
     @property
     def passage_text(self) -> str:
-        """The passage as it is in the data."""
+        """The passage as it stands in the data."""
         return self.passage.text
 
 
 class UnusableError(ValueError):
-    """A question without an example: its content, and what was expected."""
+    """An error for an unusable question: its content, and the expected one."""
 
 
 def make_example(
@@ -79,30 +80,29 @@ def make_example(
     version: str,
     answer_offsets: bool = False,
 ) -> QAExample:
-    """Return the example of a question.
+    """Make the example of a question.
 
     Args:
-      fields: the question in the data. `values` and `_read_answers` define
-        which notations of texts, numbers and answers are read.
+      fields: the question in the data. `values` and `_read_answers` define the
+        accepted notations of texts, numbers and answers.
       passage: the passage of the question.
       task_name: the name of the task.
       eid: the number of the example in its split.
-      is_training: whether to locate the answer.
+      is_training: whether to locate the answer in the passage.
       version: squad1, squad2 or mrqa.
-      answer_offsets: whether a training answer is the characters at its
-        offset, as in tasks of your own; False: it is searched in their words.
+      answer_offsets: whether a training answer is the characters at its offset,
+        as in your own tasks; False: the answer is searched in the words there.
 
     Raises:
-      UnusableError: there is no question or id; or, in training, no answer
-        whose text is at its offset.
+      UnusableError: the question or the id is missing; or, in training, no
+        answer's text is at its offset.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, _add_examples.
     Differs: an answer that starts outside the passage, an empty answer and a
-      missing answer are unusable like those that the original skips; the
-      original fails at them, or trains on the start of the passage. Without
-      `is_impossible` a question of SQuAD 2.0 is impossible if it has no
-      answers. An id is a text even if the file has a number; `"false"` is
-      false.
+      missing answer are unusable; the original fails at them, or trains on the
+      start of the passage. Without `is_impossible` a question of SQuAD 2.0 is
+      impossible if it has no answers. An id is a text even if the file has a
+      number; `"false"` is false.
     """
     question = values.as_text(fields.get("question"))
     if question is None:
@@ -168,8 +168,8 @@ _ANSWERS_FORM = "a list of answers, or an object with lists text, answer_start"
 def _read_answers(fields: Mapping[str, Any]) -> list[Any]:
     """Return the expected answers: texts in MRQA, objects in SQuAD.
 
-    Hugging Face's form is read, too: one object with a list of texts and a list
-    of offsets.
+    Hugging Face's form is also accepted: one object with a list of texts and a
+    list of offsets.
     """
     answers = fields.get("answers")
     if answers is None or answers in ("", {}):
@@ -187,14 +187,15 @@ def _read_answers(fields: Mapping[str, Any]) -> list[Any]:
         return texts
     if not isinstance(starts, list):
         raise UnusableError(
-            f"answers with a list of texts, but answer_start is"
+            "answers with a list of texts, but answer_start is"
             f" {values.describe(starts)}",
             "a list under answer_start",
         )
     if len(starts) != len(texts):
         raise UnusableError(
-            f"answers with {len(texts)} text and {len(starts)} answer_start",
-            "equally many texts and starts",
+            f"answers with {len(texts)} entries in text and {len(starts)}"
+            " in answer_start",
+            "lists of equal length",
         )
     pairs = zip(texts, starts, strict=True)
     return [{"text": text, "answer_start": start} for text, start in pairs]
@@ -212,7 +213,7 @@ def _read_text(answer: Any) -> str:
 
 
 def _locate_words(example: QAExample, text: str, offset: int) -> None:
-    """Set the words of an answer, whose text may be anywhere in them."""
+    """Set the words at an answer's offset, which must contain its text."""
     passage, last = example.passage, offset + len(text) - 1
     content = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:
@@ -312,13 +313,13 @@ _PARAGRAPH_FORM = "a paragraph with a context and a list of qas"
 
 
 class RawQuestion(NamedTuple):
-    """A question as it is in the data."""
+    """A question as it stands in the data."""
 
     path: str  # the file, or the name of a TFDS split
-    # Returns its line number in the file, from 1; 0: unknown.
+    # returns the line number in the file, from 1; 0: unknown
     line: Callable[[], int]
     passage: Passage
-    fields: dict[str, Any]  # everything else
+    fields: dict[str, Any]  # the other fields
 
 
 def read_articles(path: str) -> tuple[str, list[Any]]:
@@ -329,11 +330,15 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
     except json.JSONDecodeError as error:
         raise UserError(
             f"{path}:{error.lineno}: malformed JSON at character"
-            f" {error.colno}: {error.msg}; expected {_SQUAD_FORM}"
+            f" {error.colno}: {error.msg}; expected {_SQUAD_FORM}. Correct the"
+            " file"
         ) from error
     except (ValueError, RecursionError) as error:
-        # A number with too many digits, or too many brackets.
-        raise UserError(f"{path}: {error}; expected {_SQUAD_FORM}") from error
+        # Python raises this for numbers with too many digits and for too deep
+        # nesting.
+        raise UserError(
+            f"{path}: {error}; expected {_SQUAD_FORM}. Correct the file"
+        ) from error
     articles = document.get("data") if isinstance(document, dict) else None
     if not isinstance(articles, list):
         content = "no list under data"
@@ -341,7 +346,9 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
             content = f"data is {values.describe(articles)}"
         elif not isinstance(document, dict):
             content = f"the file contains {values.describe(document)}"
-        raise UserError(f"{path}: {content}; expected {_SQUAD_FORM}")
+        raise UserError(
+            f"{path}: {content}; expected {_SQUAD_FORM}. Correct the file"
+        )
     return text, articles
 
 
@@ -419,7 +426,7 @@ def _questions(
 
 
 def _get(value: Any, name: str, kind: type) -> Any:
-    """Return the value of a field, if it is there and of a type."""
+    """Return a field's value; raise UnusableError unless its type is right."""
     field = value.get(name) if isinstance(value, dict) else None
     return field if isinstance(field, kind) else None
 
@@ -435,9 +442,9 @@ def _describe_paragraph(paragraph: Any) -> str:
 
 
 def _line_of(text: str, qa: dict[str, Any]) -> int:
-    """Return the line of a file with a question's id, or its text.
+    """Return the line of a file that contains a question's id, or its text.
 
-    0: the file writes them differently than this program does.
+    The result is 0 if the file writes both differently than this program.
     """
     for name in ("id", "qid", "question"):
         if qa.get(name) is None:

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The registry of tasks: from the names in `task_names` to tasks.
+"""The registry that turns the names in `task_names` into tasks.
 
-Built-in tasks are described in `built_in`, your own in a JSON file that
-`--task_config` names.
+`built_in` describes the built-in tasks; a JSON file, named by `--task_config`,
+describes your own.
 
 Source: google-research/electra, finetune/task_builder.py.
 """
@@ -38,8 +38,7 @@ TYPES: dict[str, type[Task]] = {
 }
 
 
-# Tasks that a description alone does not define. Add your own task in Python
-# here.
+# The tasks that need more than a description. Add your own task in Python here.
 TASKS: dict[str, Callable[[FinetuningConfig, Tokenizer], Task]] = {
     "chunk": lambda config, tokenizer: TaggingTask(
         config, BUILT_IN["chunk"], tokenizer, type_change_starts_span=False
@@ -89,15 +88,15 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
 def _refuse_outside_files(spec: TaskSpec, path: str, directory: str) -> None:
     """Raise a UserError if a description names files outside its folder.
 
-    A description by somebody else could read any file of the user.
+    Otherwise a description from a stranger could read any file of the user.
     """
     for split, file in spec.files.items():
         full = os.path.normpath(os.path.join(directory, file))
         if os.path.commonpath([directory, full]) != directory:
             raise UserError(
                 f"{path}: files.{split}: {file!r} is outside the folder of the"
-                " description; move it there, or pass --allow_outside_files if"
-                " you trust the description"
+                " description; expected a path inside. Move the file there, or"
+                " pass --allow_outside_files if you trust the description"
             )
 
 

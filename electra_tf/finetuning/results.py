@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The results of trials: records, and the files that hold them.
+"""The results of trials: their records, and the files that store them.
 
 Source: google-research/electra, run_finetuning.py, write_results.
 """
@@ -31,7 +31,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.metrics import statistics
 from electra_tf.training.console import Console
 
-_FORMAT = 1  # of the results file
+_FORMAT = 1  # the version of the results file's format
 _BACKUP_SUFFIX = ".before"
 
 
@@ -39,16 +39,16 @@ _BACKUP_SUFFIX = ".before"
 class TrialRecord:
     """The results of one trial."""
 
-    trial: int  # its number, from 1
-    seed: int  # of its draws
-    model_dir: str  # where its model was made, or read from
+    trial: int  # from 1
+    seed: int  # the seed of the trial's random draws
+    model_dir: str  # the folder that its model was written to, or read from
     global_step: int  # updates of the evaluated weights
     results: dict[str, dict[str, float]]  # task -> the original's metrics
     details: dict[str, dict[str, float]]  # task -> further metrics
     other_splits: dict[str, dict[str, float]]  # "task/split" -> metrics
-    collapsed: dict[str, str]  # task -> what all predictions are
-    # "task/chance", "task/majority" -> metrics of answers without a model;
-    # empty in files of earlier versions.
+    collapsed: dict[str, str]  # task -> the value that all predictions share
+    # "task/chance", "task/majority" -> the metrics of predictions without a
+    # model; empty in files of earlier versions.
     baselines: dict[str, dict[str, float]] = dataclasses.field(
         default_factory=dict
     )
@@ -65,11 +65,11 @@ def make_record(
     """Return the record of a trial.
 
     Args:
-      trial: its number, from 1.
-      seed: of its draws.
-      model_dir: where its model was made, or read from.
-      global_step: updates of the evaluated weights.
-      evaluations: the evaluation of each task on its main split.
+      trial: the number of the trial, from 1.
+      seed: the seed of the trial's random draws.
+      model_dir: the folder that its model was written to, or read from.
+      global_step: the number of updates of the evaluated weights.
+      evaluations: the evaluation of each task on the main split.
       other_splits: "task/split" -> the evaluation on a further split.
     """
     baselines = {}
@@ -106,7 +106,7 @@ class ResultsFiles:
         tasks: Sequence[Task],
         weights: Weights | None = None,
     ) -> None:
-        """Record what the results depend on; neither read nor write results.
+        """Record the data and hparams of the results; read and write no file.
 
         Args:
           config: the settings of the run.
@@ -123,7 +123,7 @@ class ResultsFiles:
         self._fingerprint = _make_fingerprint(
             tasks, self._measures, config.do_eval, weights
         )
-        # Without training, results of another run may be in the files.
+        # Without training, the files may contain results of another run.
         self._has_foreign_results = not config.do_train
         self._paths = [
             config.results_txt,
@@ -132,7 +132,8 @@ class ResultsFiles:
             os.path.splitext(config.results_json)[0] + ".png",
         ]
         self._predictions: list[str] = []
-        if config.do_train:  # Training may replace the models that made them.
+        # Training may replace the models that made these predictions.
+        if config.do_train:
             n_trials = max(config.num_trials, config.n_writes_test)
             self._predictions = [
                 config.test_predictions(task.name, split, trial)
@@ -144,11 +145,11 @@ class ResultsFiles:
     def earlier_trials(self) -> list[TrialRecord]:
         """Return the finished trials of the run to continue.
 
-        Results of another run are renamed. Without training they stay until
-        there are new results.
+        Results of another run are renamed: before training, and without
+        training before new results are written.
 
         Raises:
-          UserError: hparams or data changed since these trials.
+          UserError: hparams or data changed since the finished trials.
         """
         config = self._config
         if not config.do_train:
@@ -162,8 +163,10 @@ class ResultsFiles:
         before, now = contents["config"], config.as_dict()
         changes = changed_hparams(before, now)
         changes += list_changes(before, now, SCORING)
-        fingerprint = contents.get("data", {})  # Earlier versions have none.
-        for name in self._measures:  # Earlier versions compared as in English.
+        # Results of earlier versions have no baselines.
+        fingerprint = contents.get("data", {})
+        # Earlier versions always compared answers as in English.
+        for name in self._measures:
             fingerprint.setdefault(f"measure of {name}", "an earlier version's")
         changes += list_changes(
             fingerprint, self._fingerprint, tuple(self._fingerprint)
@@ -171,10 +174,11 @@ class ResultsFiles:
         if changes:
             listing = "".join(f"  {text}\n" for text in changes)
             raise UserError(
-                f"{config.results_json} holds the results of a run with other"
-                f" hparams or data:\n{listing}Restore them to continue it, pass"
-                " a --run_name for this run, or pass --overwrite to start"
-                " again. To score its models again, set do_train to false."
+                f"{config.results_json} contains the results of a run with"
+                f" other hparams or data:\n{listing}Restore these to continue"
+                " that run, pass a --run_name for this run, or pass --overwrite"
+                " to start again. To score the existing models, set do_train to"
+                " false."
             )
         return [TrialRecord(**record) for record in contents["trials"]]
 
@@ -188,7 +192,7 @@ class ResultsFiles:
         for name, measure in self._measures.items():
             lines += f"{name}: {measure}\n"
         # The names in an earlier trial come from a file and are other objects.
-        # Through JSON, equal values become equal bytes when pickled.
+        # Passing through JSON makes equal values pickle to equal bytes.
         uniform_results = json.loads(json.dumps(results))
         files = [
             lines,
@@ -200,7 +204,7 @@ class ResultsFiles:
             self._rename_earlier_results()
             self._has_foreign_results = False
         for path, content in zip(self._paths, files, strict=True):
-            hint = "The model is safe; run the same command again."
+            hint = "The model is safe. Run the same command again."
             write_atomically(path, content, hint=hint)
         *first, last = self._paths
         self._console.line(f"Wrote {', '.join(first)} and {last}")
@@ -230,7 +234,7 @@ class ResultsFiles:
         }
 
     def _rename_earlier_results(self) -> None:
-        """Give earlier results and predictions a suffix that no file has."""
+        """Rename earlier results and predictions with an unused suffix."""
         paths = [*filter(tf.io.gfile.exists, self._paths + self._predictions)]
         if not paths:
             return
@@ -240,7 +244,7 @@ class ResultsFiles:
         for path in paths:
             tf.io.gfile.rename(path, path + suffix)
         self._console.line(
-            f"Earlier results are kept as {', '.join(paths)}, each with"
+            f"Earlier results were renamed: {', '.join(paths)}, each with"
             f" {suffix} at the end of its name"
         )
 
@@ -251,7 +255,7 @@ def _make_fingerprint(
     do_eval: bool,
     weights: Weights | None,
 ) -> dict[str, Any]:
-    """Return what results depend on besides hparams, as plain values."""
+    """Return everything besides hparams that results depend on."""
     fingerprint: dict[str, Any] = {}
     for task in tasks if do_eval else ():
         for split in ("train", *task.get_dev_splits()):
@@ -260,18 +264,19 @@ def _make_fingerprint(
                 fingerprint[f"data of {task.name}, {split}"] = digest
     for task in tasks:
         for key, value in dataclasses.asdict(task.spec).items():
-            # The content of these is compared.
+            # The content of these files is compared, not their paths.
             if key not in ("files", "hparams", "match"):
                 fingerprint[f"{key} of {task.name}"] = value
     for name, measure in measures.items():
         fingerprint[f"measure of {name}"] = measure
-    if weights:  # The same path may hold other weights in a later run.
+    # The path alone is no proof: later it may contain other weights.
+    if weights:
         fingerprint["starting weights"] = digest_weights(weights)
     return fingerprint
 
 
 def text_of(results: Sequence[statistics.TrialResults]) -> str:
-    """Return the text file: a line for each trial and task.
+    """Return the text file: one line for each trial and task.
 
     Source: google-research/electra, run_finetuning.py, write_results.
     """
@@ -294,7 +299,7 @@ def statistics_of(
 
 
 def _read_results(path: str) -> dict[str, Any] | None:
-    """Return the content of a results file; None: no file."""
+    """Return the content of a results file; None if it does not exist."""
     if not tf.io.gfile.exists(path):
         return None
     try:
@@ -304,14 +309,14 @@ def _read_results(path: str) -> dict[str, Any] | None:
         for record in contents["trials"]:
             for group in ("results", "details", "other_splits"):
                 for metrics in record[group].values():
-                    # Undefined values are null in the file.
+                    # The file stores undefined values as null.
                     values = statistics.from_json(metrics.values())
                     metrics.update(zip(metrics, values, strict=True))
         return contents
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path} is not a results file of this program ({error!r}). Move"
-            " it away, or pass --overwrite."
+            f"{path}: not a results file of this program ({error!r}). Move it"
+            " away, or pass --overwrite."
         ) from error
 
 
@@ -320,14 +325,14 @@ def draw_scores(
     title: str,
     metrics: Mapping[str, str | None],
 ) -> bytes:
-    """Return a picture of the main metric of each task over the trials.
+    """Return a picture of each task's main metric over the trials.
 
     Args:
       records: the trials, at least one.
       title: the title of the picture.
       metrics: task -> the metric that its description names.
     """
-    # Imported here: the first step of a run need not wait for matplotlib.
+    # matplotlib is imported here, so that training starts without it.
     from matplotlib.figure import Figure
 
     tasks = list(records[0].results)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bad rows of users' files: collected, printed once, added to errors."""
+"""The report of bad rows in users' files: each is printed once."""
 
 import collections
 import contextlib
@@ -15,13 +15,13 @@ from configure.formatting import limit_lines, shorten
 
 @dataclasses.dataclass(frozen=True)
 class BadRow:
-    """A row of a file that is not as expected."""
+    """A row of a file that differs from the expected format."""
 
     path: str  # the file
     line: int  # from 1; 0: the file as a whole
     found: str  # the content of the row, shortened
-    expected: str  # the content that was expected
-    skipped: bool = True  # False: the row is used nevertheless
+    expected: str  # the expected content
+    skipped: bool = True  # False: the row is used all the same
 
     def __str__(self) -> str:
         location = f"{self.path}:{self.line}" if self.line else self.path
@@ -32,7 +32,7 @@ class BadRow:
 
 
 class RowReport:
-    """The bad rows of a task, each once however often its file is read.
+    """The bad rows of a task; each counts once however often it is read.
 
     Attributes:
       strict: whether a bad row raises an error.
@@ -70,9 +70,9 @@ class RowReport:
         if self.strict:
             location = f"{path}:{line}" if line else path
             raise UserError(
-                f"{location}: found {row.found}; expected {expected}. (Stopped"
-                " by strict_rows; without it the row is"
-                f" {'skipped' if skipped else 'kept'} and counted.)"
+                f"{location}: found {row.found}; expected {expected}."
+                " Correct the row, or set strict_rows to false (the row is"
+                f" then {'skipped' if skipped else 'kept'} and counted)."
             )
         self._rows.setdefault(row)
 
@@ -82,7 +82,7 @@ class RowReport:
         rows: Iterable[BadRow] | None = None,
         losses: Mapping[str, int] | None = None,
     ) -> list[str]:
-        """Return lines for the console: first rows in full, then counts.
+        """Return lines for the console: the first rows in full, then counts.
 
         `rows` and `losses` select a part of the report; None: all of it.
         """
@@ -92,7 +92,7 @@ class RowReport:
         return [f"{title}: {line}" for line in lines]
 
     def mark_printed(self, rows: Iterable[BadRow] | None = None) -> None:
-        """Keep rows (None: all) out of later printing and of errors."""
+        """Mark rows (None: all) as printed, so that none is printed twice."""
         self._printed.update(self._rows if rows is None else rows)
 
     def unprinted(self, rows: Iterable[BadRow]) -> list[BadRow]:
@@ -112,13 +112,13 @@ class RowReport:
         }
 
     def absorb(self, rows: Iterable[dict], losses: Mapping[str, int]) -> None:
-        """Add the values of another report's `as_dict`."""
+        """Add the rows and losses of another report."""
         self._rows.update(dict.fromkeys(BadRow(**row) for row in rows))
         self.losses.update(losses)
 
 
 def _row_lines(rows: Iterable[BadRow]) -> list[str]:
-    """Return the count of each file's rows, and its first rows."""
+    """Return lines for each file: the count of its bad rows, and the first."""
     by_path: dict[str, list[BadRow]] = {}
     for row in rows:
         by_path.setdefault(row.path, []).append(row)
@@ -136,9 +136,9 @@ def _row_lines(rows: Iterable[BadRow]) -> list[str]:
 def bad_rows_in_errors(
     reports: Mapping[str, RowReport],
 ) -> contextlib.AbstractContextManager[None]:
-    """Add the unprinted bad rows to any error that is raised inside.
+    """Add bad rows that were not printed to errors raised inside.
 
-    They explain errors such as "no usable example".
+    Bad rows explain errors such as "no usable example".
 
     Args:
       reports: reports by the titles of their lines, such as tasks' names.

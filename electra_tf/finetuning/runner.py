@@ -73,10 +73,11 @@ def run(
     console: Console | None = None,
     tasks: list[Task] | None = None,
 ) -> dict[str, Any]:
-    """Train and evaluate `num_trials` models; finished trials stay as they are.
+    """Train and evaluate `num_trials` models; keep finished trials.
 
-    Differs: every trial has a seed, a stopped run continues, models are deleted
-      only if `overwrite` is set, and the results include statistics.
+    Differs: every trial has its own seed, a stopped run can continue, models
+      are deleted only if `overwrite` is set, and the results include
+      statistics.
 
     Args:
       config: the settings.
@@ -89,7 +90,7 @@ def run(
       if one did.
     """
     config.check_mode()
-    # TensorFlow reads these settings when it starts.
+    # TensorFlow reads these settings only when it starts.
     set_threads(
         config.threads, config.micro_batch_size, config.lets_cores_share
     )
@@ -102,7 +103,7 @@ def run(
 
 
 class _Run:
-    """The trials of one config, and what they share."""
+    """The trials of one configuration, and their common state."""
 
     def __init__(
         self,
@@ -117,7 +118,8 @@ class _Run:
         self._by_majority = config.wnli_majority
         if self._by_majority:
             check_alone(config.task_names)
-            # Without models there is nothing to load: every trial is computed.
+            # The majority has no model to load, so every trial is computed
+            # again.
             config = dataclasses.replace(
                 config, do_train=True, num_trials=max(config.num_trials, 1)
             )
@@ -128,7 +130,7 @@ class _Run:
         print_start(console, self._config, strategy, initial.notes)
         self.tasks = get_tasks(self._config) if tasks is None else tasks
         if not self._config.do_train:
-            # The labels in the data may have changed since the training.
+            # The labels in the data may have changed since training.
             folder = find_model_folder(str(self._config.init_checkpoint))
             for task in self.tasks:
                 task.load_model_labels(folder)
@@ -155,7 +157,7 @@ class _Run:
                 for trial in self._trial_numbers():
                     if trial in finished:
                         self._console.line(
-                            f"Trial {trial}: done by an earlier run"
+                            f"Trial {trial}: already done by an earlier run"
                         )
                         self._predict_missing(trial, preemption)
                         continue
@@ -168,7 +170,7 @@ class _Run:
                     wait_for_workers(self._strategy)
                     self._delete_unless_kept(trial)
             except TrainingInterruptedError:
-                # Without a number, another worker received the signal.
+                # No number means that another worker received the signal.
                 interrupted = preemption.signal_number or signal.SIGTERM
         print_results(self._console, records, self._files.metrics)
         result: dict[str, Any] = {
@@ -180,9 +182,9 @@ class _Run:
         return result
 
     def _read_finished_trials(self) -> list[TrialRecord]:
-        """Return the trials of earlier runs; workers must find the same ones.
+        """Return the finished trials; check that all workers found the same.
 
-        Without evaluations they matter only if `overwrite` puts them aside.
+        Without evaluations, results matter only if `overwrite` renames them.
         """
         config = self._config
         with in_turn(self._strategy):
@@ -198,7 +200,7 @@ class _Run:
         return records
 
     def _trial_numbers(self) -> Iterable[int]:
-        """Return the numbers of the trials, from 1; without end if negative."""
+        """Yield the numbers of the trials, from 1; endless if negative."""
         if self._config.num_trials < 0:
             return itertools.count(1)
         return range(1, self._config.num_trials + 1)
@@ -226,7 +228,7 @@ class _Run:
             config = dataclasses.replace(config, model_dir=NO_MODEL)
             return self._score(evaluator, trial, config, global_step=0)
         for task in self.tasks:
-            # Labels that the data define are read here, before the model.
+            # The model is built next, and it needs the labels in the data.
             task.resolve_labels()
         run = Trial(
             config,
@@ -261,7 +263,8 @@ class _Run:
         record = None
         if config.do_eval:
             self._console.heading("Running dev set evaluation")
-            # The main splits come last: the files of scorers are theirs.
+            # The main splits come last, because the scorers' files must be
+            # theirs.
             other_splits = evaluator.evaluate_other_splits(self.tasks)
             evaluations = [evaluator.evaluate_task(t) for t in self.tasks]
             print_evaluations(self._console, trial, evaluations, other_splits)
@@ -281,7 +284,7 @@ class _Run:
             for task in self.tasks:
                 if not task.get_test_splits():
                     self._console.warning(
-                        f"{task.name} has no test split to predict"
+                        f"{task.name}: no test split to predict"
                     )
                 for split in task.get_test_splits():
                     path = config.test_predictions(task.name, split, trial)
@@ -293,7 +296,7 @@ class _Run:
     def _predict_missing(
         self, trial: int, preemption: PreemptionHandler
     ) -> None:
-        """Predict with the model of a finished trial what is not predicted."""
+        """Predict the test splits that a finished trial has not predicted."""
         config = self._config
         if not config.write_test_outputs or trial > config.n_writes_test:
             return
@@ -308,9 +311,9 @@ class _Run:
             return
         if not (self._by_majority or model):
             self._console.warning(
-                f"{len(missing)} files of test predictions are missing or older"
-                f" than the test data, such as {missing[0]}; the model that"
-                " would make them was not kept (keep_all_models)"
+                f"{len(missing)} files of test predictions are missing or"
+                f" older than the test data, such as {missing[0]}. Their model"
+                " was not kept. Train again with keep_all_models set to true"
             )
             return
         config = dataclasses.replace(
@@ -329,4 +332,6 @@ class _Run:
             return
         path = f"{config.model_dir}_{trial}"
         if self._is_chief and remove_run(path, Trial.files):
-            self._console.line(f"keep_all_models is false: deleted {path}")
+            self._console.line(
+                f"Deleted {path}, because keep_all_models is false"
+            )

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tuned models that only a checkpoint describes.
+"""Fine-tuned models that are described by their checkpoint alone.
 
 Checkpoints that describe their heads (Hugging Face folders, and conversions of
-them by `convert_checkpoint`) need no files of a run: settings and tasks follow
-from the checkpoint.
+them by `convert_checkpoint`) need no files of a run: their settings and tasks
+are read from the checkpoint.
 """
 
 import re
@@ -25,8 +25,9 @@ from electra_tf.finetuning.task_description import TaskSpec
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
 
-# Settings of heads that transformers trained: its tokenizers cut only words
-# that do not fit, and its null threshold for SQuAD is 0.
+# The hparams of heads that transformers trained: tokenizers of transformers
+# split words for tagging only where they do not fit, and the null threshold for
+# SQuAD is 0.
 _TRANSFORMERS_HPARAMS = {
     "tagging": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
     "question_answering": {"qa_na_threshold": 0.0, "answer_offsets": True},
@@ -51,13 +52,13 @@ def open_described(path: str) -> Weights | None:
 
 
 def described_heads(weights: Weights) -> dict[str, TaskHead]:
-    """Return the heads that a checkpoint contains and describes."""
+    """Return the heads in a checkpoint that describes them."""
     tasks = weights.contents.tasks
     return {name: h for name, h in weights.heads.items() if name in tasks}
 
 
 def head_hparams(weights: Weights, name: str) -> dict[str, Any]:
-    """Return the hparams that the head of a task was trained with."""
+    """Return the hparams that a task's head was trained with."""
     head, scope = weights.heads[name], f"task_specific/{name}/"
     has = weights.contents.has
     hparams: dict[str, Any] = {}
@@ -85,14 +86,14 @@ def make_config(
 
     Args:
       weights: the checkpoint.
-      overrides: hparams that the user states.
+      overrides: the hparams that the user set.
     """
     heads = described_heads(weights)
     for name in ("task_config", "data_dir"):
         if overrides.get(name):
             raise UserError(
-                f"--{name}={overrides[name]}: {weights.path} describes its"
-                " task itself. Leave the flag out."
+                f"--{name}={overrides[name]}: cannot be set, because"
+                f" {weights.path} describes its own task. Remove the flag."
             )
     model_hparams = {**weights.contents.hparams(), **weights.hparams}
     hparams = {
@@ -122,9 +123,9 @@ def make_config(
         hparams["vocab_file"] = weights.vocab_file
     elif not overrides.get("vocab_file"):
         raise UserError(
-            f"{weights.path}: no vocabulary (vocab.txt or tokenizer.json)."
-            " Download the model's tokenizer files into it, or pass"
-            " --vocab_file."
+            f"{weights.path}: found no vocabulary (vocab.txt or"
+            " tokenizer.json). Download the model's tokenizer files into this"
+            " folder, or pass --vocab_file."
         )
     layers = [("file", hparams), ("argument", overrides)]
     name = model_name(weights.path)
@@ -132,7 +133,7 @@ def make_config(
 
 
 def _question_hparams(length: int) -> dict[str, int]:
-    """Return lengths of questions and strides that fit into windows."""
+    """Return a question length and a stride that fit into the windows."""
     defaults = FinetuningConfig.default_hparams()
     half = max(1, (length - 3) // 2)
     return {
@@ -155,20 +156,20 @@ def make_tasks(
             head.labels or head.kind == "regression"
         ):
             raise UserError(
-                f"{weights.path}: it does not name the labels of {name}."
-                " Convert the folder of the run that trained it."
+                f"{weights.path}: names no labels for its head {name}. Convert"
+                " the folder of the run that trained it."
             )
         tasks.append(task)
     return tasks
 
 
 def _make_spec(name: str, head: TaskHead) -> TaskSpec:
-    """Return the description of the task of a head."""
+    """Return the description of the task that a head belongs to."""
     settings: dict[str, Any] = {}
     if head.kind in ("classification", "multilabel"):
         settings["labels"] = head.labels
     elif head.kind == "regression":
-        # A model of transformers answers in the units of the labels.
+        # A regression head of transformers predicts in the units of the labels.
         settings["range"] = head.range or (0.0, 1.0)
     elif head.kind == "tagging":
         has_spans = all(map(_TAG.fullmatch, head.labels))

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What fine-tuning prints: the model, evaluations, and the table of trials."""
+"""Console output of fine-tuning: model, evaluations, table of trials."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,7 @@ def print_evaluations(
     evaluations: Sequence[Evaluation],
     other_splits: Mapping[str, Evaluation],
 ) -> None:
-    """Print the metrics of a trial and warn of collapsed predictions.
+    """Print the metrics of a trial and warn about collapsed predictions.
 
     Args:
       console: the console.
@@ -57,11 +57,11 @@ def print_results(
     records: Sequence[TrialRecord],
     metrics: Mapping[str, str | None],
 ) -> None:
-    """Print the table of all trials, collapsed ones, and the best one.
+    """Print a table of all trials, the collapsed ones, and the best.
 
     Args:
       console: the console.
-      records: the trials; nothing is printed without any.
+      records: the trials; if empty, nothing is printed.
       metrics: task -> the metric that its description names.
     """
     if not records:

@@ -1,12 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks that choose the sentences that summarize a document.
+"""Extractive summarization: tasks that choose sentences of a document.
 
-Each sentence has a yes or no, learned from the sentences that a greedy search
-for ROUGE chooses.
+Each sentence gets a binary label; the training labels are the sentences that a
+greedy search for ROUGE chooses.
 
 Source: Liu and Lapata (2019), "Text Summarization with Pretrained Encoders".
-Differs: no [CLS] and [SEP] between sentences; see `SummarizationHead`.
+Differs: sentences are not separated by [CLS] and [SEP]; see
+  `SummarizationHead`.
 """
 
 import dataclasses
@@ -30,7 +31,8 @@ class Document(Example):
 
     text_fields = ("text",)
     text: str
-    summary: str | None = None  # the reference, one sentence a line, if known
+    # the reference, one sentence per line; None: unknown
+    summary: str | None = None
 
     @functools.cached_property
     def sentence_spans(self) -> list[tuple[int, int]]:
@@ -43,11 +45,11 @@ class Document(Example):
 
 
 class _BadDocumentError(ValueError):
-    """An unusable cell: its content, and what was expected."""
+    """An error for an unusable cell: its content, and the expected one."""
 
 
 class SummarizationTask(Task):
-    """Makes windows of whole sentences of documents; windows do not overlap."""
+    """A task whose windows are whole sentences and do not overlap."""
 
     measure = MEASURE
 
@@ -75,7 +77,7 @@ class SummarizationTask(Task):
     def _read_texts(
         self, split: str, row: tables.Row, table: Table, fields: dict[str, str]
     ) -> dict[str, str]:
-        """Return the texts of a row by field of `Document`.
+        """Return the texts of a row, keyed by field of `Document`.
 
         Args:
           split: the split.
@@ -141,7 +143,7 @@ class SummarizationTask(Task):
         return windows
 
     def _find_oracle(self, document: Document) -> tuple[int, ...]:
-        """Return the numbers of the sentences to choose, from 0."""
+        """Return the indices of the sentences to choose, from 0."""
         if document.summary is None:
             return ()
         oracle = find_oracle(

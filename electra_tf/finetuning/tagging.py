@@ -35,22 +35,23 @@ from electra_tf.text.words import WordAligner, join_words
 if TYPE_CHECKING:
     from electra_tf.finetuning.task_description import SplitSpec
 
-# Sentences read in debug mode.
+# the sentences that debug mode reads
 DEBUG_SENTENCES = 101
-# Letters of other schemes for a letter of BIOES, likeliest first.
+# For each BIOES letter, the letters of other schemes, likeliest first.
 _OTHER_LETTERS = {"S": "UBI", "E": "LI", "B": "I"}
 
 
 @dataclasses.dataclass
 class Sentence:
-    """One sentence as read."""
+    """One sentence as it stands in the data."""
 
     path: str
-    number: int  # in the file, from 0; unusable sentences count
+    number: int  # number in the file, from 0, unusable sentences included
     words: list[str] = dataclasses.field(default_factory=list)
-    # One per word; empty in a split without labels.
+    # one tag per word; empty in a split without labels
     tags: list[str] = dataclasses.field(default_factory=list)
-    lines: list[int] = dataclasses.field(default_factory=list)  # one per word
+    # the line of each word in the file
+    lines: list[int] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -59,13 +60,13 @@ class TaggingExample(Example):
 
     text_fields = ("words",)
     words: list[str]
-    labels: list[int]  # the label's id of each word; 0 without labels
+    labels: list[int]  # label id of each word; 0 without labels
 
 
 class TaggingTask(Task):
-    """Reads sentences and makes features of them.
+    """A task that labels the words of sentences.
 
-    Spans are learned as tags of the BIOES scheme, whatever the files' scheme.
+    Spans are learned as BIOES tags, whatever scheme the files use.
 
     Differs: the label map is JSON and always follows from the data; see
       `fix_tagging_truncation`, `fix_tagging_casing` and `fix_last_sentence`.
@@ -92,7 +93,7 @@ class TaggingTask(Task):
 
     @property
     def is_token_level(self) -> bool:
-        """Whether each word has its own class, as parts of speech do."""
+        """True if each word has its own class, as parts of speech do."""
         return self.spec.tags == "words"
 
     @property
@@ -143,7 +144,7 @@ class TaggingTask(Task):
             length,
             count_words=not fixes_truncation,
         )
-        positions = positions[:length]  # Words without wordpieces count, too.
+        positions = positions[:length]  # Words without wordpieces also count.
         n_cut = len(example.words) - len(positions)
         if n_cut:
             splits = "train" if is_training else "dev and test"
@@ -233,7 +234,7 @@ class TaggingTask(Task):
         return sentences
 
     def _has_valid_tags(self, sentence: Sentence) -> bool:
-        """Return whether all tags are of a known scheme; report others."""
+        """Return whether all tags have a known scheme; report the others."""
         if self.is_token_level:
             return True
         is_valid = True
@@ -252,14 +253,14 @@ class TaggingTask(Task):
         return is_valid
 
     def _sentence_labels(self, sentence: Sentence) -> list[str]:
-        """Return the labels to be learned: for spans, BIOES tags."""
+        """Return the labels to learn: for spans, BIOES tags."""
         if self.is_token_level:
             return sentence.tags
         spans = read_spans(sentence.tags, self._type_change_starts_span)
         return write_tags(spans, len(sentence.tags))
 
     def _label_ids(self, sentence: Sentence) -> list[int] | None:
-        """Return label ids, or None (reported) if a label is unknown."""
+        """Return label ids; report an unknown label and return None."""
         if not sentence.tags:
             return [0] * len(sentence.words)
         labels = [*map(self._match_label, self._sentence_labels(sentence))]
@@ -276,13 +277,13 @@ class TaggingTask(Task):
         return [self.label_mapping[label] for label in labels]
 
     def has_label_for(self, label: str) -> bool:
-        """Return whether the task can express a label of the BIOES scheme."""
+        """Return whether the task's labels can express a BIOES label."""
         return self._match_label(label) in self.label_mapping
 
     def _match_label(self, label: str) -> str:
         """Return a BIOES label in the scheme of the task's labels.
 
-        A head of transformers may have BIO, IO or BILOU tags instead.
+        A head that transformers trained may have BIO, IO or BILOU tags.
         """
         if label in self.label_mapping or self.is_token_level:
             return label
@@ -306,7 +307,7 @@ class TaggingTask(Task):
         return {label: i for i, label in enumerate(sorted(labels))}
 
     def _collect_labels(self) -> set[str]:
-        """Return the labels in the data; nothing without labelled files.
+        """Return the labels in the data; none if there are no labelled files.
 
         Raises:
           UserError: labelled files have no usable label.
@@ -378,11 +379,11 @@ def _read_jsonl(split_spec: SplitSpec, report: RowReport) -> Iterator[Sentence]:
 
 
 class _BadCellError(ValueError):
-    """An unusable cell: its content, and what was expected."""
+    """An error for an unusable cell: its content, and the expected one."""
 
 
 def _read_tag(value: Any) -> str | None:
-    """Return a tag: a text of whole characters, or a whole number as text."""
+    """Return a tag: a text without lone surrogates, or a number as text."""
     text = values.as_id(value)
     return text if text is not None and is_encodable(text) else None
 

@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The base classes of fine-tuning: examples and tasks.
+"""The base classes of tasks and examples.
 
-Data in plain columns needs no Python: see `task_description`. Another task is a
-subclass of `ClassificationTask`, `TaggingTask`, ... in `registry.TASKS`.
+A task with data in plain columns needs no Python: see `task_description`. Any
+other task is a subclass of `ClassificationTask`, `TaggingTask`, ... in
+`registry.TASKS`.
 """
 
 from __future__ import annotations
@@ -36,12 +37,13 @@ if TYPE_CHECKING:
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
-TASK_FILE = "task.json"  # the description, next to a model of your own task
-# Rows read in debug mode, a header included, as in the original.
+# the description, written next to a model of your own task
+TASK_FILE = "task.json"
+# rows that debug mode reads; as in the original, a header counts
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# A whole number in any notation.
+# The pattern of a whole number in any notation.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
 
 
@@ -54,22 +56,22 @@ def is_encodable(text: str) -> bool:
 
 
 def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
-    """Raise a UserError if two labels mean the same, such as "1" and "1.0"."""
+    """Raise a UserError if two labels have one meaning, as "1" and "1.0" do."""
     by_meaning: dict[str, str] = {}
     for label in labels:
         meaning = label.strip()
-        difference = "by spaces alone"
+        difference = "only in spaces"
         if number := _WHOLE_NUMBER.fullmatch(meaning):
             meaning = number[1]
-            difference = "as numbers in their notation alone"
+            difference = "only in the notation of numbers"
         elif meaning.lower() in ("true", "false"):
             meaning = meaning.lower()
-            difference = "in upper and lower case alone"
+            difference = "only in upper and lower case"
         first = by_meaning.setdefault(meaning, label)
         if first != label:
             raise UserError(
                 f"task {task_name}: its labels {first!r} and {label!r} differ"
-                f" {difference}. Write them in one way, or list the labels"
+                f" {difference}. Write both in one way, or list the labels"
                 " under labels in the description of the task"
             )
 
@@ -80,8 +82,8 @@ class Example:
 
     eid: int  # number in the split; unusable rows leave gaps
     task_name: str
-    line: int = 0  # (first) line in the file of the split; 0: unknown
-    # Fields that hold its text: a string, or a list of strings.
+    line: int = 0  # first line in the file of the split; 0: unknown
+    # The fields with its text: a string, or a list of strings.
     text_fields: ClassVar[tuple[str, ...]] = ()
 
     def texts(self) -> Iterator[str]:
@@ -96,24 +98,25 @@ class Table(NamedTuple):
 
     rows: Iterator[tables.Row]
     columns: Columns  # purpose -> name or index of the column
-    # The names of classes whose labels are their numbers, as in TFDS.
+    # TFDS stores classes as indices into these names.
     class_names: list[str] | None = None
 
 
 class Task(abc.ABC):
-    """One task, made from its description: data, head and scorer.
+    """A task, made from its description: data, head and scorer.
 
     Source: google-research/electra, finetune/task.py.
     Differs: `featurize` and `get_scorer` take a split, heads are layers, and
       bad rows are collected.
     """
 
-    # Whether text must be traced to words, which byte-level BPE cannot do.
+    # True if wordpieces must map to words, which byte-level BPE does not allow.
     needs_words = False
-    finds_files = False  # whether a description without files is complete
-    # The labels of the description; None: they are read from the data.
+    finds_files = False  # True if a description without files is complete
+    # The labels in the description; None: the labels are read from the data.
     described_labels: Any = None
-    # Splits whose labels are collected; features depend on their files, too.
+    # The splits whose labels are collected; features also depend on their
+    # files.
     label_splits: tuple[str, ...] = ()
 
     def __init__(
@@ -123,14 +126,14 @@ class Task(abc.ABC):
         tokenizer: Tokenizer,
         directory: str | None = None,
     ) -> None:
-        """Make a task; no data is read.
+        """Make a task; read no data.
 
         Args:
           config: the settings.
           spec: the description.
           tokenizer: the tokenizer of the model.
           directory: the folder that the paths of the description are relative
-            to; None: that of the built-in task.
+            to; None: the folder of the built-in task.
         """
         if self.needs_words:
             kind = spec.type.replace("_", " ")
@@ -143,17 +146,17 @@ class Task(abc.ABC):
         self.directory = directory or config.raw_data_dir(spec.name)
         special_ids = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
         self._cls_id, self._sep_id = special_ids
-        # The data set of TensorFlow Datasets; None: the data are files.
+        # the data set of TensorFlow Datasets; None: files
         self._tfds = spec.tfds if config.data_source == "tfds" else None
         if config.data_source == "tfds" and spec.tfds is None:
             raise UserError(
-                f"task {self.name}: TensorFlow Datasets has no data for it. Set"
-                " data_source to files."
+                f"task {self.name}: TensorFlow Datasets has no data for this"
+                " task. Set data_source to files."
             )
 
     @property
     def head(self) -> TaskHead:
-        """The properties of its head that shapes in checkpoints do not show."""
+        """The properties of the head that checkpoint shapes cannot show."""
         return TaskHead(self.spec.type)
 
     @abc.abstractmethod
@@ -166,7 +169,7 @@ class Task(abc.ABC):
 
     @property
     def main_metric(self) -> str | None:
-        """The metric by which runs are compared; None: the first."""
+        """The metric by which runs are compared; None: the first metric."""
         return self.spec.metric
 
     @property
@@ -184,7 +187,7 @@ class Task(abc.ABC):
         return [s for s in self.spec.files or ["test"] if "test" in s]
 
     def get_dev_splits(self) -> list[str]:
-        """Return the labelled splits to evaluate on, the main one first."""
+        """Return the labelled splits to evaluate, the main split first."""
         known = ("train", "dev", "dev_matched", *self.get_test_splits())
         others = [s for s in self.spec.files if s not in known]
         return ["dev", *filter(self.spec.has_labels, others)]
@@ -197,13 +200,13 @@ class Task(abc.ABC):
 
     def check_split(self, split: str) -> None:
         """Raise a UserError if the data of a split is missing."""
-        # A task in Python may read data that no description names.
+        # A Python task may read data that is not in the description.
         if (self.spec.files or self.finds_files) and not self.has_split(split):
             self._existing_path(split)
 
     @abc.abstractmethod
     def get_feature_specs(self) -> list[FeatureSpec]:
-        """Return the features besides the shared ones, `<name>_eid` first."""
+        """Return the task's own features, `<name>_eid` first."""
 
     @abc.abstractmethod
     def featurize(
@@ -230,10 +233,11 @@ class Task(abc.ABC):
         return self.get_scorer("dev").metric_names
 
     def data_files(self, split: str) -> list[str] | None:
-        """Return the files that the features of a split depend on, its first.
+        """Return the files that the features of a split depend on.
 
-        Cached records are reused only while these files do not change; None
-        means that they are unknown, and records are never reused.
+        The first file is the split's own. Cached records are reused only while
+        these files do not change; None means unknown files, and records are
+        never reused.
         """
         if self._tfds is not None:
             return []
@@ -243,12 +247,13 @@ class Task(abc.ABC):
         return list(dict.fromkeys(map(self._path, splits)))
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what features depend on besides hparams, as plain values."""
+        """Return everything besides hparams that features depend on."""
         facts = {"class": type(self).__name__, "name": self.name}
         # These fields do not change features.
         irrelevant = {"hparams": {}, "metric": None, "files": {}}
         facts["spec"] = repr(dataclasses.replace(self.spec, **irrelevant))
-        if self._has_model_labels:  # Other labels follow from the data.
+        # If the data defines the labels, its digest covers them.
+        if self._has_model_labels:
             facts["labels"] = self.resolved_labels
         if self._tfds is not None:
             name, data_dir = self._tfds.name, self.config.tfds_data_dir
@@ -263,14 +268,14 @@ class Task(abc.ABC):
         del example
         return ()
 
-    # The labels of the data, as a JSON value.
+    # The cache of labels that the data defines, as a JSON value.
 
     def labels_path(self) -> str | None:
         """Return the cache of labels from the data; None: labels are known."""
         return None
 
     def labels_file_name(self) -> str:
-        """Return the name of their file in a model's folder; "" for none."""
+        """Return the name of the label file in a model's folder, or ""."""
         return os.path.basename(self.labels_path() or "")
 
     def find_labels(self) -> Any | None:
@@ -282,13 +287,13 @@ class Task(abc.ABC):
         self._resolved_labels = labels
 
     def resolve_labels(self) -> None:
-        """Determine the labels, unless they are described or set already.
+        """Determine the labels unless they are described or set.
 
-        They are read from the data and written to `labels_path`. Without data
-        they are those that an earlier run wrote there.
+        Labels are read from the data and written to `labels_path`. Without
+        data, the labels that an earlier run wrote there are read.
 
         Raises:
-          UserError: there is neither data nor such a file.
+          UserError: neither the data nor the file of labels exists.
         """
         path = self.labels_path()
         if path is None or self.described_labels is not None:
@@ -313,13 +318,13 @@ class Task(abc.ABC):
 
     @property
     def resolved_labels(self) -> Any:
-        """The labels of the description, or else those of `resolve_labels`."""
+        """The labels of the description, or those of `resolve_labels`."""
         if self.described_labels is not None:
             return self.described_labels
         if self._resolved_labels is None:
             raise RuntimeError(
-                f"task {self.name}: call resolve_labels() before its labels are"
-                " used"
+                f"task {self.name}: its labels are used before they are read."
+                " Call resolve_labels() first"
             )
         return self._resolved_labels
 
@@ -335,13 +340,15 @@ class Task(abc.ABC):
             try:
                 self.set_labels(json.loads(file.read()))
             except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}: not valid JSON: {error}") from None
+                raise UserError(
+                    f"{path}: not valid JSON: {error}. Restore the file"
+                ) from None
 
     def load_model_labels(self, folder: str) -> bool:
-        """Set the labels to those in a model's folder, if it has any.
+        """Set the labels to those in a model's folder, if it contains labels.
 
         Raises:
-          UserError: they differ from the labels of the description.
+          UserError: the folder's labels differ from the description's.
         """
         name = self.labels_file_name()
         path = os.path.join(folder, name)
@@ -377,11 +384,12 @@ class Task(abc.ABC):
             return
         if head.pooling != self.head.pooling:
             raise UserError(
-                f"{path}: its head was trained with pooling {head.pooling}; got"
-                f" {self.head.pooling}. Set pooling to {head.pooling}."
+                f"{path}: its head was trained with pooling {head.pooling},"
+                f" but the task sets {self.head.pooling}. Set pooling to"
+                f" {head.pooling}."
             )
         labels = self.head.labels
-        # Placeholders such as LABEL_0 share no name with the labels of a task.
+        # Placeholders such as LABEL_0 are not compared with the task's labels.
         if {*head.labels} & {*labels}:
             self._compare([*head.labels], labels, path)
 
@@ -400,7 +408,7 @@ class Task(abc.ABC):
     def _require_examples(
         self, examples: Sequence[Example], split: str, kind: str
     ) -> None:
-        """Raise a UserError if no row of a split makes an example."""
+        """Raise a UserError if a split has no usable row."""
         if not examples:
             raise UserError(
                 f"task {self.name}: no usable {kind} in its {split} split"
@@ -409,7 +417,7 @@ class Task(abc.ABC):
             )
 
     def _lost_rows(self) -> str:
-        """Return the counts of bad rows and of other lost parts."""
+        """Return the counts of bad rows and of other losses, as text."""
         report = self.row_report
         losses = [f"{kind}: {n}" for kind, n in report.losses.items() if n]
         return ", ".join([f"bad rows: {len(report.rows)}", *losses])
@@ -423,8 +431,8 @@ class Task(abc.ABC):
             remedy = "Add it."
             if split == "dev":
                 remedy = (
-                    "Add it, or turn evaluations off: set do_eval to false and"
-                    " eval_every_n_steps to 0."
+                    "Add the file, or turn evaluations off: set do_eval to"
+                    " false and eval_every_n_steps to 0."
                 )
             raise UserError(
                 f"{path}: no such file; it is the {split} split of task"
@@ -440,7 +448,7 @@ class Task(abc.ABC):
         return f"tfds:{name}/{tfds_split}"
 
     def _open(self, split: str) -> Table:
-        """Open a split."""
+        """Open the data of a split."""
         max_rows = DEBUG_ROWS if self.config.debug else None
         if self._tfds is not None:
             return self._open_tfds(split, max_rows)
@@ -473,8 +481,8 @@ class Task(abc.ABC):
             columns.pop("label", None)
         if split_spec.labelled and "label" not in columns:
             raise UserError(
-                f"{path}: no column holds the label. Name it in columns, or set"
-                " labelled to false for this split"
+                f"{path}: no column contains the label. Name the column in"
+                " columns, or set labelled to false for this split"
             )
         if file_format == "jsonl":
             return Table(rows, columns)
@@ -488,7 +496,7 @@ class Task(abc.ABC):
     def _shared_features(
         self, input_ids: list[int], segment_ids: list[int], eid: int
     ) -> dict[str, Any]:
-        """Return the features of every task, padded, and `<name>_eid`."""
+        """Return padded features of all tasks, and `<name>_eid`."""
         padding = [0] * (self.config.max_seq_length - len(input_ids))
         return {
             "input_ids": input_ids + padding,
@@ -524,7 +532,7 @@ class Task(abc.ABC):
 def _find_columns(
     columns: Columns, header: Sequence[str], path: str, file_format: str
 ) -> dict[str, int]:
-    """Return the indices of columns in a table with a header."""
+    """Return the column indices in a table with a header."""
     options = {purpose: [column] for purpose, column in columns.items()}
     remedy = "Correct columns in the description of the task"
     if file_format == "tsv":

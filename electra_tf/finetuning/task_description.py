@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a task as data, and its check."""
+"""The description of a task as data, and its validation."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from electra_tf.metrics.summaries import ROUGE
 
 @dataclasses.dataclass(frozen=True)
 class TaskType:
-    """A type of task: the settings that its descriptions may have."""
+    """A type of task: the settings that descriptions of the type may have."""
 
-    metrics: tuple[str, ...]  # values of `metric`
-    keys: frozenset[str]  # keys that not every type has
+    metrics: tuple[str, ...]  # accepted values of `metric`
+    keys: frozenset[str]  # keys that only some types have
     reads_text: bool  # whether columns must name `text_a`
 
 
-# TensorFlow Datasets has no tags in the form that tagging reads.
+# Tagging cannot read TensorFlow Datasets, whose tags have another form.
 TASK_TYPES: Mapping[str, TaskType] = {
     "classification": TaskType(
         metrics=("accuracy", "f1", "mcc"),
@@ -63,7 +63,7 @@ TASK_TYPES: Mapping[str, TaskType] = {
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
 # A column's name or number; null removes a column of the whole task.
 _COLUMN_KEYS = dict.fromkeys(_COLUMNS, int | str | None)
-# Declared types by key: of a task, of one of its splits, and of tfds.
+# The declared types of keys: of a task, of one of its splits, and of tfds.
 _TASK_KEYS = {
     "name": NonEmpty,
     "type": Annotated[str, one_of(*TASK_TYPES)],
@@ -95,7 +95,7 @@ _TFDS_KEYS = {
     "label_names": bool,
     "splits_of": dict[str, str],
 }
-_FLOAT32_BOUND = 3e38  # float32 holds no larger numbers
+_FLOAT32_BOUND = 3e38  # float32 cannot hold larger numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,11 +113,11 @@ class TfdsSpec:
     """The data set of TensorFlow Datasets that holds the data of a task."""
 
     name: str  # the data set, such as "glue/mrpc"
-    splits: Mapping[str, str]  # split -> its name in TFDS, if different
+    splits: Mapping[str, str]  # split -> its name in TFDS, if the names differ
     columns: Mapping[str, str]  # column -> feature of the data set
-    # Whether labels are the names of classes; False: their numbers.
+    # True: labels are the names of classes; False: labels are their indices.
     label_names: bool = False
-    # Splits that another data set holds.
+    # The splits that another data set contains.
     splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def locate(self, split: str) -> tuple[str, str]:
@@ -128,15 +128,16 @@ class TfdsSpec:
 
 @dataclasses.dataclass(frozen=True)
 class TaskSpec:
-    """A task as data; the fields are the keys of its JSON file."""
+    """The description of a task; its fields are the keys of the JSON file."""
 
     name: str
     type: str = "classification"  # one of TASK_TYPES
     # Split -> file; splits are train, dev, test, and any others. Paths are
-    # relative to the JSON file, and in its folder unless --allow_outside_files
-    # is set (built-in tasks: to <data_dir>/finetuning_data/<name>).
+    # relative to the JSON file (built-in tasks: to
+    # <data_dir>/finetuning_data/<name>), and inside its folder unless
+    # --allow_outside_files is set.
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    # tsv, csv, jsonl, conll; None: by the file's name
+    # tsv, csv, jsonl, conll; None: from the file's name
     format: str | None = None
     header: bool = True  # whether the first row of csv and tsv names columns
     # Purpose -> column. Purposes are text_a, text_b, label; for tagging word
@@ -145,37 +146,39 @@ class TaskSpec:
     # lists. In summarization, text_a is a document and label its summary, one
     # sentence a line.
     columns: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
-    # Split -> settings of its own: header, columns, labelled (default: false
+    # Split -> settings of the split: header, columns, labelled (default: false
     # for splits with "test" or "diagnostic" in their name, true for others).
     splits: Mapping[str, Mapping[str, Any]] = dataclasses.field(
         default_factory=dict
     )
-    labels: tuple[str, ...] | None = None  # in order; None: the data's, sorted
-    label_separator: str = ","  # multilabel: between the labels of a cell
-    # Regression: lowest and highest value; None: those of the training data.
+    # in order; None: those in the data, sorted
+    labels: tuple[str, ...] | None = None
+    label_separator: str = ","  # multilabel: separates the labels of a cell
+    # regression: lowest and highest value; None: from the training data
     range: tuple[float, float] | None = None
     both_orders: bool = False  # whether training uses pairs in both orders
-    tags: str = "spans"  # tagging: or "words", a class per word
+    tags: str = "spans"  # tagging: spans, or words (a class per word)
     # The metric by which runs are compared (classification: also the reported
-    # ones); None: by type.
+    # metrics); None: the type's default.
     metric: str | None = None
-    version: str = "squad1"  # question_answering: or squad2, mrqa
+    version: str = "squad1"  # question_answering: squad1, squad2 or mrqa
     # question_answering: the units that F1 and exact match compare, words or
     # characters; None: words, and in built-in tasks those of the official
     # script.
     match: str | None = None
-    sentences: int = 3  # summarization: maximum number in a summary
-    # Defaults of hparams for this task.
+    # summarization: the maximum number of sentences in a summary
+    sentences: int = 3
+    # Default values of hparams for this task.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     tfds: TfdsSpec | None = None
-    # Whether the task is built in; not a key of a description.
+    # True for built-in tasks; not a key of a description.
     original: bool = dataclasses.field(default=False, repr=False)
 
     @classmethod
     def from_dict(
         cls, description: Mapping[str, Any], where: str = "task"
     ) -> TaskSpec:
-        """Check the description of a task and fill in defaults.
+        """Validate the description of a task and fill in defaults.
 
         Args:
           description: the content of a JSON file.
@@ -189,21 +192,24 @@ class TaskSpec:
             if key in values:
                 values[key] = tuple(values[key])
         if "name" not in values:
-            raise UserError(f"{where}: name: missing; give the task a name")
+            raise UserError(
+                f"{where}: name: missing; expected the name of the task. Add a"
+                " name"
+            )
         spec = cls(**values)
         _check_spec(spec, where)
         all_keys = frozenset().union(*(t.keys for t in TASK_TYPES.values()))
         foreign_keys = all_keys - TASK_TYPES[spec.type].keys
         for key in sorted(foreign_keys & {*description}):
             raise UserError(
-                f"{where}: {key}: a task of type {spec.type} has no such"
-                f" setting (got {description[key]!r}); remove it"
+                f"{where}: {key}: not a setting of tasks of type {spec.type}"
+                f" (got {description[key]!r}). Remove it"
             )
         return spec
 
     @classmethod
     def built_in(cls, name: str, description: Mapping[str, Any]) -> TaskSpec:
-        """Check the description of a built-in task."""
+        """Validate the description of a built-in task."""
         spec = cls.from_dict({"name": name, **description})
         return dataclasses.replace(spec, original=True)
 
@@ -224,7 +230,7 @@ class TaskSpec:
         if split not in self.files:
             raise UserError(
                 f"task {self.name} has no {split} split (it has:"
-                f" {', '.join(self.files)})"
+                f" {', '.join(self.files)}). Choose one of these"
             )
         settings = self.splits.get(split, {})
         columns = {**self.columns, **settings.get("columns", {})}
@@ -249,45 +255,48 @@ def read_task_config(path: str) -> TaskSpec:
     """
     if not path.endswith(".json"):
         raise UserError(
-            f"hparam task_config: expected the path of a .json file, got"
-            f" {path!r}"
+            "hparam task_config: expected the path of a .json file, got"
+            f" {path!r}. Pass such a file"
         )
     spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
     for split in ("train", "dev"):
         if split not in spec.files:
             raise UserError(
-                f"{path}: files: {split} is missing; name the file of the"
-                f" {split} split"
+                f"{path}: files.{split}: missing; expected the file of the"
+                f" {split} split. Add it"
             )
         if not spec.has_labels(split):
             raise UserError(
-                f"{path}: splits.{split}: labelled: expected true, got false;"
-                " choose another name for a split without labels"
+                f"{path}: splits.{split}.labelled: expected true, got false."
+                " Choose another name for a split without labels"
             )
     return spec
 
 
 def _require(condition: bool, where: str, expected: str, value: object) -> None:
     if not condition:
-        raise UserError(f"{where}: expected {expected}, got {value!r}")
+        raise UserError(
+            f"{where}: expected {expected}, got {value!r}. Correct the value"
+        )
 
 
 def _make_tfds_spec(description: Any, where: str) -> TfdsSpec:
     check_object(description, _TFDS_KEYS, f"{where}.")
     for key in _REQUIRED_TFDS_KEYS.keys() - description.keys():
-        raise UserError(f"{where}.{key}: missing")
+        raise UserError(f"{where}.{key}: missing. Add the key")
     return TfdsSpec(**description)
 
 
 def _check_spec(spec: TaskSpec, where: str) -> None:
-    """Refuse a description that cannot work."""
+    """Refuse a description with missing or contradictory settings."""
     _check_metric(spec, where)
     check_object(spec.columns, _COLUMN_KEYS, f"{where}: columns.")
     for split, settings in spec.splits.items():
         if split not in spec.files:
             raise UserError(
-                f"{where}: splits.{split}: files has no {split!r} (it has:"
-                f" {', '.join(spec.files)})"
+                f"{where}: splits.{split!r}: no such split in files"
+                f" ({', '.join(spec.files)}). Add its file, or remove it from"
+                " splits"
             )
         prefix = f"{where}: splits.{split}."
         check_object(settings, _SPLIT_KEYS, prefix)
@@ -296,26 +305,26 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
     reads_text = TASK_TYPES[spec.type].reads_text
     if reads_text and spec.files and "text_a" not in spec.columns:
         raise UserError(
-            f"{where}: columns: text_a is missing; name the column that holds"
-            " the text"
+            f"{where}: columns.text_a: missing; expected the column with the"
+            " text. Add it"
         )
     if spec.tfds:
         prefix = f"{where}: tfds.columns."
         check_object(spec.tfds.columns, _COLUMN_KEYS, prefix)
         for name in sorted(spec.columns.keys() - spec.tfds.columns.keys()):
-            raise UserError(f"{prefix}{name}: missing")
+            raise UserError(f"{prefix}{name}: missing. Add the column")
     train_columns = spec.splits.get("train", {}).get("columns", {})
     columns = {**spec.columns, **train_columns}
     if spec.both_orders and columns.get("text_b") is None:
         raise UserError(
-            f"{where}: both_orders: expected pairs, and columns has no text_b;"
-            " name its column, or remove both_orders"
+            f"{where}: both_orders: needs pairs, but columns has no text_b."
+            " Name its column, or remove both_orders"
         )
     _check_labels(spec, where)
 
 
 def _check_metric(spec: TaskSpec, where: str) -> None:
-    """Refuse a metric that a task of this type does not have."""
+    """Refuse a metric that tasks of this type do not have."""
     metrics = TASK_TYPES[spec.type].metrics
     if (spec.type, spec.tags) == ("tagging", "words"):
         metrics = ("accuracy",)
@@ -325,12 +334,12 @@ def _check_metric(spec: TaskSpec, where: str) -> None:
 
 
 def _check_labels(spec: TaskSpec, where: str) -> None:
-    """Refuse labels that are not different texts, and an empty range."""
+    """Refuse labels that are not distinct texts, and an empty range."""
     if spec.labels is not None:
         labels = list(spec.labels)
         minimum = 2 if spec.type == "classification" else 1
         are_valid = len(set(labels)) == len(labels) >= minimum
-        expected = f"{minimum} or more different texts"
+        expected = f"{minimum} or more distinct texts"
         _require(are_valid, f"{where}: labels", expected, labels)
     if spec.range is not None:
         limits = list(spec.range)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The models of earlier runs: which to evaluate, which not to continue."""
+"""The models of earlier runs: their evaluation, and their protection."""
 
 import dataclasses
 import itertools
@@ -16,9 +16,9 @@ from electra_tf.files import filesystem
 from electra_tf.training.best_checkpoint import find_best_or_latest
 from electra_tf.training.checkpointing import CONFIG_FILE, read_config
 
-# Origin of an `init_checkpoint` that is the model of a trial.
+# The origin of an `init_checkpoint` that is a trial's model.
 TRAINED = "trained"
-# Settings of a trial, or irrelevant to evaluation: never those of the model.
+# Evaluation never takes these settings of a trial from the model.
 _NOT_INHERITED = (
     "init_checkpoint",
     "model_dir",
@@ -30,10 +30,10 @@ _RESULTS = ("results_json", "results_pkl", "results_txt", "run_name")
 
 
 def refuse_foreign_models(model_dir: str, num_trials: int) -> None:
-    """Raise a UserError if training would continue another program's model.
+    """Raise a UserError if training would continue a foreign model.
 
     Args:
-      model_dir: the start of the paths of the trials' folders.
+      model_dir: the common prefix of the trials' folders.
       num_trials: the number of trials; negative: unlimited.
     """
     folder, prefix = os.path.split(f"{model_dir}_")
@@ -48,21 +48,21 @@ def refuse_foreign_models(model_dir: str, num_trials: int) -> None:
         if path and read_config(directory) is None:
             raise UserError(
                 f"{directory} contains a model ({os.path.basename(path)}) of"
-                " the original or of another program: it has no"
-                f" {CONFIG_FILE}. Training cannot continue it. To evaluate it,"
-                " set do_train to false; to delete it and train again, pass"
-                " --overwrite; to train next to it, pass a --run_name."
+                f" the original or of another program: {CONFIG_FILE} is"
+                " missing. Training cannot continue this model. To evaluate"
+                " it, set do_train to false; to delete it and train again,"
+                " pass --overwrite; to keep it, pass a --run_name."
             )
 
 
 def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Return the settings of an evaluation without training.
 
-    Settings that nobody stated are those of the evaluated model. Models are
-    those of the trials, or the stated init_checkpoint.
+    Settings that are not set are those of the evaluated model. The models are
+    those of the trials, or init_checkpoint if it is set.
 
     Raises:
-      UserError: there is no model, or there are several runs to choose from.
+      UserError: no model exists, or several runs exist.
     """
     if config.init_checkpoint and config.is_explicit("init_checkpoint"):
         return _with_stated_model(config)
@@ -86,16 +86,17 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
 
 
 def _with_stated_model(config: FinetuningConfig) -> FinetuningConfig:
-    """Return the settings of an evaluation of the stated init_checkpoint."""
+    """Return the settings of an evaluation of a given init_checkpoint."""
     folder = find_model_folder(config.init_checkpoint)
     settings = read_config(folder) or {}
-    if "task_names" not in settings:  # not a fine-tuned model
+    # A pre-trained model has no settings of a run.
+    if "task_names" not in settings:
         settings = {}
     config = config.with_run_settings(settings, (*_NOT_INHERITED, *_RESULTS))
     first_trial = f"{config.model_dir}_1"
     if config.write_test_outputs and find_best_or_latest(first_trial):
         raise UserError(
-            "--init_checkpoint: its test predictions would replace those of"
+            "--init_checkpoint: the test predictions would replace those of"
             f" {first_trial}. Pass another --run_name for this evaluation."
         )
     return dataclasses.replace(config, num_trials=1)
@@ -105,8 +106,8 @@ def _find_only_run(folder: str, run_name: str) -> str | None:
     """Return the first trial of the only run in a folder; None: no run.
 
     Args:
-      folder: of fine-tuned models.
-      run_name: of the run, if it has one.
+      folder: the folder of fine-tuned models.
+      run_name: the name of the run; "": the unnamed run.
     """
     suffix = f"_{run_name}_model_1" if run_name else "_model_1"
     runs = [
@@ -132,14 +133,14 @@ def find_trained_model(directory: str) -> str:
     path = find_best_or_latest(directory)
     if path is None:
         raise UserError(
-            f"do_train is false, and there is no model in {directory}. Train"
-            " it, lower num_trials, or pass the model to evaluate (such as the"
+            f"do_train is false, but {directory} contains no model. Train it,"
+            " lower num_trials, or pass the model to evaluate (such as the"
             " trial that keep_all_models=false kept) as --init_checkpoint."
         )
     return path
 
 
 def _list_folder(folder: str) -> Iterator[str]:
-    """Yield the names in a folder; none if it does not exist."""
+    """Yield the names in a folder; nothing if it does not exist."""
     if filesystem.is_directory(folder):
         yield from filesystem.list_directory(folder)

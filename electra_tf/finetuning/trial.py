@@ -48,12 +48,12 @@ from electra_tf.training.run import Run
 from electra_tf.training.run_files import RunFiles
 from electra_tf.training.threads import count_cores
 
-EXAMPLES = "examples"  # the step value that counts real rows
+EXAMPLES = "examples"  # the value of a step that counts real rows
 _MAX_SCORE_PANELS = 6
 
 
 class Trial(Run):
-    """The training of one model, or its loading, for an evaluation.
+    """The training of one model, or the loading of a model to evaluate.
 
     The methods of training are in the order in which `Run.train` calls them.
 
@@ -84,7 +84,7 @@ class Trial(Run):
         console: Console,
         preemption: PreemptionHandler,
     ) -> None:
-        """Build the model; neither read nor write files.
+        """Build the model; read and write no files.
 
         Args:
           config: the settings of the trial.
@@ -109,10 +109,10 @@ class Trial(Run):
         )
 
     def fine_tune(self) -> bool:
-        """Train the model to evaluate; return False if a signal stopped it."""
+        """Train the model to evaluate; return False if stopped by a signal."""
         if "interrupted" in self.train():
             return False
-        # Other workers read the checkpoint that the chief writes.
+        # Other workers wait for the checkpoint that the chief writes.
         workers.wait_for_workers(self.strategy)
         if self.best and (path := formats.find_best_checkpoint(self.directory)):
             checkpointing.restore_model(path, self.model, self.step)
@@ -122,10 +122,11 @@ class Trial(Run):
         return True
 
     def load(self, path: str) -> None:
-        """Load the model to evaluate, instead of training it.
+        """Load the model to evaluate instead of training it.
 
         Raises:
-          UserError: it was fine-tuned on other tasks or with other heads.
+          UserError: the model was fine-tuned on other tasks or with other
+            heads.
         """
         allowed = self.config.allow_missing
         try:
@@ -145,7 +146,8 @@ class Trial(Run):
         unused = [n for n in coverage.unexpected if f"/{HIDDEN}/" in n]
         if self.config.classification_head_layers == 1 and unused:
             raise UserError(
-                f"{path} has {unused[0]}: its head has two layers; set"
+                f"{path}: its head has two layers (found {unused[0]}), but"
+                " classification_head_layers is 1. Set"
                 " classification_head_layers to 2."
             )
         self.step.assign(coverage.global_step or 0)
@@ -161,14 +163,14 @@ class Trial(Run):
             batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
-                f"num_train_epochs {config.num_train_epochs:g} of"
-                f" {batches.n_examples} examples make no step of"
-                f" train_batch_size {config.train_batch_size}; raise"
+                f"num_train_epochs {config.num_train_epochs:g}:"
+                f" {batches.n_examples} examples are fewer than one batch"
+                f" (train_batch_size {config.train_batch_size}). Raise"
                 " num_train_epochs."
             )
         self._n_examples = batches.n_examples
-        # The name of the record file depends on the data and on what makes
-        # examples of them.
+        # The name of the record file changes with the data and the
+        # preprocessing.
         facts = {"records": os.path.basename(batches.path)}
         if self._weights:
             facts["starting weights"] = digest_weights(self._weights)
@@ -183,16 +185,17 @@ class Trial(Run):
             return batches(), num_steps
 
     def _check_evaluations(self) -> list[Task]:
-        """Return the tasks to evaluate, after a check of data and metrics.
+        """Check data and metrics; return the tasks to evaluate.
 
-        Without this check, missing data would stop the run after training.
+        The check comes first, because missing data would stop the run only
+        after training.
         """
         config = self.config
         watches = config.early_stopping_patience > 0
         if watches and len(self._tasks) > 1 and not config.keep_best:
             raise UserError(
-                "early_stopping_patience: several tasks need keep_best to name"
-                " the metric to watch. Pass it, as in --keep_best sst_accuracy"
+                "early_stopping_patience: with several tasks the metric to"
+                " watch is ambiguous. Pass it, as in --keep_best sst_accuracy"
             )
         if not (config.do_eval or config.eval_every_n_steps):
             return []
@@ -208,14 +211,14 @@ class Trial(Run):
         metric = self.config.keep_best
         if metric and metric not in names:
             raise UserError(
-                f"hparam keep_best: no metric {metric!r}; evaluations compute:"
-                f" {', '.join(names)}"
+                f"hparam keep_best: unknown metric {metric!r}; expected one of"
+                f" {', '.join(names)}. Pass one of these"
             )
 
     def _prefix_names(self, names: Iterable[Iterable[str]]) -> list[str]:
         """Return the names of all tasks' metrics.
 
-        The names of several tasks begin with that of the task.
+        If there are several tasks, each name begins with the name of its task.
         """
         prefixed_names = []
         for task, task_names in zip(self._tasks, names, strict=True):
@@ -247,17 +250,16 @@ class Trial(Run):
             listing = "".join(f"  {text}\n" for text in changes)
             raise UserError(
                 f"{self.directory} contains a model fine-tuned with other"
-                f" hparams:\n{listing}Restore them to continue it, pass a"
+                f" hparams:\n{listing}Restore these to continue it, pass a"
                 " --run_name for this run, or pass --overwrite to delete it and"
                 " start again."
             )
         if changed_data := self.data_fingerprint.changes(path, {}):
             raise UserError(
-                f"{path} was trained on other data:"
-                f" {'; '.join(changed_data)}. Restore them to continue it, pass"
-                " a --run_name for this run, or pass --overwrite to delete it"
-                " and start again; to evaluate it as it is, set do_train to"
-                " false."
+                f"{path} was trained on other data: {'; '.join(changed_data)}."
+                " Restore the data to continue it, pass a --run_name for this"
+                " run, or pass --overwrite to delete it and start again; to"
+                " evaluate it as it is, set do_train to false."
             )
         # The data position in a checkpoint contains the path of the records.
         folder = now["preprocessed_data_dir"]
@@ -265,7 +267,8 @@ class Trial(Run):
         is_moved = os.path.abspath(former_folder) != os.path.abspath(folder)
         if is_moved:
             self.console.warning(
-                "the records were moved: they are read from their start again"
+                "The records were moved, so they are read from their start"
+                " again"
             )
         has_position = super().continue_from(
             path, with_position and not is_moved
@@ -279,7 +282,8 @@ class Trial(Run):
     def write_settings(self, directory: str) -> None:
         for task in self._tasks:
             task.write_to_model(directory)
-        super().write_settings(directory)  # with digests of the labels, too
+        # This also writes digests of the label files.
+        super().write_settings(directory)
 
     def describe_evaluation_data(self) -> str:
         parts = [self._preprocessor.digest(task, "dev") for task in self._tasks]
@@ -369,7 +373,7 @@ class Trial(Run):
         )
 
     def losses(self, interval: StepMetrics) -> dict[str, float]:
-        """Return the mean loss of a batch, as in the original, and a row's."""
+        """Return the mean loss of a batch, as in the original, and per row."""
         total = interval.sums["total_loss"]
         return {
             "loss": interval.mean("total_loss"),
@@ -387,7 +391,7 @@ class Trial(Run):
         return dict(zip(self._prefix_names(names), values, strict=True))
 
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Log and print an evaluation, keep the best, and stop early."""
+        """Log and print an evaluation, keep the best model, stop early."""
         self._check_keep_best(result)
         self.eval_log.write(step, result)
         print_evaluation(self.console, step, result)
@@ -403,13 +407,14 @@ class Trial(Run):
             )
 
     def _preferred_metric(self) -> str | None:
-        """Return keep_best, or else the main metric of the first task."""
+        """Return keep_best, or the main metric of the first task."""
         return self.config.keep_best or self._tasks[0].main_metric
 
     def _has_lost_patience(self) -> bool:
-        """Return whether the last evaluations in the chief's log are no better.
+        """Return whether the chief's last evaluations are no better.
 
-        The logs of other workers may lack rows.
+        Only the chief's log counts, because the logs of other workers may be
+        incomplete.
         """
         is_over = patience_is_over(
             self.eval_log.rows,
@@ -425,8 +430,8 @@ class Trial(Run):
         losses = [name for name in names if name.endswith("loss")]
         dev_names = [*losses[:1], *scores[:_MAX_SCORE_PANELS]]
         return (
-            # Not in one panel with the dev loss: for tagging, that is the
-            # doubled loss of a word.
+            # The training loss has its own panel: for tagging, the dev loss is
+            # on another scale (twice the loss of a word).
             Panel("Training loss per example", train="loss_per_example"),
             *(Panel(f"Dev {name}", evaluation=name) for name in dev_names),
             Panel("Gradient norm before clipping", "grad_norm", log_scale=True),

@@ -333,8 +333,8 @@ def test_ids_that_are_numbers_are_decimal_text(name, fields, key, qa_task):
         ({"answers": "fox"}, "answers is the text 'fox'", "a list of answers"),
         (
             {"answers": {"text": ["fox", "a"], "answer_start": [4]}},
-            "answers with 2 text and 1 answer_start",
-            "equally many texts and starts",
+            "answers with 2 entries in text and 1 in answer_start",
+            "lists of equal length",
         ),
         (
             {"answers": {"text": ["fox"], "answer_start": 4}},

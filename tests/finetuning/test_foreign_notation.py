@@ -94,7 +94,7 @@ def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
     words = "Sanal parçalar sa bunu yapamazlar .".split()
     assert (read.line, read.values) == (4, {"words": words})
     printed = capsys.readouterr().err
-    assert "3 comment lines left out; 1 line of ranges (such as 2-3)" in printed
+    assert "3 comment lines left out; 1 line of ranges (as 2-3)" in printed
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv", "a.tsv"])
@@ -197,11 +197,11 @@ def test_a_cell_that_holds_a_list_is_its_labels(describe, cells, labels):
 @pytest.mark.parametrize(
     ("description", "cell", "expected"),
     [
-        (MANY, "\"['z' 'y']\"", "labels with ',' between, or a list"),
-        (MANY, '"[x, y]"', "labels with ',' between, or a list"),
+        (MANY, "\"['z' 'y']\"", "labels separated by ',', or a list"),
+        (MANY, '"[x, y]"', "labels separated by ',', or a list"),
         (MANY, "\"[['x']]\"", "a text, a number, true or false"),
-        (TEXT, "\"['x']\"", "one label, not a list of them"),
-        (TEXT, '"[""x"", ""y""]"', "one label, not a list of them"),
+        (TEXT, "\"['x']\"", "one label, not a list of labels"),
+        (TEXT, '"[""x"", ""y""]"', "one label, not a list of labels"),
         (NUMBERS, "[3.5]", "a number from 1 to 5"),
         (NUMBERS, "1_0", "a number from 1 to 5"),
         (NUMBERS, '"3,5"', "a number from 1 to 5"),
@@ -257,21 +257,21 @@ def test_a_label_that_a_description_writes_otherwise_is_that_one(describe):
 @pytest.mark.parametrize(
     ("first", "second", "how"),
     [
-        ("1", "1.0", "as numbers in their notation"),
-        ("-2.00", "-2", "as numbers in their notation"),
+        ("1", "1.0", "in the notation of numbers"),
+        ("-2.00", "-2", "in the notation of numbers"),
         ("True", "true", "in upper and lower case"),
-        ("a", "a\xa0", "by spaces"),
+        ("a", "a\xa0", "in spaces"),
     ],
 )
 def test_labels_of_one_meaning_are_refused(describe, first, second, how):
     text = f"text,label\na,{first}\nb,{second}\n"
-    refused(f"differ {how} alone", examples_of, describe, TEXT, "csv", text)
+    refused(f"differ only {how}", examples_of, describe, TEXT, "csv", text)
 
 
 def test_classes_of_words_of_one_meaning_are_refused(describe):
     spec = {"type": "tagging", "tags": "words"}
     text = _json_rows({"words": ["a", "b"], "tags": [1, "1.0"]})
-    message = "'1' and '1.0' differ as numbers"
+    message = "'1' and '1.0' differ only in the notation"
     refused(message, examples_of, describe, spec, "jsonl", text)
 
 
@@ -392,7 +392,7 @@ FAILING = {
 def test_bad_labels_alone_are_named_with_the_error(describe, name):
     description, ending, text, message = FAILING[name]
     refused(
-        rf"(?s)different .*train\.{ending}:[12]: .*{message}",
+        rf"(?s)distinct .*train\.{ending}:[12]: .*{message}",
         examples_of,
         describe,
         description,

@@ -101,7 +101,7 @@ def test_labels_nobody_named_are_in_the_tasks_order(
 def test_a_head_of_another_type_is_refused(transformers_folder, config_of):
     _, folder = transformers_folder("reviews")
     config = config_of(folder, TASKS["grade"], ["a\t2", "b\t3"])
-    refused("is of type classification, but task films", inherited, config)
+    refused("is of type classification; task films", inherited, config)
     _, _, weights, notes = inherited(config, is_training=True)
     assert not weights.contents.tasks and not notes
 

@@ -28,7 +28,7 @@ def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
     config = finetuning_config("wnli", **hparams)
     result, printed = run(config)
     assert (
-        "wnli: no model was used; every answer is '0', the majority of 7"
+        "wnli: no model was used; all predictions are '0', the majority of 7"
         " training labels" in printed
     )
     assert "collapsed" not in printed
@@ -46,12 +46,12 @@ def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
     for logits in predicted.values():
         np.testing.assert_allclose(logits, shares, rtol=1e-6)
     _, printed = run(config)
-    assert "Trial 1: done by an earlier run" in printed
+    assert "Trial 1: already done by an earlier run" in printed
 
 
 def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):
     config = finetuning_config("sst", "wnli", wnli_majority=True)
-    refused("wnli_majority: wnli is learned tog", run, config)
+    refused("wnli_majority: wnli cannot be trained", run, config)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ ROWS = {
         [0, 1],
         "a text, a number, true or false",
         "a text, a number, true or false",
-        "a text of whole characters",
+        "a text of valid Unicode characters",
     ),
     "several given labels": (
         {"type": "multilabel", "labels": ["good", "bad"]},
@@ -167,7 +167,7 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
     [
         ({"typ": "x"}, "typ.*Nearest names.*type"),
         ({"type": "ranking"}, "type: must be one of classification"),
-        ({"columns": {"label": 0}}, "text_a is missing"),
+        ({"columns": {"label": 0}}, "text_a: missing"),
         ({"files": {"train": ""}}, "files.train: must be a text"),
         ({"files": {"train": 5}}, "files.train: expected text, got 5"),
         ({"labels": ["a", 5]}, r"labels\[1\]: expected text, got 5"),
@@ -176,22 +176,31 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
             {"splits": {"dev": {"columns": {"lable": 0}}}},
             r"dev\.columns\.lable",
         ),
-        ({"labels": ["a", "a"]}, "different texts"),
+        ({"labels": ["a", "a"]}, "distinct texts"),
         ({"type": "regression", "range": [0, 10**400]}, "below 3e38"),
-        ({"type": "regression", "sentences": 2}, "regression has no such"),
-        ({"match": "words"}, "match: a task of type classification has no"),
-        ({"type": "summarization", "match": "words"}, "summarization has no"),
+        (
+            {"type": "regression", "sentences": 2},
+            "not a setting of tasks of type regression",
+        ),
+        ({"match": "words"}, "not a setting of tasks of type classification"),
+        (
+            {"type": "summarization", "match": "words"},
+            "tasks of type summarization",
+        ),
         (
             {"type": "question_answering", "match": "letters"},
             "match: must be one of words, characters, got 'letters'",
         ),
         ({"type": "question_answering", "match": 5}, "match: expected text"),
-        ({"type": "tagging", "columns": {}, "tfds": TFDS}, "has no such"),
+        (
+            {"type": "tagging", "columns": {}, "tfds": TFDS},
+            "not a setting of tasks of type",
+        ),
         ({"tfds": TFDS}, r"tfds\.columns\.label: missing"),
         ({"tfds": TFDS | {"columns": {"lable": "l"}}}, "lable.*label"),
         ({"type": "tagging", "tags": "words", "metric": "f1"}, "of accuracy,"),
-        ({"both_orders": True}, "both_orders: expected pairs"),
-        ({"splits": {"tset": {}}}, "no 'tset'"),
+        ({"both_orders": True}, "both_orders: needs pairs"),
+        ({"splits": {"tset": {}}}, "'tset': no such split"),
         ({"splits": {"dev": 5}}, "splits.dev: expected a JSON object"),
         ({"splits": {"dev": {"labelled": "false"}}}, "labelled: expected true"),
         ({"type": "multilabel", "label_separator": ""}, "_separator: must be"),
@@ -210,8 +219,8 @@ def test_a_description_that_cannot_be_is_refused(tmp_path, description, words):
     [
         ("review,stars\nx,a\n", r"train\.csv:1: no column 'text'"),
         ("text,stars,stars\nx,a,b\n", "several columns 'stars'"),
-        ("text,stars\nx,a\ny,a\n", "1 different labels"),
-        ("text,stars\nx,a\ny, a\n", "' a' and 'a' differ by spaces"),
+        ("text,stars\nx,a\ny,a\n", "1 distinct labels"),
+        ("text,stars\nx,a\ny, a\n", "' a' and 'a' differ only in spaces"),
     ],
 )
 def test_a_file_that_makes_no_task_is_named(text, message, describe):

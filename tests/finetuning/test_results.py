@@ -169,7 +169,7 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
             path = config.test_predictions("mine", split, 3)
             write_test_outputs(evaluator, task, split, path, Console(stream))
         assert path.endswith("mine_test_3_predictions.pkl")
-        assert "there is no diagnostic split" in stream.getvalue()
+        assert "skipped the diagnostic split" in stream.getvalue()
         return pickle.loads(pathlib.Path(path).read_bytes())
 
     rows = [{"eid": i, "logits": np.array([i, 1.0])} for i in (4, 0, 2)]

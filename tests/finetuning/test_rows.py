@@ -161,7 +161,7 @@ def test_labels_follow_the_data_or_an_earlier_run(chunk, make_task, tmp_path):
 
 
 def test_labels_are_not_read_before_they_are_resolved(chunk):
-    with pytest.raises(RuntimeError, match=r"call resolve_labels\(\) before"):
+    with pytest.raises(RuntimeError, match=r"labels are used before"):
         assert chunk(SENTENCE).label_mapping
 
 
@@ -470,6 +470,6 @@ def test_settings_without_room_are_refused(own_task, qa_task):
     text = squad(question(0, RED))
     with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
         own_task(text, max_query_length=29)
-    refused("beam_size 33 is more than the 32", own_task, text, beam_size=33)
+    refused("beam_size 33 exceeds the 32", own_task, text, beam_size=33)
     with pytest.raises(UserError, match="newsqa: TensorFlow Datasets"):
         qa_task("newsqa", "", data_source="tfds")

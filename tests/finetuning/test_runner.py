@@ -66,7 +66,7 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     outputs.write_bytes(b"of another model")
     os.utime(outputs, (0, 0))
     again, text = run(config)
-    assert "Trial 2: done by an earlier run" in text
+    assert "Trial 2: already done by an earlier run" in text
     assert again["trials"] == result["trials"]
     assert pickle.loads(outputs.read_bytes()).keys() == logits.keys()
     shutil.rmtree(model)
@@ -77,7 +77,7 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     os.utime(tmp_path / "finetuning_data/sst/test.tsv", (2**32, 2**32))
     _, text = run(config)
     assert pickle.loads(first.read_bytes()).keys() == logits.keys()
-    assert f"such as {outputs}; the model that would make them" in text
+    assert f"such as {outputs}. Their model was not kept" in text
     assert result["statistics"]["sst"]["accuracy"]["values"] == values
 
 
@@ -116,10 +116,10 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
 
 def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
     regular = {"eval_every_n_steps": 4}
-    refused("no metric 'mcc'", run, config_of(keep_best="mcc", **regular))
+    refused("unknown metric 'mcc'", run, config_of(keep_best="mcc", **regular))
     both = {"task_names": ["sst", "cola"], "early_stopping_patience": 2}
     refused(
-        "need keep_best to name the metric", run, config_of(**both, **regular)
+        "several tasks the metric to watch", run, config_of(**both, **regular)
     )
     (tmp_path / "finetuning_data/sst/dev.tsv").unlink()
     for hparams in ({}, {"do_eval": False, **regular}):
@@ -135,7 +135,7 @@ def test_trials_of_other_weights_or_longer_rows_are_told(
     )
     config = config_of(init_checkpoint=str(start), model_hparam_overrides={})
     _, text = run(config)
-    assert "max_seq_length 32: the model was pre-trained at 8" in text
+    assert "max_seq_length 32: the model was pre-trained with 8" in text
     trained = load_pretrained(str(start))
     assert trained.max_length == 8
     trained.model.variables[0].assign(-trained.model.variables[0])
@@ -152,7 +152,7 @@ def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
     moved = shutil.move(tmp_path, f"{tmp_path}_moved")
     given = config.explicit_hparams(json.loads(config.to_json()))
     again = FinetuningConfig.create(**given | {"data_dir": moved})
-    assert "Trial 1: done by an earlier run" in run(again)[1]
+    assert "Trial 1: already done by an earlier run" in run(again)[1]
     outside = {"data_dir": "/a", "init_checkpoint": "/pool/x"}
     assert not changed_hparams(outside, outside | {"data_dir": "/pool"})
     os.remove(again.results_json)
@@ -342,7 +342,7 @@ def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
     with pytest.raises(UserError, match=r"learning_rate: 0.001 -> 0.002"):
         run(dataclasses.replace(config, learning_rate=2e-3))
     two, text = run(dataclasses.replace(config, num_trials=2))
-    assert "Trial 1: done by an earlier run" in text
+    assert "Trial 1: already done by an earlier run" in text
     assert two["trials"][0] == stopped["trials"][0]
     assert [trial["trial"] for trial in two["trials"]] == [1, 2]
 
@@ -398,7 +398,7 @@ def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
         where = ("tiny", str(tmp_path))
         config = FinetuningConfig.create(*where, do_train=False, **hparams)
         result, text = run(config)
-        assert "Earlier results are kept as" in text
+        assert "Earlier results were renamed" in text
         return [trial["results"] for trial in result["trials"]]
 
     expected = [trial["results"] for trial in first["trials"]]
@@ -451,7 +451,7 @@ def test_unfit_starts_refused(config_of, run, trained, finetuning_config, cola):
 
 
 def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
-    refused("no model in .*sst_model_1", run, config_of(do_train=False))
+    refused("sst_model_1 contains no model", run, config_of(do_train=False))
     (tmp_path / "models/empty").mkdir(parents=True)
     config = config_of(init_checkpoint=str(tmp_path / "models/empty"))
     refused("init_checkpoint.*random weights", run, config)

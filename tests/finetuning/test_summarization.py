@@ -45,11 +45,11 @@ def test_a_description_names_columns_and_the_number_of_sentences(describe):
     task = describe({**own, **only}, rows)
     assert len(task.get_examples("train")) == 1
     assert "found gist ''" in str(task.row_report.rows[1])
-    refused("columns: text_a is missing", describe, own, rows)
+    refused("columns.text_a: missing", describe, own, rows)
     none = {**own, "columns": columns, "sentences": 0}
-    refused("sentences: expected 1 or more, got 0", describe, none, rows)
+    refused("sentences: must be at least 1, got 0", describe, none, rows)
     task = describe({**own, "columns": {"text_a": 0}}, rows)
-    refused("no column holds the label", task.get_examples, "train")
+    refused("no column contains the label", task.get_examples, "train")
 
 
 @pytest.mark.parametrize("length", [5, 12, 24, 64])
