@@ -1,3 +1,3 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""How far two checkpoints, or one and a recording, are apart."""
+"""Comparison of a checkpoint with another checkpoint or a recording."""

@@ -12,28 +12,29 @@ import numpy as np
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.metrics.statistics import finite
 
-# Elements compared at a time; limits the float64 copies of large tables.
+# The elements compared at a time; this limits the float64 copies of large
+# tables.
 _CHUNK = 1 << 20
 
 
 @dataclasses.dataclass
 class Difference:
-    """Statistics of the element-wise difference of A and B.
+    """Statistics of the element-wise differences of A and B.
 
-    They cover finite differences only: a NaN on either side, or an infinity on
-    one side, counts as `not_finite`.
+    The statistics cover finite differences only: a NaN on either side, or an
+    infinity on one side, counts as `not_finite`.
     """
 
-    count: int = 0  # elements
+    count: int = 0  # number of elements
     not_finite: int = 0
     max_abs: float = 0.0  # largest |a - b|
     max_b: float = 0.0  # largest |b|
-    sum_abs: float = 0.0  # of |a - b|
+    sum_abs: float = 0.0  # sum of |a - b|
     squares: float = 0.0  # sum of (a - b)^2
     squares_b: float = 0.0  # sum of b^2
 
     def add(self, a: np.ndarray, b: np.ndarray) -> "Difference":
-        """Add numbers of any dtype; both arrays have the same shape."""
+        """Add arrays of numbers of any dtype; A and B have the same shape."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
             raise ValueError(f"shapes {a.shape} and {b.shape}")
@@ -43,7 +44,8 @@ class Difference:
             chunk = slice(start, start + _CHUNK)
             chunk_a, chunk_b = a[chunk].astype(float), b[chunk].astype(float)
             with np.errstate(invalid="ignore"):
-                # Equal infinities have the difference 0, not NaN.
+                # Two equal infinities have the difference 0, although inf - inf
+                # is NaN.
                 difference = np.where(
                     chunk_a == chunk_b, 0.0, np.abs(chunk_a - chunk_b)
                 )
@@ -64,19 +66,19 @@ class Difference:
 
     @property
     def scaled(self) -> float:
-        """Largest difference over max(1, max|b|); infinite with a NaN."""
+        """Largest difference over max(1, max|b|); infinite after a NaN."""
         if self.not_finite:
             return math.inf
         return self.max_abs / max(1.0, self.max_b)
 
     @property
     def relative(self) -> float | None:
-        """max|a - b| / max|b|; None if b is zero and a is not."""
+        """max|a - b| / max|b|; None if only b is all zeros."""
         return _ratio(self.max_abs, self.max_b)
 
     @property
     def norm_relative(self) -> float | None:
-        """The norm of a - b over that of b; None if only b is zero."""
+        """The norm of a - b over the norm of b; None if only b is all zeros."""
         return _ratio(math.sqrt(self.squares), math.sqrt(self.squares_b))
 
     @property
@@ -89,7 +91,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The largest difference, or the number of elements without one."""
+        """The largest difference, or the number of non-finite elements."""
         return self.note.strip() or f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:
@@ -117,23 +119,23 @@ def _ratio(part: float, whole: float) -> float | None:
     return None if part else 0.0
 
 
-# Tensors of the same name in two checkpoints.
+# Comparison of tensors of the same name in two checkpoints.
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorDifference:
-    """A tensor name in two checkpoints; None for a side without it."""
+    """A tensor name in two checkpoints; None for a side without the name."""
 
     name: str
     shape_a: tuple[int, ...] | None
     shape_b: tuple[int, ...] | None
     dtype_a: str | None
     dtype_b: str | None
-    difference: Difference | None  # None also if the shapes differ
+    difference: Difference | None  # None: the values were not compared
 
     @property
     def problem(self) -> str | None:
-        """The reason that values were not compared, or None."""
+        """The reason why values were not compared, or None."""
         if self.shape_a is None:
             return "missing in A"
         if self.shape_b is None:
@@ -143,7 +145,7 @@ class TensorDifference:
         return None
 
     def agrees(self, tolerance: float) -> bool:
-        """Return whether both sides have it, with the same values."""
+        """Return whether both sides have the tensor, with equal values."""
         return self.difference is not None and self.difference.agrees(tolerance)
 
     def as_dict(self) -> dict[str, Any]:
@@ -160,7 +162,7 @@ class TensorDifference:
 def compare_tensors(
     a: Weights, b: Weights, names: Iterable[str]
 ) -> Iterator[TensorDifference]:
-    """Compare tensors of the same name, with one pair in memory at a time."""
+    """Compare tensors of the same name; hold one pair in memory at a time."""
     for name in names:
         specs = (a.specs.get(name), b.specs.get(name))
         shapes = [tuple(s.shape) if s else None for s in specs]
@@ -171,16 +173,17 @@ def compare_tensors(
         yield TensorDifference(name, *shapes, *dtypes, difference)
 
 
-# Outputs of two models, or of a model and a recording, on the same inputs.
+# Comparison of the outputs of two models, or of a model and a recording.
 
-Counts = dict[str, tuple[int, int]]  # number of equal ones, of all
+# number of equal values, number of all values
+Counts = dict[str, tuple[int, int]]
 
 
 class ForwardDifference:
-    """Differences of two models' outputs for the same inputs, over batches.
+    """Differences of two models' outputs on the same inputs, over batches.
 
-    Keys of `layers` are networks ("generator", "generator_ltr",
-    "generator_rtl", "discriminator"); other keys are names of outputs.
+    The keys of `layers` are networks ("generator", "generator_ltr",
+    "generator_rtl", "discriminator"); all other keys are names of outputs.
     """
 
     def __init__(
@@ -188,12 +191,14 @@ class ForwardDifference:
         inputs: dict[str, int] | None = None,
         not_compared: dict[str, str] | None = None,
     ) -> None:
-        self.inputs = inputs or {}  # examples, length, tokens, predictions
-        self.not_compared = not_compared or {}  # what was left out: reason
+        # numbers of examples, length, tokens, predictions
+        self.inputs = inputs or {}
+        # output that was left out -> reason
+        self.not_compared = not_compared or {}
         self.layers: dict[str, list[Difference]] = {}
         self.outputs: dict[str, Difference] = {}  # logits and other floats
-        # Counts of equal decisions, which rounding errors may change, and of
-        # integers that must be equal.
+        # The counts of equal decisions, which rounding errors may change, and
+        # of integers that must be equal.
         self.agreement: Counts = {}
         self.integers: Counts = {}
         self.losses: dict[str, tuple[float, float]] = {}  # (A, B) in nats
@@ -202,8 +207,8 @@ class ForwardDifference:
         """Add the outputs of a network's layers, float [layers, tokens, H]."""
         if a.shape[::2] != b.shape[::2]:
             self.not_compared[f"{network} layers"] = (
-                f"{a.shape[0]} of width {a.shape[2]} in A,"
-                f" {b.shape[0]} of width {b.shape[2]} in B"
+                f"{a.shape[0]} of width {a.shape[2]} in A, {b.shape[0]} of"
+                f" width {b.shape[2]} in B"
             )
             return
         layers = self.layers.setdefault(network, [Difference() for _ in a])
@@ -214,7 +219,7 @@ class ForwardDifference:
         self.outputs.setdefault(name, Difference()).add(a, b)
 
     def problems(self, tolerance: float) -> list[str]:
-        """Return a line for each output that differs by more."""
+        """Return a line for each output beyond the tolerance."""
         differences = {
             f"{network} layer {number}": difference
             for network, layers in self.layers.items()
@@ -231,7 +236,7 @@ class ForwardDifference:
             if equal != count
         ]
         for name, (a, b) in self.losses.items():
-            # "not <=" is also true for NaN.
+            # "not <=" is true for NaN, too, and ">" is not.
             if not abs(a - b) <= tolerance * max(1.0, abs(b)):
                 problems.append(f"{name}: {a:.6g} | {b:.6g}")
         return problems

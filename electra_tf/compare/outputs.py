@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of the outputs of two checkpoints on the same text.
 
-The first model draws positions to mask and replacements, and both use them;
-dropout is off. So equal weights give equal numbers, and differences are due to
-the weights.
+The first model draws masked positions and replacements, and both models use
+these; dropout is off. Equal weights therefore give equal numbers, and all
+differences are due to the weights.
 """
 
 import dataclasses
@@ -40,13 +40,13 @@ from electra_tf.pretraining.loading import (
 from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.casing import read_casing
 
-# Names of logits in reports, by the model's names.
+# The names of logits in reports, by the model's names.
 LOGITS = {
     "mlm_logits": "generator logits",
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
-# Logits, name of the loss, prefix of its outputs, output with its weights.
+# For each loss: its logits, name, prefix of outputs, output with weights.
 _LOSSES = (
     ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
     ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
@@ -55,7 +55,7 @@ _LOSSES = (
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
 _DEFAULT_LENGTH = 128
-# Examples in a forward pass; limits the memory of attention.
+# The examples in a forward pass; this limits the memory of attention.
 _BATCH_SIZE = 8
 
 Features = Mapping[str, np.ndarray]
@@ -63,28 +63,29 @@ Features = Mapping[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """Settings of a comparison."""
+    """The settings of a comparison."""
 
-    lines: Callable[[], Iterable[str]]  # returns the text
-    vocab_file: str | None = None  # default: the one next to a checkpoint
-    # Override what checkpoints state.
+    lines: Callable[[], Iterable[str]]  # a function that returns the text
+    vocab_file: str | None = None  # None: the vocabulary next to a checkpoint
+    # These values replace the hparams that checkpoints state.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    # Wordpieces per example; default: 128, or the length of the position table
-    # if it is shorter.
+    # Wordpieces per example; None: 128, or the length of the position table if
+    # it is shorter.
     length: int | None = None
     count: int = 32  # examples
-    seed: int = 0  # of all draws
+    seed: int = 0  # the seed of all draws
 
 
 @dataclasses.dataclass
 class Outcome:
     """The result of a comparison."""
 
-    forward: ForwardDifference | None = None  # None if no pass was possible
+    # None if no forward pass was possible
+    forward: ForwardDifference | None = None
     not_compared: dict[str, str] = dataclasses.field(default_factory=dict)
-    # Problems outside the forward pass.
+    # The problems outside the forward pass.
     problems: list[str] = dataclasses.field(default_factory=list)
-    # Remarks, such as assumptions.
+    # Notes for the reader, such as assumed hparams.
     notes: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -93,8 +94,8 @@ def compare_on_text(
 ) -> Outcome:
     """Build two models and run both on the same text.
 
-    `shapes_agree`: an error in the forward pass is raised; otherwise it is the
-    reason that outputs were not compared.
+    If `shapes_agree`, an error in the forward pass is raised; otherwise it
+    becomes the reason why outputs were not compared.
     """
     try:
         hparams = _both_hparams(a, b, request.hparams)
@@ -125,8 +126,8 @@ def compare_on_text(
         )
     if length > rows:
         outcome.notes.append(
-            f"Examples have {rows} wordpieces, not {length}: the models have"
-            " only as many positions"
+            f"Examples have {rows} wordpieces instead of {length}, because the"
+            " models have no more positions"
         )
         length = rows
     configs = [model_config(h, vocab_file, length) for h in hparams]
@@ -157,8 +158,8 @@ def _casing_notes(a: Weights, b: Weights) -> list[str]:
         stated = [weights.hparams.get(name) for weights in (a, b)]
         if None not in stated and stated[0] != stated[1]:
             notes.append(
-                f"{name} is {stated[0]} in A, {stated[1]} in B; both read A's"
-                " ids"
+                f"{name} is {stated[0]} in A and {stated[1]} in B; both models"
+                " read A's ids"
             )
     return notes
 
@@ -172,7 +173,8 @@ def _both_hparams(
         hparams = model_hparams(weights)
         hparams = merge_hparams(hparams, _hparams_of_other(other, weights))
         both.append(merge_hparams(hparams, overriding))
-    # An encoder without heads is run as the same part of the other model.
+    # An encoder without heads is compared with the same part of the other
+    # model.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
         is_masked_lm = not complete_hparams(both[other]).has_two_networks
@@ -182,7 +184,7 @@ def _both_hparams(
 
 
 def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
-    """Return hparams that shapes do not show and only the other one states."""
+    """Return hparams that no shape shows and only the other model has."""
     if weights.hparams or not other.hparams:
         return {}
     sizes = other.contents.sizes
@@ -216,7 +218,7 @@ def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
 
 
 def _vocabulary_difference(a: Weights, b: Weights) -> str | None:
-    """Return how the vocabularies differ; None if they do not, or lack."""
+    """Return how two known vocabularies differ; None if they are equal."""
     if a.vocab_file and b.vocab_file:
         try:
             vocabulary.refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
@@ -230,7 +232,8 @@ def assumptions(
 ) -> list[str]:
     """Return a note for each checkpoint whose hparams are partly assumed.
 
-    `stated`: hparams from a flag or a recording; with them nothing is assumed.
+    `stated` are hparams from a flag or a recording; if there are any, nothing
+    is assumed.
     """
     assumed = {
         label: "; ".join(weights.contents.assumptions())
@@ -238,10 +241,13 @@ def assumptions(
         if not (weights.hparams or stated)
     }
     if 0 < len(assumed) < len(checkpoints):
-        text = "the other's heads, activation and tokenizer are used for both"
+        text = (
+            "the other checkpoint's heads, activation and tokenizer are used"
+            " for both"
+        )
         assumed = dict.fromkeys(assumed, text)
     return [
-        f"{label} has no configuration: {text} (--hparams can state it)"
+        f"{label} has no configuration: {text} (pass --hparams to set it)"
         for label, text in assumed.items()
     ]
 
@@ -250,7 +256,7 @@ def _one_line(error: UserError) -> str:
     return " ".join(str(error).split())
 
 
-# The inputs: int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
+# The inputs are int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
 
 
 def features_from_lines(
@@ -271,7 +277,7 @@ def features_from_lines(
     examples = (examples + builder.flush())[:count]
     if not examples:
         raise UserError(
-            "The text to compare on has no words; expected at least one. Pass"
+            "--text: the text contains no words; expected at least one. Pass"
             " another file with --text."
         )
     encoder = open_encoder(tokenizer.vocab, length)
@@ -282,11 +288,11 @@ def features_from_lines(
     }
 
 
-# The forward passes.
+# Forward passes of both models.
 
 
 def lacks(loaded: LoadedModel) -> dict[str, str]:
-    """Return the layers and logits that a model lacks, and the reasons."""
+    """Return the layers and logits that a model does not have, and reasons."""
     reasons = {
         "generator layers": loaded.lacks_generator(False),
         "generator logits": loaded.lacks_generator(True),
@@ -308,14 +314,14 @@ def run_model(
     """Run a model without dropout.
 
     Args:
-      features: int32 [B, L] each.
-      masked_inputs: masked positions, ids and weights; default: drawn.
-      sampled_token_ids: replacements; default: drawn.
-      seed: int32 [2], of all draws.
+      features: the inputs, int32 [B, L] each.
+      masked_inputs: masked positions, ids and weights; None: drawn.
+      sampled_token_ids: the replacements; None: drawn.
+      seed: the seed of all draws, int32 [2].
 
     Returns:
-      Outputs by name, and the layers of its complete networks, float32
-      [layers, tokens, H] without padding.
+      The outputs by name, and the layers of complete networks, float32 [layers,
+      tokens, H] without padding.
     """
     outputs = loaded.model.compute(
         {name: tf.constant(features[name]) for name in FEATURE_NAMES},
@@ -341,7 +347,7 @@ def run_model(
 def add_logits(
     forward: ForwardDifference, name: str, a: np.ndarray, b: np.ndarray
 ) -> None:
-    """Add logits, [predictions, V] or [tokens], and the decisions by them."""
+    """Add logits, [predictions, V] or [tokens], and the decisions from them."""
     forward.add_output(LOGITS[name], a, b)
     if name == "disc_logits":
         add_equal(forward.agreement, "replaced or not", a > 0, b > 0)
@@ -426,13 +432,13 @@ def _add_layers(
     layers_a: Mapping[str, np.ndarray],
     layers_b: Mapping[str, np.ndarray],
 ) -> None:
-    """Add the layers of networks of both models; note those of one."""
+    """Add the layers of networks of both models; note those of only one."""
     for network in dict.fromkeys([*layers_a, *layers_b]):
         if network in layers_a and network in layers_b:
             forward.add_layers(network, layers_a[network], layers_b[network])
             continue
-        # One model has two towers; networks that a model lacks have a reason
-        # already.
+        # `setdefault` keeps an earlier reason, such as that only one model has
+        # two towers.
         has, other = ("A", "B") if network in layers_a else ("B", "A")
-        reason = f"{has} has this network, {other} not"
+        reason = f"{has} has this network, {other} does not"
         forward.not_compared.setdefault(f"{network} layers", reason)

@@ -4,8 +4,8 @@
 
 A recording is an `.npz` with the inputs (`input_ids`, `input_mask`,
 `segment_ids`; `masked_input_ids`, `masked_lm_positions`, `masked_lm_ids`,
-`masked_lm_weights`; `sampled_tokids`) and some of the outputs that `OUTPUTS`
-lists. A `.json` of the same name may state the hparams.
+`masked_lm_weights`; `sampled_tokids`) and some of the outputs in `OUTPUTS`. A
+`.json` of the same name may contain the hparams.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ from electra_tf.pretraining.loading import (
     model_hparams,
 )
 
-# Outputs that a recording may hold, and the network that makes them.
+# The outputs that a recording may contain, and the network of each.
 OUTPUTS = {
     "mlm_logits": "generator",
     "mlm_per_token_loss": "generator",
@@ -66,8 +66,9 @@ class Recording:
     """A recorded forward pass."""
 
     path: str
-    arrays: Mapping[str, np.ndarray]  # everything in the file, by name
-    hparams: Mapping[str, Any]  # of the .json next to it; {} without one
+    arrays: Mapping[str, np.ndarray]  # all arrays of the file, by name
+    # the hparams in the .json next to it; {} without one
+    hparams: Mapping[str, Any]
 
     @property
     def networks(self) -> dict[str, str]:
@@ -80,7 +81,7 @@ class Recording:
         named = {
             scope: name for _, scope, name in matches if scope != "electra"
         }
-        # A network with both parts is recorded as generator first.
+        # If both networks have the scope electra, the generator comes first.
         full = [name for _, scope, name in matches if scope == "electra"]
         if full and "disc_logits" in self.arrays:
             named["discriminator"] = full.pop()
@@ -89,7 +90,8 @@ class Recording:
         return named
 
 
-# NumPy raises these for other, empty and damaged files, and for single arrays.
+# NumPy raises these errors for other, empty and damaged files, and for single
+# arrays.
 _READ_ERRORS = (
     OSError,
     ValueError,
@@ -102,7 +104,7 @@ _READ_ERRORS = (
 
 
 def read_recording(path: str) -> Recording:
-    """Read a recorded forward pass; nothing in it is unpickled.
+    """Read a recorded forward pass; unpickle nothing.
 
     Raises:
       UserError: the file is not a recording.
@@ -139,9 +141,9 @@ def _check(recording: Recording) -> None:
     inputs = (*_PER_TOKEN, *MASKED)
     if absent := [name for name in inputs if name not in arrays]:
         raise UserError(
-            f"{recording.path}: lacks {', '.join(absent)}; expected a recorded"
-            f" forward pass with its inputs {', '.join(inputs)}. Record them,"
-            " too."
+            f"{recording.path}: {', '.join(absent)} missing; expected a"
+            f" recorded forward pass with its inputs {', '.join(inputs)}."
+            " Record these, too."
         )
     if not recording.networks and not any(name in arrays for name in OUTPUTS):
         raise UserError(
@@ -170,7 +172,7 @@ def _check(recording: Recording) -> None:
 def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
     """Run a checkpoint on recorded inputs and compare its outputs."""
     recording = read_recording(path)
-    # Hparams of the recording describe the whole model.
+    # The hparams of the recording describe the whole model.
     stated = dict(recording.hparams) or model_hparams(a)
     recorded_vocab_file = stated.pop("vocab_file", None)
     hparams = merge_hparams(stated, request.hparams)
@@ -235,10 +237,10 @@ def _run_on_inputs(
 def _incomplete_parts(
     loaded: LoadedModel, recording: Recording
 ) -> dict[str, str | None]:
-    """Return why a part of the model has no logits, by the part; None: it has.
+    """Return the reason why each part of the model has no logits, or None.
 
-    Parts that a model never has are left out: a uniform generator has no
-    weights, and its logits are zeros.
+    The result has no parts without weights: the logits of a uniform generator
+    are zeros.
     """
     absent = lacks(loaded)
     reasons = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
@@ -258,15 +260,15 @@ def _add_outputs(
     recording: Recording,
     incomplete: Mapping[str, str | None],
 ) -> None:
-    """Add the recorded outputs; note those that the model lacks.
+    """Add the recorded outputs; note those that the model does not have.
 
-    `incomplete`: the result of `_incomplete_parts`.
+    `incomplete` is the result of `_incomplete_parts`.
     """
     for name in (*OUTPUTS, *_INTEGERS, "total_loss"):
         if name not in recording.arrays:
             continue
         if name in _INTEGERS and name not in outputs:
-            continue  # A recording of a masked LM has them, too.
+            continue  # A recording of a masked LM has these outputs, too.
         reason = incomplete.get(OUTPUTS.get(name))
         if name == "total_loss":
             parts = ("generator", "discriminator")
@@ -286,18 +288,18 @@ def _add_output(
     output: np.ndarray,
     recording: Recording,
 ) -> None:
-    """Add an output of the model and the recorded one of this name."""
+    """Add an output of the model and the recorded output of this name."""
     recorded = recording.arrays[name]
     if output.shape != recorded.shape:
         raise UserError(
-            f"{recording.path}: {name} has shape {list(recorded.shape)}, the"
-            f" model's has {list(output.shape)}: it was recorded from a"
-            " different model. Choose the checkpoint of the recording."
+            f"{recording.path}: {name} has shape {list(recorded.shape)};"
+            f" expected {list(output.shape)}, as in the model. Pass the"
+            " checkpoint that was recorded."
         )
     if not output.ndim:
         forward.losses[name] = (float(output), float(recorded))
         return
-    # Padding, and predictions that are not used, do not count.
+    # Padding and unused predictions are not compared.
     for mask in ("input_mask", "masked_lm_weights"):
         used = recording.arrays[mask] > 0
         if recorded.shape[:2] == used.shape:
@@ -312,20 +314,20 @@ def _add_output(
 
 
 def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
-    """Refuse recorded inputs that the model has no tables for."""
+    """Refuse recorded inputs that do not fit into the model's tables."""
     arrays, path = recording.arrays, recording.path
     length = arrays["input_ids"].shape[1]
     sizes = loaded.model.encoder_config
     if length > sizes.max_position_embeddings:
         raise UserError(
-            f"{path}: examples of {length} wordpieces, but the model has"
-            f" {sizes.max_position_embeddings} positions: it was recorded from"
-            " a different model. Choose the checkpoint of the recording."
+            f"{path}: examples have {length} wordpieces, but the model has"
+            f" {sizes.max_position_embeddings} positions. Pass the checkpoint"
+            " that was recorded."
         )
     if loaded.model.discriminates and _SAMPLED not in arrays:
         raise UserError(
-            f"{path}: lacks {_SAMPLED}, the replacements that the discriminator"
-            " read. Record them, too."
+            f"{path}: {_SAMPLED} missing; expected the replacements that the"
+            " discriminator read. Record them, too."
         )
     tokens = ("input_ids", "masked_input_ids", "masked_lm_ids", _SAMPLED)
     bounds = dict.fromkeys(tokens, sizes.vocab_size)
@@ -335,6 +337,6 @@ def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
             raise UserError(
                 f"{path}: {name} has values from {values.min()} to"
                 f" {values.max()}; expected 0 to {bound - 1} (the model's"
-                f" vocab_size is {sizes.vocab_size}). It was recorded from a"
-                " different model: choose the checkpoint of the recording."
+                f" vocab_size is {sizes.vocab_size}). Pass the checkpoint that"
+                " was recorded."
             )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Differences of two checkpoints as a screen of text."""
+"""The report of the differences of two checkpoints, as text."""
 
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ def forward_table(forward: ForwardDifference) -> list[str]:
     """Return lines for outputs: networks, logits, decisions and losses."""
     inputs = forward.inputs
     if not forward.layers and not forward.outputs:
-        return ["Outputs: none that both have"]
+        return ["Outputs: A and B have none in common"]
     lines = [
         f"Outputs: {inputs['examples']} examples of {inputs['length']}"
         f" wordpieces, {inputs['tokens']:,} tokens,"

@@ -29,19 +29,19 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class FilledMask:
-    """The candidates of one mask, with all other masks unknown."""
+    """The candidates for one mask; all other masks remain unknown."""
 
-    position: int  # among the text's tokens, from 1 ([CLS] is 0)
+    position: int  # position among the text's tokens, from 1 ([CLS] is 0)
     candidates: tuple[Candidate, ...]  # by probability, highest first
 
 
 @dataclasses.dataclass(frozen=True)
 class FilledText:
-    """The candidates of all masks of one text."""
+    """The candidates for all masks of one text."""
 
     text: str  # the input
-    tokens: tuple[str, ...]  # its wordpieces, without [CLS] and [SEP]
-    masks: tuple[FilledMask, ...]  # in order
+    tokens: tuple[str, ...]  # the text's wordpieces, without [CLS] and [SEP]
+    masks: tuple[FilledMask, ...]  # in the order of the masks
 
     def best(self) -> str:
         """Return the text with each mask replaced by its likeliest token."""
@@ -52,7 +52,7 @@ class FilledText:
 
 
 class MaskFiller:
-    """Fills masks with a generator or masked LM that is loaded once."""
+    """Filler of masks, with a generator or masked LM that is loaded once."""
 
     def __init__(
         self, pretrained: PretrainedModel, top_k: int = 5, batch_size: int = 32
@@ -62,11 +62,13 @@ class MaskFiller:
         Args:
           pretrained: a model with a generator, or a masked LM.
           top_k: the number of candidates.
-          batch_size: the texts that are computed at once.
+          batch_size: the number of texts that are computed at once.
         """
         pretrained.require_generator("fill-mask")
         if top_k < 1:
-            raise UserError(f"top_k is {top_k}; expected at least 1.")
+            raise UserError(
+                f"top_k is {top_k}; expected at least 1. Pass a larger number."
+            )
         self.pretrained, self.batch_size = pretrained, batch_size
         model, names = pretrained.model, (*FEATURE_NAMES, "positions")
         top_k = min(top_k, model.encoder_config.vocab_size)
@@ -85,7 +87,7 @@ class MaskFiller:
         """Yield the candidates of each text.
 
         Args:
-          texts: each with one "[MASK]" (a wordpiece) or more.
+          texts: the texts, each with at least one "[MASK]" (a wordpiece).
         """
         texts = iter(texts)
         while batch := list(itertools.islice(texts, self.batch_size)):
@@ -102,7 +104,7 @@ class MaskFiller:
         values, ids = values.numpy(), ids.numpy().tolist()
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
-            # A text may have fewer masks than there are slots.
+            # A text may have fewer masks than the batch has slots.
             slots = zip(masked[i], ids[i], values[i], strict=False)
             masks = tuple(
                 FilledMask(position, candidates(self.pretrained, *best))
@@ -119,8 +121,8 @@ class MaskFiller:
         ids = encode(self.pretrained, text)
         if self.pretrained.model.special.mask_id not in ids:
             raise UserError(
-                f"No {MASK} in {shorten(text)!r}; write {MASK} where a token"
-                " is to be predicted."
+                f"No {MASK} in {shorten(text)!r}; expected at least one. Write"
+                f" {MASK} where a token is to be predicted."
             )
         return ids
 
@@ -130,10 +132,10 @@ def _positions_of(token_id: int, row: Sequence[int]) -> list[int]:
 
 
 def encode(pretrained: PretrainedModel, text: str) -> list[int]:
-    """Return the ids of [CLS], a text and [SEP], with "[MASK]" as one token.
+    """Return the ids of [CLS], a text and [SEP]; "[MASK]" is one token.
 
-    The tokenizer itself, like the original's, splits "[MASK]" at its brackets,
-    so that no text yields special tokens.
+    The tokenizer itself splits "[MASK]" at its brackets, as the original's
+    does, so that no text can contain special tokens.
 
     Raises:
       UserError: the text is longer than the model's input.
@@ -178,6 +180,6 @@ def candidates(
 
 
 def token_name(pretrained: PretrainedModel, token_id: int) -> str:
-    """Return the wordpiece of an id; "[id N]" if the vocabulary has none."""
+    """Return the wordpiece of an id, or "[id N]" for an unknown id."""
     name = pretrained.tokenizer.inv_vocab.get(int(token_id))
     return f"[id {token_id}]" if name is None else name

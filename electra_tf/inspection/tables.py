@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of inspections, for the terminal and for an HTML page.
 
-All that colours show is written out as well.
+Everything that colours show is also written out.
 """
 
 import unicodedata
@@ -30,15 +30,16 @@ _COLUMNS = (
     "log P",
     "verdict",
 )
-# From real to replaced; each background is light enough for black letters.
+# The colours run from real to replaced; each background is light enough for
+# black letters.
 _SCALE = ("#afffaf", "#d7ffaf", "#ffffaf", "#ffd787", "#ffaf87", "#ff8787")
 
 
 def inspection_view(inspection: TokenInspection) -> rich.console.Group:
-    """Return the table of one sentence, a row a token.
+    """Return the table of one sentence, with a row per token.
 
-    The column "given" holds the original token's probability, "input" the
-    discriminator's input.
+    The column "given" contains the original token's probability, the column
+    "input" the discriminator's input.
     """
     step = inspection.global_step
     after = "" if step is None else f", step {step:,}"
@@ -62,7 +63,7 @@ def inspection_view(inspection: TokenInspection) -> rich.console.Group:
 
 
 def filled_view(filled: FilledText) -> rich.console.Group:
-    """Return the tables of one text, one of candidates for each mask."""
+    """Return the tables of one text, one table for each mask."""
     parts: list[Text | Table] = [Text(printable(filled.text), style="bold")]
     for mask in filled.masks:
         table = _table(f"[MASK] at token {mask.position}")
@@ -81,7 +82,7 @@ def filled_view(filled: FilledText) -> rich.console.Group:
 
 
 def percent(share: float) -> str:
-    """Return a probability in percent, never rounded to certainty."""
+    """Format a probability in percent, never rounded to certainty."""
     if 0.0 < share < 0.001:
         return "<0.1%"
     if 0.999 < share < 1.0:
@@ -98,21 +99,24 @@ def printable(text: str) -> str:
 
 
 def summary(inspection: TokenInspection) -> str:
-    """Return one sentence on the results of generator and discriminator."""
+    """Summarize the results of generator and discriminator in a sentence."""
     tokens = inspection.tokens
     proposals = [seen.proposal for seen in tokens if seen.proposal]
     parts = []
     if proposals:
         first = sum(p.true_rank == 1 for p in proposals)
         parts.append(
-            f"{len(proposals)} of {len(tokens)} tokens masked, the original"
+            f"{len(proposals)} of {len(tokens)} tokens masked; the original is"
             f" the likeliest at {first} of them"
         )
     verdicts = [seen.prediction.verdict for seen in tokens if seen.prediction]
     for name in ("found", "missed", "false alarm", "fake"):
         if count := verdicts.count(name):
             parts.append(f"{name}: {count}")
-    return ("; ".join(parts) or "nothing masked, nothing found") + "."
+    return (
+        "; ".join(parts)
+        or "no token was masked, and none was found to be replaced"
+    ) + "."
 
 
 def _table(title: str | None = None) -> Table:

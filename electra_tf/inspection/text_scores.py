@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Likelihoods of texts, by Electric, a two-tower cloze model or a masked LM.
+"""Likelihoods of texts, by Electric, a cloze model or a masked LM.
 
-Electric and the cloze model score all tokens of a text in one pass. A masked
-LM needs one pass for each token, in which that token is masked.
+Electric and the two-tower cloze model score all tokens of a text in one pass. A
+masked LM masks one token at a time and needs a pass for each.
 """
 
 import dataclasses
@@ -25,12 +25,12 @@ from electra_tf.pretraining.networks import Networks
 from electra_tf.text.vocabulary import UNK
 
 METHODS = ("auto", "electric", "cloze", "masked_lm")
-# The batches of texts that are collected and sorted by length.
+# the number of batches of texts that are sorted together by length
 _BATCHES_AT_ONCE = 16
 
 
 class _Text(NamedTuple):
-    """A text that is not scored yet."""
+    """A text with its tokens, before it is scored."""
 
     text: str
     ids: list[int]
@@ -43,16 +43,17 @@ class TextScore:
 
     text: str
     score: float  # sum of `token_scores`
-    tokens: tuple[str, ...]  # wordpieces
-    token_scores: tuple[float, ...]  # log-probability of each in its context
-    unknown: int  # the number of [UNK]s, which hide the words of the text
+    tokens: tuple[str, ...]  # the wordpieces of the text
+    # log-probability of each token in its context
+    token_scores: tuple[float, ...]
+    unknown: int  # the number of [UNK]s, each of which hides a word
     windows: int  # the number of windows that a long text was scored in
 
 
 class Window(NamedTuple):
-    """A window over a text's tokens, and the tokens that are scored in it.
+    """A window over a text's tokens, and the tokens that it scores.
 
-    All are indices in the text.
+    All values are indices in the text.
     """
 
     begin: int  # the first token
@@ -62,11 +63,11 @@ class Window(NamedTuple):
 
 
 def windows(count: int, limit: int) -> list[Window]:
-    """Return overlapping windows in which every token is scored once.
+    """Return overlapping windows that score every token once.
 
     Args:
-      count: the text's tokens.
-      limit: the tokens that a window may hold.
+      count: the number of the text's tokens.
+      limit: the maximum number of tokens in a window.
     """
     if count <= limit:
         return [Window(0, count, 0, count)] if count else []
@@ -92,7 +93,7 @@ class _Row(NamedTuple):
 
 
 class TextScorer:
-    """Scores texts with a pre-trained model that is loaded once.
+    """Scorer of texts, with a pre-trained model that is loaded once.
 
     Source: Electric: `electra_tf.pretraining.scoring`; masked_lm: Salazar et
     al. 2020, "Masked Language Model Scoring", section 2.
@@ -108,8 +109,8 @@ class TextScorer:
 
         Args:
           pretrained: the model.
-          method: one of METHODS; "auto": the best that the model has.
-          batch_size: the inputs that are computed at once.
+          method: one of METHODS; "auto": the best method for the model.
+          batch_size: the number of inputs that are computed at once.
 
         Raises:
           UserError: the model does not support the method.
@@ -120,7 +121,7 @@ class TextScorer:
         self._compute = _graph(pretrained.model, self.method)
 
     def score(self, texts: Iterable[str]) -> Iterator[TextScore]:
-        """Yield the scores of texts in order; 0 for a text without tokens."""
+        """Yield the scores of texts in order; an empty text scores 0."""
         pending: list[_Text] = []
         rows: list[_Row] = []
         for text in texts:
@@ -137,7 +138,7 @@ class TextScorer:
     def _rows(
         self, number: int, ids: Sequence[int], window: Window
     ) -> list[_Row]:
-        """Return the inputs in which a window's tokens are scored."""
+        """Return the inputs that score a window's tokens."""
         special = self.pretrained.model.special
         tokens = ids[window.begin : window.end]
         shown = [special.cls_id, *tokens, special.sep_id]
@@ -153,7 +154,7 @@ class TextScorer:
         self, texts: list[_Text], rows: list[_Row]
     ) -> Iterator[TextScore]:
         scores = [np.zeros([len(text.ids)]) for text in texts]
-        # Rows of similar length need less padding.
+        # Sorting puts rows of similar length together, which saves padding.
         rows = sorted(rows, key=lambda row: len(row.shown))
         for start in range(0, len(rows), self.batch_size):
             batch = rows[start : start + self.batch_size]
@@ -174,7 +175,7 @@ class TextScorer:
             )
 
     def _run(self, rows: Sequence[_Row]) -> np.ndarray:
-        """Return the scores of all tokens [B, L], or of masked ones [B, 1]."""
+        """Return scores of all tokens [B, L], or of masked tokens [B, 1]."""
         features = padded([row.shown for row in rows])
         if self.method == "masked_lm":
             positions = np.array([[row.first - row.offset] for row in rows])
@@ -187,11 +188,12 @@ class TextScorer:
 
 
 def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
-    """Return the method for a model; a UserError if it does not support it."""
+    """Return the method for a model; raise a UserError if none fits."""
     two_towers = pretrained.model.kind is GeneratorKind.TWO_TOWER
     if method not in METHODS:
         raise UserError(
             f"method {method!r}: expected one of {', '.join(METHODS)}."
+            " Choose one of them."
         )
     if method == "auto":
         if pretrained.is_electric and not pretrained.lacks_discriminator():
@@ -201,8 +203,9 @@ def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
     if method == "electric":
         if not pretrained.is_electric:
             raise UserError(
-                f"{pretrained.path}: method 'electric' needs an Electric model,"
-                " and this is none; choose cloze (two towers) or masked_lm."
+                f"{pretrained.path}: method 'electric' needs an Electric"
+                " model, which this is not. Choose cloze (two towers) or"
+                " masked_lm."
             )
         pretrained.require_discriminator("scoring")
     else:
@@ -210,12 +213,12 @@ def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
     if method == "cloze" and not two_towers:
         raise UserError(
             f"{pretrained.path}: method 'cloze' needs a two-tower cloze model,"
-            " and this generator is a masked LM; choose masked_lm."
+            " but this generator is a masked LM. Choose masked_lm."
         )
     if method == "masked_lm" and two_towers:
         raise UserError(
-            f"{pretrained.path}: method 'masked_lm' needs a masked LM, and this"
-            " generator has two towers; choose cloze, or electric."
+            f"{pretrained.path}: method 'masked_lm' needs a masked LM, but"
+            " this generator has two towers. Choose cloze or electric."
         )
     return method
 

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Inspection of one sentence in the paper's Figure 2, token by token.
+"""Token inspection: each token of a sentence, as in the paper's Figure 2.
 
 An inspection shows the masked tokens, the generator's proposals, the samples
-and the discriminator's prediction for every token. It runs
-`PretrainingModel.compute`, the code of training; only the positions are drawn
-without replacement, so that each shows one sample.
+and the discriminator's prediction for every token. The numbers come from
+`PretrainingModel.compute`, as in training; only the positions are drawn without
+replacement, so that each position shows one sample.
 """
 
 import dataclasses
@@ -32,11 +32,11 @@ from electra_tf.pretraining.masking import MaskingRule, mask_inputs
 from electra_tf.text.wordpiece import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
-# The input of a two-tower generator at the token that it predicts.
+# The input of a two-tower generator at a token that it predicts.
 LEFT_OUT = "(left out)"
 _GENERATORS = {
     GeneratorKind.SMALL: "small generator",
-    GeneratorKind.FULL: "one network for both parts",
+    GeneratorKind.FULL: "one network is both generator and discriminator",
     GeneratorKind.TWO_TOWER: "two-tower generator",
     GeneratorKind.UNIFORM: "uniform generator",
     GeneratorKind.UNIGRAM: "unigram generator",
@@ -60,16 +60,17 @@ Features = dict[str, tf.Tensor]
 class Proposal:
     """The generator's prediction at a masked position."""
 
-    # The generator's input there: "[MASK]", the token itself (training leaves
-    # some unmasked), or `LEFT_OUT`.
+    # The generator's input: "[MASK]", the token itself (training leaves some
+    # tokens unmasked), or `LEFT_OUT`.
     shown: str
     candidates: tuple[Candidate, ...]  # the generator's likeliest tokens
     # The original token's probability, and its rank from 1; None if the text
-    # itself has [MASK] there.
+    # itself has [MASK] at the position.
     true_probability: float | None = None
     true_rank: int | None = None
     sampled: str | None = None  # None: the model has no discriminator
-    sampled_probability: float | None = None  # after temperature
+    # the probability after temperature
+    sampled_probability: float | None = None
 
 
 @dataclasses.dataclass
@@ -78,7 +79,8 @@ class Prediction:
 
     # The sigmoid of the logit; None for Electric without its generator.
     replaced_probability: float | None
-    # Training's label; None if the text has [MASK] there, or none is masked.
+    # The training label; None if the text has [MASK] here, or if no token is
+    # masked.
     is_replaced: bool | None
     # Electric only: log P(token | context), in nats.
     log_probability: float | None = None
@@ -99,11 +101,11 @@ class Prediction:
 class InspectedToken:
     """The inspection of one token."""
 
-    position: int  # in the input; [CLS] is 0
+    position: int  # position in the input; [CLS] is 0
     token: str  # the original wordpiece
     input_token: str  # the discriminator's input
     special: bool  # whether it is [CLS] or [SEP]
-    proposal: Proposal | None  # None: the token was not chosen
+    proposal: Proposal | None  # None: the position was not chosen
     prediction: Prediction | None  # None: the model has no discriminator
 
 
@@ -112,17 +114,17 @@ class TokenInspection:
     """The inspection of one sentence."""
 
     text: str
-    model: str  # its path
-    kind: str  # of the model, as "ELECTRA, small generator"
+    model: str  # the path of the model
+    kind: str  # the kind of the model, as "ELECTRA, small generator"
     global_step: int | None  # completed updates, if known
-    masking: str  # "drawn", "chosen" or "none"
+    masking: str  # how positions were chosen: "drawn", "chosen" or "none"
     seed: int
-    tokens: tuple[InspectedToken, ...]  # with [CLS] and [SEP]
-    notes: tuple[str, ...]  # sentences on the model
+    tokens: tuple[InspectedToken, ...]  # [CLS] and [SEP] included
+    notes: tuple[str, ...]  # sentences about the model
 
 
 class TokenInspector:
-    """Inspects sentences with a model that is loaded once."""
+    """Inspector of sentences, with a model that is loaded once."""
 
     def __init__(
         self, pretrained: PretrainedModel, top_k: int = 5, seed: int = 0
@@ -131,19 +133,22 @@ class TokenInspector:
 
         Args:
           pretrained: the model.
-          top_k: the number of the generator's candidates.
-          seed: of positions and samples.
+          top_k: the number of candidates of the generator.
+          seed: the seed of positions and samples.
 
         Raises:
           UserError: the model has neither generator nor discriminator.
         """
         if top_k < 1:
-            raise UserError(f"top_k is {top_k}; expected at least 1.")
+            raise UserError(
+                f"top_k is {top_k}; expected at least 1. Pass a larger number."
+            )
         self.pretrained, self.top_k, self.seed = pretrained, top_k, seed
         model = pretrained.model
         self._proposes = not pretrained.lacks_generator()
-        # The checkpoint of a discriminator alone has the same variables. So a
-        # uniform generator must be stated, and a unigram one has counts.
+        # A uniform or unigram generator has no variables, so the variables of
+        # the checkpoint may be those of a discriminator alone. The generator
+        # counts only if hparams state it or token counts exist.
         is_uniform = model.kind is GeneratorKind.UNIFORM
         is_fixed = is_uniform and "uniform_generator" in pretrained.stated
         is_fixed = is_fixed or model.token_counts is not None
@@ -151,7 +156,7 @@ class TokenInspector:
         self._discriminates = not pretrained.lacks_discriminator()
         if not self._proposes and not self._discriminates:
             raise UserError(
-                f"{pretrained.path}: neither a generator nor a discriminator"
+                f"{pretrained.path}: expected a generator, or a discriminator"
                 " with its head. Pass a checkpoint of pre-training."
             )
 
@@ -166,18 +171,20 @@ class TokenInspector:
 
         Args:
           text: the sentence; "[MASK]" in it is an unknown token.
-          words: words of the text of which every occurrence is masked; empty:
-            positions are drawn.
-          nothing: whether no token is masked.
-          number: of the sentence; its draws follow from it.
+          words: words of the text; every occurrence is masked. Empty: positions
+            are drawn.
+          nothing: whether to mask no token.
+          number: the number of the sentence, which determines its random draws.
 
         Raises:
-          UserError: the text has no tokens, or lacks one of the words.
+          UserError: the text has no tokens, or does not contain one of the
+            words.
         """
         ids = encode(self.pretrained, text)
         if len(ids) == 2:
             raise UserError(
-                f"{text!r}: no tokens. Pass a text with at least one."
+                f"{text!r}: no tokens; expected at least one. Pass another"
+                " text."
             )
         features = {n: tf.constant(v) for n, v in padded([ids]).items()}
         seed = tf.constant([self.seed, number], tf.int32)
@@ -209,7 +216,7 @@ class TokenInspector:
             if words:
                 raise UserError(
                     f"mask_words: {self.pretrained.lacks_generator()}, which"
-                    " predicts masked words. Leave mask_words out, or pass a"
+                    " predicts masked words. Remove mask_words, or pass a"
                     " checkpoint with a generator."
                 )
             return NONE, _masked_at(features, [], 0)
@@ -218,7 +225,7 @@ class TokenInspector:
             for word in words:
                 positions.update(self._word_positions(word, ids))
             return CHOSEN, _masked_at(features, sorted(positions), mask_id)
-        # As in training, but with distinct positions.
+        # The positions are drawn as in training, but without replacement.
         share = self.pretrained.config.mask_prob
         rule = MaskingRule(
             share,
@@ -236,7 +243,7 @@ class TokenInspector:
         tokens = tokenizer.convert_ids_to_tokens(ids)
         pieces = tokenizer.tokenize(word)
         positions: list[int] = []
-        # [CLS] and [SEP] are in no word.
+        # The search skips [CLS] and [SEP], which belong to no word.
         for start in range(1, len(tokens) - len(pieces)):
             end = start + len(pieces)
             if list(tokens[start:end]) == pieces and not (
@@ -246,7 +253,7 @@ class TokenInspector:
         if not positions or not pieces:
             raise UserError(
                 f"mask_words: {word!r} ({' '.join(pieces) or 'no tokens'}) is"
-                f" not in the text. Choose words of its tokens:"
+                " not in the text. Choose words from its tokens:"
                 f" {' '.join(tokens[1:-1])}"
             )
         return positions
@@ -254,7 +261,7 @@ class TokenInspector:
     def _compute(
         self, features: Features, masked: Features, seed: tf.Tensor
     ) -> dict[str, np.ndarray]:
-        """Return the sentence's outputs, for each slot or each token."""
+        """Return the sentence's outputs, per slot or per token."""
         model = self.pretrained.model
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
         if self._discriminates and self.pretrained.is_electric:
@@ -279,7 +286,7 @@ class TokenInspector:
         is_labelled: bool,
     ) -> tuple[InspectedToken, ...]:
         special = self.pretrained.model.special
-        # A discriminator that was not loaded has no inputs.
+        # The discriminator has no inputs if it was not loaded.
         inputs = outputs["fake_input_ids"] if self._discriminates else ids
         shown = masked["input_ids"].numpy()[0]
         positions = masked["masked_lm_positions"].numpy()[0].tolist()
@@ -370,21 +377,21 @@ class TokenInspector:
         return f"{name}, {_GENERATORS[pretrained.model.kind]}"
 
     def _notes(self) -> list[str]:
-        """Return sentences on the parts that the model lacks or has."""
+        """Return sentences about the parts that the model has or misses."""
         pretrained, kind = self.pretrained, self.pretrained.model.kind
         notes = [f"Not stated anywhere: {a}." for a in pretrained.assumptions]
         if pretrained.model.discriminator is None:
             notes.append(
-                "A masked LM has no discriminator: no token is sampled."
+                "A masked LM has no discriminator, so no token is sampled."
             )
         elif not self._discriminates:
             notes.append(
-                "The checkpoint has no discriminator: no token is sampled."
+                "The checkpoint has no discriminator, so no token is sampled."
             )
         elif not (self._proposes or self._is_fixed):
             notes.append(
-                "The checkpoint has no generator: no token is masked, and the"
-                " text is inspected as it is."
+                "The checkpoint has no generator, so no token is masked, and"
+                " the text is inspected unchanged."
             )
         if self._is_fixed and kind is GeneratorKind.UNIFORM:
             notes.append(
@@ -400,19 +407,19 @@ class TokenInspector:
             notes.append("A token that is not copied is shown as replaced.")
         if kind is GeneratorKind.TWO_TOWER:
             notes.append(
-                "The two-tower generator reads no [MASK]: it predicts each"
-                " token from all others."
+                "The two-tower generator reads no [MASK]: each token is"
+                " predicted from all others."
             )
         if pretrained.is_electric:
             notes.append(
-                "Electric labels every sampled token as replaced, even one"
+                "Electric labels every sampled token as replaced, even a token"
                 " equal to the original; log P is minus the discriminator's"
                 " raw logit."
             )
         if pretrained.is_electric and not self._proposes:
             notes.append(
                 "Electric's probability of a replacement depends on the"
-                " generator's; without a generator only log P is shown."
+                " generator's, so without a generator only log P is shown."
             )
         return notes
 
@@ -420,11 +427,12 @@ class TokenInspector:
 def _masked_at(
     features: Features, positions: Sequence[int], mask_id: int
 ) -> Features:
-    """Return the inputs with [MASK] at some positions of the one row."""
+    """Return the inputs with [MASK] at some positions of the only row."""
     ids = features["input_ids"].numpy()
     masked = ids.copy()
     masked[0, list(positions)] = mask_id
-    # There is at least one slot; position 0 with weight 0 marks an unused one.
+    # There must be at least one slot; position 0 with weight 0 marks an unused
+    # slot.
     slots = np.zeros([1, max(1, len(positions))], np.int32)
     slots[0, : len(positions)] = positions
     weights = (slots > 0).astype(np.float32)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of trained models: labels, tags, answers and vectors."""
+"""Prediction with trained models: labels, tags, answers and vectors."""
 
 from electra_tf import use_onednn
 

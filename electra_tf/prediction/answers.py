@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The inputs of each kind of task, and the answers from a head's outputs."""
+"""Conversion of inputs to examples, and of a head's outputs to answers."""
 
 import abc
 import dataclasses
@@ -44,7 +44,7 @@ Outputs = dict[str, np.ndarray]
 
 
 class BadInputError(UserError):
-    """An input that a model cannot answer."""
+    """An error for an input that the task cannot use."""
 
     def __init__(self, content: object, expected: str) -> None:
         self.content, self.expected = shorten(content), expected
@@ -52,14 +52,14 @@ class BadInputError(UserError):
 
 
 class Answerer(abc.ABC):
-    """Base class of conversions of inputs to examples, and outputs to answers.
+    """Base class of answerers: inputs become examples, outputs become answers.
 
     Attributes:
       columns: the values of an input, and their names in files.
-      optional: the columns that an input need not have.
-      head_features: names of the features that the head of the task reads in
-        addition to the shared ones, all int32 [L].
-      outputs: names of the head's outputs that answers need.
+      optional: the columns that may be missing from an input.
+      head_features: names of the features that the head reads in addition to
+        the shared features, all int32 [L].
+      outputs: names of the head's outputs that answers are made from.
     """
 
     columns: dict[str, tuple[str, ...]]
@@ -76,10 +76,10 @@ class Answerer(abc.ABC):
 
         Args:
           item: the input.
-          number: its number, which becomes the example's id.
+          number: the number of the input, which becomes the example's id.
 
         Raises:
-          BadInputError: it is no input of this task.
+          BadInputError: the task cannot use the input.
         """
 
     def is_single(self, item: Any) -> bool:
@@ -102,7 +102,7 @@ class Answerer(abc.ABC):
         ]
 
     def answer(self, example: Example, outputs: Outputs) -> dict[str, Any]:
-        """Return the answer to an example of one row."""
+        """Return the answer for an example that has a single row."""
         raise NotImplementedError
 
 
@@ -114,12 +114,13 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
       n_best: the number of answers that question answering returns.
 
     Raises:
-      UserError: this kind of task has no predictions.
+      UserError: predictions do not support this kind of task.
     """
     if isinstance(task, QATask):
         return QuestionAnswerer(task, n_best)
     answerers = {
-        MultiLabelTask: LabelSetAnswerer,  # a subclass of the next, so first
+        # first, because it is a subclass of the next
+        MultiLabelTask: LabelSetAnswerer,
         ClassificationTask: ClassAnswerer,
         RegressionTask: NumberAnswerer,
         TaggingTask: TagAnswerer,
@@ -129,9 +130,9 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
         if isinstance(task, task_class):
             return answerer_class(task)
     raise UserError(
-        f"task {task.name} is a {type(task).__name__}; predictions support"
-        " classification, regression, several labels, tagging, question"
-        " answering and summarization"
+        f"task {task.name}: predictions do not support a"
+        f" {type(task).__name__}. Choose a task of classification, regression,"
+        " several labels, tagging, question answering or summarization"
     )
 
 
@@ -178,7 +179,7 @@ def _has_second(item: Any) -> bool:
 
 
 class TextAnswerer(Answerer):
-    """Base class of tasks over texts or pairs of texts.
+    """Base class of answerers for texts or pairs of texts.
 
     An input is a text, a pair `("one", "two")`, or a mapping with `text` (or
     `text_a`) and, for pairs, `text_pair` (or `text_b`). A task that only a
@@ -218,7 +219,7 @@ class TextAnswerer(Answerer):
 
 
 class ClassAnswerer(TextAnswerer):
-    """Answers of `label`, its `probability`, and all `probabilities`."""
+    """Answerer of classification: `label`, `probability`, `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
@@ -232,7 +233,7 @@ class ClassAnswerer(TextAnswerer):
 
 
 class LabelSetAnswerer(TextAnswerer):
-    """Answers of the `labels` above 0.5, and all `probabilities`."""
+    """Answerer of several labels: `labels` above 0.5, and `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Return the labels whose logit is above 0."""
@@ -257,7 +258,7 @@ class NumberAnswerer(TextAnswerer):
 
 @dataclasses.dataclass(kw_only=True)
 class TextOfWords(TaggingExample):
-    """A sentence to be tagged.
+    """A sentence to tag.
 
     Attributes:
       text: the text of the words; None if the input was a list of words.
@@ -269,16 +270,16 @@ class TextOfWords(TaggingExample):
 
 
 class TagAnswerer(Answerer):
-    """Answers of tags for words.
+    """Answerer of tagging.
 
     An input is running text, a list of words, or a mapping with `text` or
-    `words`. Answers have `words`, a tag and its probability for each (None for
-    words cut off by the length), and for models of spans the `spans`: type,
+    `words`. Answers have `words`, and for each word a tag and its probability
+    (None for words cut off by the length). Models of spans add `spans`: type,
     text, first and last word, and for running text start and end in characters.
 
     Attributes:
-      all_tags: whether answers have `tag_probabilities`, those of all tags of
-        each word.
+      all_tags: whether answers have `tag_probabilities`, the probabilities of
+        all tags for each word.
     """
 
     all_tags = False
@@ -344,12 +345,12 @@ class TagAnswerer(Answerer):
 
 
 class SummaryAnswerer(Answerer):
-    """Answers of the sentences that summarize a document.
+    """Answerer of summarization: the sentences that summarize a document.
 
     An input is a text, or a mapping with `text` or `article`. Answers have the
-    `summary`, one sentence per line; its `sentences`: number from 0, text,
-    start and end in characters, probability; and the `probabilities` of all
-    sentences.
+    `summary`, one sentence per line; the chosen `sentences`: number from 0,
+    text, start and end in characters, probability; and the `probabilities` of
+    all sentences.
     """
 
     def __init__(self, task: SummarizationTask) -> None:
@@ -397,7 +398,7 @@ class SummaryAnswerer(Answerer):
 
 
 class QuestionAnswerer(Answerer):
-    """Answers to questions about texts.
+    """Answerer of questions about texts.
 
     An input is a mapping with `question` and `context`, or a tuple of the two.
     Answers have the `answer`, its `score` (of start and end together) and its
@@ -415,8 +416,8 @@ class QuestionAnswerer(Answerer):
         }
         self._n_best = n_best
         spans = SPAN_OUTPUTS[task.config.joint_prediction]
-        # The odds of no answer may be computed from start and end logits, even
-        # if spans have logits of their own.
+        # The null odds may be computed from start and end logits, even if the
+        # head has a logit for answerability.
         outputs = ("answerable_logit", "start_logits", "end_logits", *spans)
         self.outputs = tuple(dict.fromkeys(outputs))
         # Questions about one text share its wordpieces.
@@ -426,7 +427,8 @@ class QuestionAnswerer(Answerer):
         expected = "a question and a context"
         if isinstance(item, Mapping):
             item = {**item}
-            # As in training, an integer may be a question, but not a passage.
+            # As in training, a question may be an integer, but a passage may
+            # not.
             text = values.as_text(item.get("question"))
             if text is not None:
                 item["question"] = text
@@ -461,7 +463,7 @@ class QuestionAnswerer(Answerer):
             spans = _describe_spans(example, scorer.best[example.key])
             answer = spans[0] if spans else {"score": 0.0, "probability": 0.0}
             answer = {**answer, "answer": "", "start": None, "end": None}
-            # Evaluation names an answer even if no span is possible.
+            # `final_answers` has a text even if no span is possible.
             text = final_answers[example.key]
             if spans and text:
                 matches = (span for span in spans if span["answer"] == text)
@@ -495,18 +497,18 @@ def _locate(example: QAExample, answer: Answer) -> dict[str, int | None]:
         return dict(zip(("start", "end"), answer.span, strict=True))
     first, last = answer.words
     words = example.passage.words[first : last + 1]
-    # The context may have other white space between the words than one space.
+    # In the context, words may be separated by more than one space.
     offset = " ".join(words).find(answer.text)
     if offset < 0 or not answer.text:
         return {"start": None, "end": None}
 
     def in_context(offset: int) -> int:
-        """Return the offset in the context of one in the joined words."""
+        """Convert an offset in the joined words to an offset in the context."""
         for number, word in enumerate(words, first):
             if offset < len(word):
                 return example.passage.starts[number] + offset
             offset -= len(word) + 1
-        raise ValueError("the offset is after the words")
+        raise ValueError("the offset is after the last word")
 
     end = in_context(offset + len(answer.text) - 1) + 1
     return {"start": in_context(offset), "end": end}

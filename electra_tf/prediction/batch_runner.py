@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The outputs of rows of features, in batches of similar length.
+"""The batch runner: it computes rows in batches of similar length.
 
 The graph is traced once, for any batch size and length.
 """
@@ -18,16 +18,16 @@ from electra_tf.modeling.graph_modes import inference
 
 Row = Mapping[str, Any]
 _CALL_COST = 64.0  # tokens; see `call_cost`
-# On a processor, the threads of the short operations of one batch wait for each
-# other; with two batches all threads are busy.
+# On a CPU, the short operations of one batch leave threads idle; two batches at
+# once keep all threads busy.
 _BATCHES_AT_ONCE = 2
 
 
 class PackedFunction:
     """A graph over int32 features [B, L] that are passed as one tensor.
 
-    A call converts one tensor and looks up no function, so that even a call
-    with one short row takes little more than its computation.
+    A call converts one tensor and looks up no function, so that its overhead is
+    small even for one short row.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class PackedFunction:
 
         Args:
           names: the features.
-          compute: returns tensors whose first axis is B, from features [B, L].
+          compute: a function from features [B, L] to tensors [B, ...].
         """
         self.names = tuple(names)
         packed = tf.TensorSpec([len(names), None, None], tf.int32)
@@ -77,9 +77,9 @@ def run_in_batches(
     Args:
       function: the graph.
       rows: the features.
-      lengths: the columns that each row needs.
-      batch_size: most rows of a batch.
-      longest: most columns of a batch.
+      lengths: the number of columns that each row needs.
+      batch_size: the maximum number of rows of a batch.
+      longest: the maximum number of columns of a batch.
     """
     order = sorted(range(len(rows)), key=lambda i: -lengths[i])
     cost = call_cost()
@@ -100,16 +100,18 @@ def run_in_batches(
         list(map(run, batches))
     else:
         with ThreadPoolExecutor(_BATCHES_AT_ONCE) as pool:
-            list(pool.map(run, batches))  # The list raises their errors.
+            # Results are read here, because reading raises the errors of the
+            # threads.
+            list(pool.map(run, batches))
     return row_outputs
 
 
 def call_cost() -> float:
-    """Return the time of a call itself, in tokens.
+    """Return the overhead of a call, in tokens.
 
-    On a processor padding takes as long as text, and a call takes the time of
-    about 64 tokens in ELECTRA-Small. An accelerator is idle with short batches,
-    so there the number of calls counts (infinity).
+    On a CPU padding takes as long as text, and the overhead is the time of
+    about 64 tokens of ELECTRA-Small. Short batches leave an accelerator idle,
+    so only the number of calls counts there (infinity).
     """
     kinds = {device.device_type for device in tf.config.list_logical_devices()}
     return _CALL_COST if kinds == {"CPU"} else math.inf
@@ -118,14 +120,14 @@ def call_cost() -> float:
 def batch_sizes(
     lengths: Sequence[int], most: int, call_cost: float
 ) -> list[int]:
-    """Return the sizes of the batches of sorted rows that cost least in all.
+    """Return the batch sizes for sorted rows with the least total cost.
 
     A batch costs its number of rows times the longest row, plus `call_cost`.
 
     Args:
       lengths: the lengths of the rows, longest first.
-      most: most rows of a batch.
-      call_cost: see the function `call_cost`.
+      most: the maximum number of rows of a batch.
+      call_cost: the result of the function `call_cost`.
     """
     count = len(lengths)
     if math.isinf(call_cost):

@@ -6,9 +6,9 @@
     embedder("A text.").shape                      # (256,)
     embedder(["One.", "Two."], layers=(-2, -1), pooling="first")
 
-A pre-trained ELECTRA encoder separates replaced tokens from real ones; it was
-not trained to represent similar sentences by similar vectors. Fine-tune it
-before using distances between sentence vectors.
+A pre-trained ELECTRA encoder separates replaced tokens from real tokens. The
+encoder was not trained to represent similar sentences by similar vectors.
+Fine-tune it before using distances between sentence vectors.
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ from electra_tf.text.offsets import OffsetTokenizer, Piece
 from electra_tf.text.wordpiece import JOINER
 from electra_tf.text.words import split_words
 
-SEVERAL = ("words", "none")  # poolings with several vectors per text
+SEVERAL = ("words", "none")  # The poolings with several vectors per text.
 POOLINGS = ("first", "mean", "max", *SEVERAL)
 COMBINATIONS = ("mean", "concat")
 PARTS = ("encoder", "generator")
@@ -40,10 +40,11 @@ class Embedded:
     """The vectors of one text.
 
     Attributes:
-      vectors: float32 [H], or with pooling "words" or "none" [N, H].
-      units: what the N vectors represent: words of the text, or wordpieces
-        with [CLS] and [SEP]; None for one vector.
-      cut: the count of wordpieces that were cut off by the length.
+      vectors: float32 [H]; with pooling "words" or "none", [N, H].
+      units: the words of the text, or the wordpieces with [CLS] and [SEP], that
+        the N vectors represent; None for one vector.
+      cut: the number of wordpieces beyond the maximum length, which were cut
+        off.
     """
 
     vectors: np.ndarray
@@ -52,7 +53,7 @@ class Embedded:
 
 
 class _Text(NamedTuple):
-    """The input of the encoder for a text."""
+    """The encoder's input for one text."""
 
     ids: list[int]
     words: list[str]
@@ -65,9 +66,9 @@ class Embedder:
 
     Attributes:
       encoder: the encoder.
-      size: its hidden size, H.
-      max_length: most wordpieces of a text, [CLS] and [SEP] included.
-      batch_size: rows of a batch.
+      size: the hidden size of the encoder, H.
+      max_length: the maximum number of wordpieces, [CLS] and [SEP] included.
+      batch_size: the maximum number of rows of a batch.
     """
 
     def __init__(
@@ -100,14 +101,16 @@ class Embedder:
         Args:
           path: a run's folder, or a checkpoint.
           part: one of `PARTS`.
-          batch_size: rows of a batch.
-          max_length: most wordpieces of a text; None: the model's positions.
-          vocab_file: the vocabulary; None: that of the model.
-          hparams: hparams that a checkpoint does not have.
+          batch_size: the maximum number of rows of a batch.
+          max_length: the maximum number of wordpieces of a text; None: the
+            number of the model's positions.
+          vocab_file: the vocabulary; None: the model's own.
+          hparams: hparams for a checkpoint without a config.
         """
         if part not in PARTS:
             raise UserError(
-                f"part {part!r}: expected one of {', '.join(PARTS)}"
+                f"part {part!r}: expected one of {', '.join(PARTS)}."
+                " Choose one of them"
             )
         loaded = load(path, vocab_file, hparams)
         vocabulary.require_wordpiece(loaded.config.vocab_file, "embed")
@@ -116,7 +119,7 @@ class Embedder:
         if max_length is not None and not 3 <= max_length <= positions:
             raise UserError(
                 f"max_length {max_length}: expected 3 to {positions}, the"
-                " positions of the model"
+                " number of the model's positions. Pass a value in this range"
             )
         length = max_length or loaded.max_length or positions
         return cls(encoder, loaded.tokenizer, length, batch_size)
@@ -153,16 +156,16 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> list[Embedded]:
-        """Return the vectors of texts, and the units that they represent.
+        """Return the vectors of texts, and the units that vectors represent.
 
         Args:
           texts: the texts.
           layers: one layer, or several: 0 is the output of the embeddings, k
-            that of block k, -1 that of the last block.
+            the output of block k, -1 the output of the last block.
           pooling: "first" (the vector at [CLS]), "mean" and "max" over all
             wordpieces with [CLS] and [SEP], "words" (the mean of each word's
             wordpieces), or "none".
-          combine: "mean" or "concat" of several layers.
+          combine: "mean" or "concat", if there are several layers.
         """
         function = self._function(layers, pooling, combine)
         inputs = [self._tokenize(text) for text in texts]
@@ -191,7 +194,7 @@ class Embedder:
         if isinstance(text, bytes):
             text = text.decode("utf-8", "ignore")
         if not isinstance(text, str):
-            raise UserError(f"found {text!r:.80}; expected a text")
+            raise UserError(f"found {text!r:.80}; expected a text. Pass a text")
         most = self.max_length - 2
         ids: list[int] = []
         words, starts, total = [], [], 0
@@ -211,8 +214,8 @@ class Embedder:
                 word = text[start:end]
                 yield word, self._tokenizer.encode(word)
             return
-        # Tokenizers of the library split differently, so that words are
-        # composed from wordpieces.
+        # The library's tokenizers split text differently, so the words are put
+        # together from wordpieces.
         vocab = self._tokenizer.vocab
         groups: list[list[Piece]] = []
         for piece in self._offsets.tokenize(text):
@@ -247,11 +250,13 @@ class Embedder:
         for layer in numbers:
             if not -count - 1 <= layer <= count:
                 raise UserError(
-                    f"layer {layer}: the encoder has layers 1 to {count} (or"
-                    f" -{count} to -1), and 0, the embeddings"
+                    f"layer {layer}: expected 1 to {count} (or -{count} to"
+                    " -1), or 0 for the embeddings. Choose one of these"
                 )
         if not numbers:
-            raise UserError("layers: pass at least one")
+            raise UserError(
+                "layers: found none; expected at least one. Pass a layer"
+            )
         return tuple(layer % (count + 1) for layer in numbers)
 
     def _function(
@@ -263,10 +268,11 @@ class Embedder:
         ):
             if value not in supported:
                 raise UserError(
-                    f"{name} {value!r}: expected one of {', '.join(supported)}"
+                    f"{name} {value!r}: expected one of"
+                    f" {', '.join(supported)}. Choose one of them"
                 )
-        # The vectors of words are means of those of wordpieces, outside the
-        # graph.
+        # A word's vector is the mean of its wordpieces' vectors, computed
+        # outside the graph.
         pooling = "none" if pooling == "words" else pooling
         key = (self._layer_indices(layers), pooling, combine)
         if key not in self._functions:

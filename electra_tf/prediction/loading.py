@@ -46,15 +46,15 @@ class FinetunedModel:
     """A fine-tuned model, its tasks and its tokenizer.
 
     Attributes:
-      config: its hparams, with current paths.
-      tasks: its tasks, in the order of its heads.
+      config: the hparams, with current paths.
+      tasks: the tasks, in the order of the heads.
       model: the network with its weights.
-      tokenizer: the tokenizer of its training.
+      tokenizer: the tokenizer that the model was trained with.
       folder: the run's folder, with config.json, vocab.txt and checkpoints.
       checkpoint: the prefix of the weights.
-      global_step: the count of updates; None if the file does not contain it.
-      max_length: the wordpieces that its tokenizer cuts texts to; None if no
-        file states it.
+      global_step: the number of updates; None if the file does not contain it.
+      max_length: the number of wordpieces that the tokenizer cuts texts to;
+        None if no file contains it.
     """
 
     config: FinetuningConfig
@@ -71,7 +71,7 @@ class FinetunedModel:
         return self.tasks[self.task_index(name)]
 
     def task_index(self, name: str | None = None) -> int:
-        """Return the index of a task by name, or that of the only task."""
+        """Return the index of a task by name, or the index of the only task."""
         names = [task.name for task in self.tasks]
         if name is None and len(names) == 1:
             return 0
@@ -79,7 +79,7 @@ class FinetunedModel:
             return names.index(name)
         problem = "has several tasks" if name is None else f"has no {name}"
         raise UserError(
-            f"{self.folder}: the model {problem}; pass one of its tasks:"
+            f"{self.folder}: the model {problem}. Pass one of its tasks:"
             f" {', '.join(names)}"
         )
 
@@ -128,7 +128,7 @@ def read_run(
 ) -> tuple[FinetuningConfig, Tokenizer, list[Task]]:
     """Return a fine-tuned model's hparams, tokenizer and tasks.
 
-    The weights are not read.
+    This reads no weights.
     """
     weights = open_described(folder)
     if weights:
@@ -142,27 +142,28 @@ def read_run(
     )
     if weights:
         return config, tokenizer, make_tasks(config, tokenizer, weights)
-    path = config.task_config  # the user's description
+    path = config.task_config  # the description at its current path
     is_argument = config.origins.get("task_config") == "argument"
     copy = None
     if path and not is_argument:
         copy = _find_description(home)
     if path and not copy and not tf.io.gfile.exists(path):
         raise UserError(
-            f"{path}: no such file; {home} was trained on the task that it"
-            " describes. Pass its current path: --task_config=FILE"
+            f"{path}: no such file; expected the description of the task that"
+            f" {home} was trained on. Pass its current path:"
+            " --task_config=FILE"
         )
     if not copy:
         tasks = get_tasks(config, tokenizer)
     else:
-        # The data files are not read, so they may be anywhere.
+        # Outside files are allowed, because the data files are not read.
         task_config = dataclasses.replace(
             config, task_config=copy, allow_outside_files=True
         )
         tasks = get_tasks(task_config, tokenizer)
     for task in tasks:
         if copy and task.directory == os.path.dirname(os.path.abspath(copy)):
-            # Paths of data are relative to the user's description.
+            # The data's paths are relative to the user's description.
             task.directory = os.path.dirname(os.path.abspath(path))
         if not task.load_model_labels(home) and task.labels_path():
             task.load_model_labels(config.preprocessed_data_dir)
@@ -171,13 +172,13 @@ def read_run(
 
 
 def _find_description(home: str) -> str | None:
-    """Return the description of a task as of the training, if there is one."""
+    """Return the description of a task at its training; None: none stored."""
     path = os.path.join(home, TASK_FILE)
     return path if tf.io.gfile.exists(path) else None
 
 
 def read_heads(weights: Weights, path: str) -> dict[str, TaskHead]:
-    """Return the heads of tasks by their run's config, or by known names."""
+    """Return the heads of tasks, from their run's config or by known names."""
     if is_finetuned(path):
         return {
             task.name: dataclasses.replace(
@@ -193,7 +194,7 @@ def read_heads(weights: Weights, path: str) -> dict[str, TaskHead]:
 
 
 def is_finetuned(path: str) -> bool:
-    """Return whether a path is of a fine-tuned, not a pre-trained, model."""
+    """Return whether a path contains a fine-tuned model."""
     home = formats.find_model_folder(
         formats.resolve_reference(path).rstrip("/") or "/"
     )
@@ -219,7 +220,7 @@ def load(
 def read_settings(
     path: str, vocab_file: str | None = None
 ) -> FinetuningConfig | PretrainingConfig:
-    """Return the hparams of a model of either kind without its weights."""
+    """Return the hparams of a model of either kind; read no weights."""
     if not is_finetuned(path):
         return read_pretrained(path, vocab_file)[1]
     overrides = {"vocab_file": vocab_file} if vocab_file else {}
@@ -237,9 +238,10 @@ def select_encoder(
 
     Args:
       loaded: the model.
-      purpose: what needs the encoder, for messages.
-      part: "encoder": that of the discriminator or of a masked LM; "generator";
-        "any": that of the generator if there is no discriminator.
+      purpose: the command or feature that needs the encoder, for messages.
+      part: "encoder": the discriminator's or a masked LM's encoder;
+        "generator": the generator's encoder; "any": the generator's if there is
+        no discriminator.
 
     Raises:
       UserError: the model has no such encoder.
@@ -247,7 +249,8 @@ def select_encoder(
     if isinstance(loaded, FinetunedModel):
         if part == "generator":
             raise UserError(
-                f"{loaded.folder}: a fine-tuned model has no generator"
+                f"{loaded.folder}: a fine-tuned model has no generator."
+                " Pass a pre-trained model"
             )
         return loaded.model.encoder
     model = loaded.model
@@ -274,7 +277,7 @@ def find_run(folder: str) -> tuple[str, str]:
       folder: a run's folder, a checkpoint, or a Hugging Face folder.
 
     Raises:
-      UserError: there is no fine-tuned model.
+      UserError: the folder contains no fine-tuned model.
     """
     if weights := open_described(folder):
         return weights.path, weights.path
@@ -291,7 +294,8 @@ def find_run(folder: str) -> tuple[str, str]:
     if not _has_config(home):
         raise UserError(
             f"{path}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
-            f" trial (..._model_1) of run_finetuning, or its {formats.BEST}"
+            f" trial (..._model_1) of run_finetuning, or its {formats.BEST}."
+            " Pass such a folder"
         )
     if checkpoint is None and home != path:
         checkpoint = tf1.find_latest(path)
@@ -299,8 +303,9 @@ def find_run(folder: str) -> tuple[str, str]:
         checkpoint = best_checkpoint.find_best_or_latest(home)
     if checkpoint is None:
         raise UserError(
-            f"{path}: no model.ckpt-<step>; the run has saved none, or they"
-            " were removed. Continue the run, or pass another folder"
+            f"{path}: no model.ckpt-<step>; the run has not saved a"
+            " checkpoint, or its checkpoints were removed. Continue the run,"
+            " or pass another folder"
         )
     return home, checkpoint
 
@@ -311,7 +316,8 @@ def _path_hint(path: str, folder: str) -> str:
     trials = [*filter(_has_config, candidates)][:3]
     if trials:
         return f" Do you mean {', '.join(trials)}?"
-    return " Pass the path of one." + hub_hint(folder)
+    remedy = " Pass the path of an existing folder or checkpoint."
+    return remedy + hub_hint(folder)
 
 
 def _refuse_other_head(path: str) -> None:
@@ -330,7 +336,7 @@ def _refuse_other_head(path: str) -> None:
     else:
         what = weights.contents.description
     raise UserError(
-        f"{path}: expected the head of a task, found {what}. Use embed or"
+        f"{path}: found {what}; expected the head of a task. Use embed or"
         " export_model --head=encoder for its encoder, and fill_mask or"
         " inspect_tokens for a pre-trained model."
     )
@@ -370,7 +376,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
 
 
 def _find_data_dir(home: str, stored: dict[str, Any]) -> str:
-    """Return the data directory; if the whole tree was moved, its new path."""
+    """Return the data directory, or its new path if the whole tree moved."""
     data_dir, model_dir = stored.get("data_dir", ""), stored.get("model_dir")
     inner = os.path.relpath(model_dir or "", data_dir or ".")
     current = os.path.abspath(home).removesuffix(os.sep + formats.BEST)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Predictions of a fine-tuned model that is loaded once.
+"""The predictor: a fine-tuned model that is loaded once.
 
 predictor = Predictor.from_pretrained("models/reviews_model_1")
 predictor("A fine film.")["label"]
@@ -21,19 +21,20 @@ from electra_tf.prediction.batch_runner import PackedFunction, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
 
 # Rows are sorted by length within a pool. The first pool is one batch, so that
-# the first answers come soon, and pools grow up to this size.
+# the first answers come soon. Later pools grow up to this size.
 _BATCHES_PER_POOL = 32
 _GROWTH = 4
 
 
 class Predictor:
-    """The predictions of one task of a fine-tuned model.
+    """A predictor for one task of a fine-tuned model.
 
     Attributes:
       loaded: the model.
-      task: its task; `task.row_report.losses` counts what was cut off.
-      answerer: documents the inputs and the answers in its class.
-      batch_size: rows of a batch.
+      task: the task; `task.row_report.losses` counts the words and wordpieces
+        that were cut off.
+      answerer: the converter of inputs and outputs; its class documents both.
+      batch_size: the maximum number of rows of a batch.
     """
 
     def __init__(
@@ -70,8 +71,8 @@ class Predictor:
 
         Args:
           folder: the folder of the run, or a checkpoint.
-          task: its task; None: the only one.
-          batch_size: rows of a batch.
+          task: the name of the task; None: the only task.
+          batch_size: the maximum number of rows of a batch.
           n_best: the number of answers that question answering returns.
           **overrides: hparams.
         """
@@ -79,16 +80,16 @@ class Predictor:
         return cls(loaded, task, batch_size, n_best)
 
     def __call__(self, texts: Any) -> dict[str, Any] | list[dict[str, Any]]:
-        """Return the answer to one input, or the answers to several.
+        """Return the answer to one input, or the answers to several inputs.
 
         Raises:
-          BadInputError: the value is no input.
-          UserError: an item of the list is no input.
+          BadInputError: the task cannot use the value.
+          UserError: the task cannot use an item of the list.
         """
         if self.answerer.is_single(texts):
             return self._predict([self.answerer.example(texts, 0)])[0]
         if not isinstance(texts, Iterable):
-            raise BadInputError(texts, "a text or a list of them")
+            raise BadInputError(texts, "a text or a list of texts")
         return [answer for _, answer in self.stream(texts)]
 
     def stream(
@@ -96,7 +97,7 @@ class Predictor:
         items: Iterable[Any],
         on_error: Callable[[int, BadInputError], None] | None = None,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield numbers and answers; memory does not grow with their number.
+        """Yield numbers and answers; memory does not grow with the inputs.
 
         Args:
           items: the inputs.
@@ -128,7 +129,8 @@ class Predictor:
             if not isinstance(rows, list):
                 rows = [rows]
             waiting += [(index, row) for row in rows]
-            # Long documents have many rows, of which no more than a pool wait.
+            # A long document has many rows, so rows are computed once they fill
+            # a pool.
             is_full = len(waiting) >= self.batch_size * _BATCHES_PER_POOL
             if is_full or index + 1 == len(examples):
                 self._run(waiting, outputs)
@@ -140,7 +142,7 @@ class Predictor:
         waiting: list[tuple[int, dict[str, Any]]],
         outputs: list[list[dict[str, Any]]],
     ) -> None:
-        """Append the head's outputs for rows to those of their examples."""
+        """Append the outputs for rows to the outputs of their examples."""
         all_outputs = run_in_batches(
             self._function,
             [row for _, row in waiting],
@@ -156,15 +158,15 @@ class Predictor:
             outputs[index].append(row_outputs)
 
     def _length(self, row: dict[str, Any]) -> int:
-        """Return the columns that a row needs.
+        """Return the number of columns that a row needs.
 
-        A word without a wordpiece needs a column for its label.
+        A word without a wordpiece still needs a column for its label.
         """
         num_tokens = sum(row["input_mask"])
         num_words = self._count_words(row) or 0
         return max(num_tokens, num_words, self.task.min_length)
 
     def _count_words(self, row: dict[str, Any]) -> int | None:
-        """Return the count of words to tag; None for other kinds of tasks."""
+        """Return the number of words to tag; None for other kinds of tasks."""
         mask = row.get(f"{self.task.name}_labels_mask")
         return None if mask is None else int(np.sum(mask))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reader of a model's inputs from files or standard input.
 
-A file may be larger than memory, because one input at a time is in memory. A
-line that cannot be read is returned with its problem.
+A file may be larger than memory, because only one input at a time is held. A
+line that cannot be read is yielded with a description of the problem.
 """
 
 import collections
@@ -28,22 +28,23 @@ _BY_EXTENSION = {
     ".text": "text",
     ".json": "jsonl",
 }
-# A name of one or two words, as cells of a header have and texts seldom are.
+# A name of one or two words: header cells look like this, texts seldom do.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
-Columns = Mapping[str, Options]  # options by the name of the column
-_ID = ""  # the name of the id column among column indices
+Columns = Mapping[str, Options]  # options by name of the column
+_ID = ""  # the key of the id column among column indices
 
 
 @dataclasses.dataclass(frozen=True)
 class InputRow:
-    """One input of a file, or the problem of a line."""
+    """One input of a file, or the problem of a bad line."""
 
     path: str  # the file; "-" for standard input
-    line: int  # number of its (first) line, from 1
-    values: dict[str, Any] | None = None  # by column; None for a bad line
+    line: int  # number of the (first) line, from 1
+    # values by column; None for a bad line
+    values: dict[str, Any] | None = None
     key: Any = None  # the value of the id column; None without an id column
     content: str = ""  # the content of a bad line
-    expected: str = ""  # what a bad line should have contained
+    expected: str = ""  # the content that was expected in a bad line
 
 
 @dataclasses.dataclass
@@ -53,16 +54,16 @@ class Source:
     Attributes:
       format: one of `FORMATS`; None: by the file's extension, and text for
         standard input.
-      columns: the options of each column. The first name in the header counts;
-        without a header, the first number.
-      optional: the columns that an input need not have: they are used if a
-        header or a key has one of their names, or if they have only a number.
-      id_column: the column whose values are returned as keys; None: no column.
-      header: whether the first row of TSV or CSV names columns; None: it does
-        if it has a name of each column. A first row that looks like a header of
-        other names is an error.
-      blank: the count of blank lines so far.
-      skipped: the counts of CoNLL's lines without a word, by kind.
+      columns: the options of each column. The first option that the header
+        names is used; without a header, the first option that is a number.
+      optional: the columns that may be missing. They are used if a header or a
+        key has one of their names, or if their only option is a number.
+      id_column: the column whose values are returned as keys; None: none.
+      header: whether the first row of TSV or CSV names columns; None: inferred
+        from the row. It is a header if it has a name of each column; a row that
+        looks like a header with other names is an error.
+      blank: the number of blank lines so far.
+      skipped: the numbers of CoNLL lines without a word, by kind.
     """
 
     path: str
@@ -89,7 +90,7 @@ class Source:
         if self.id_column is not None and kind in ("text", "conll"):
             raise UserError(
                 f"{self.path}: --id_column={self.id_column}: {kind} has no"
-                " columns of ids; use tsv, csv or jsonl"
+                " columns of ids. Use tsv, csv or jsonl"
             )
         if kind == "text":
             return self._read_text()
@@ -119,8 +120,8 @@ class Source:
         name, *others = self._required()
         if others:
             raise UserError(
-                f"{self.path}: the model needs {' and '.join(self.columns)};"
-                " plain text has one column; use tsv, csv or jsonl"
+                f"{self.path}: the model needs {' and '.join(self.columns)},"
+                " but plain text has one column. Use tsv, csv or jsonl"
             )
         for number, text, content, expected in self.lines:
             if text is None:
@@ -131,7 +132,7 @@ class Source:
                 self.blank += 1
 
     def _read_conll(self) -> Iterator[InputRow]:
-        """Yield sentences; the number of the first column is that of words."""
+        """Yield sentences; the column of words is the first one by number."""
         (name, options), *_ = self.columns.items()
         numbers = [option for option in options if isinstance(option, int)]
         reader = conll.ConllReader(
@@ -167,7 +168,7 @@ class Source:
                 if name in self.optional:
                     continue
                 content = keys if key is None else f"{key}: null"
-                expected = f"a value of the key {_join_options(options)}"
+                expected = f"a value for the key {_join_options(options)}"
                 return self._bad(number, content, expected)
             values[name] = value
         if self.id_column not in (None, *row):
@@ -175,15 +176,15 @@ class Source:
         return InputRow(self.path, number, values, row.get(self.id_column))
 
     def _from_value(self, number: int, value: Any) -> InputRow:
-        """Return the input in a JSON text, or in a list of columns."""
+        """Return the input in a JSON value or in a list of columns."""
         if self.id_column is not None:
             expected = f"an object with the key {self.id_column}"
             return self._bad(number, str(value), expected)
         if isinstance(value, list) and any(isinstance(v, dict) for v in value):
-            expected = "a JSON object a line, not a list of them"
+            expected = "one JSON object per line, not a list of objects"
             return self._bad(number, str(value), expected)
         if not isinstance(value, str | list):
-            expected = "a JSON object, text or list a line"
+            expected = "one JSON object, text or list per line"
             return self._bad(number, str(value), expected)
         is_one_column = len(self.columns) == 1 or isinstance(value, str)
         parts = [value] if is_one_column else value
@@ -233,7 +234,7 @@ class Source:
     def _refuse_unknown_header(
         self, first: tables.Row, second: tables.Row
     ) -> None:
-        """Raise a UserError if only the first row has names, all unknown."""
+        """Raise a UserError if the first row is a header of unknown names."""
         cells = [cell.strip() for cell in first.cells]
         if (
             not any(cells)
@@ -249,16 +250,16 @@ class Source:
         columns = ",".join(f"{name}={cell}" for name, cell in names)
         raise UserError(
             f"{self.path}:{first.line}: found {' | '.join(cells)[:200]}, which"
-            f" looks like a header; expected {' and '.join(expected)}. If it is"
-            f" one, name the columns, such as --columns={columns} (pass"
-            " --header for columns by number); if it is data, pass"
+            f" looks like a header; expected {' and '.join(expected)}. If the"
+            f" row is a header, name the columns, such as --columns={columns}"
+            " (pass --header for columns by number); if the row is data, pass"
             " --header=false"
         )
 
     def _column_indices(
         self, first_row: Sequence[str], header: Sequence[str]
     ) -> dict[str, int]:
-        """Return the index of each column, and that of the ids under `_ID`."""
+        """Return the index of each column, and the ids' index under `_ID`."""
         indices = column_indices(
             self.columns,
             header,
@@ -271,8 +272,8 @@ class Source:
         if len({*indices.values()}) < len(indices):
             raise UserError(
                 f"{self.path}: {' and '.join(self.columns)} have the same"
-                f" column (found: {' | '.join(first_row)[:200]}); pass each"
-                " column by --columns"
+                f" column (found: {' | '.join(first_row)[:200]}). Name"
+                " different columns with --columns"
             )
         if self.id_column is not None:
             ids = column_indices(

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The writers of answers and vectors.
 
-A file appears under its name only when it is complete.
+A file gets its name only when it is complete.
 """
 
 import array
@@ -35,23 +35,25 @@ def check_free(
     Args:
       path: the output; "-": standard output.
       overwrite: whether an existing file may be replaced.
-      inputs: files that are read, which the output must not replace.
+      inputs: the files that are read; the output must not replace them.
     """
     if path == STDOUT:
         return
     if os.path.realpath(path) in map(os.path.realpath, inputs):
-        raise UserError(f"{path}: the output is an input; choose another file")
+        raise UserError(
+            f"{path}: the output is also an input. Choose another file"
+        )
     if filesystem.exists(path) and not overwrite:
         raise UserError(
-            f"{path}: already exists; choose another name, or pass --overwrite"
+            f"{path}: already exists. Choose another name, or pass --overwrite"
         )
     folder = os.path.dirname(path)
     if folder and not filesystem.is_remote(path) and not os.path.isdir(folder):
-        raise UserError(f"{folder}: no such folder; create it first")
+        raise UserError(f"{folder}: no such folder. Create it first")
 
 
 def choose_format(path: str, requested: str | None) -> str:
-    """Return the format of the output: as requested, or by its extension."""
+    """Return the requested format of the output, or that of its extension."""
     if requested is not None:
         return requested
     return "tsv" if path.lower().endswith(".tsv") else "jsonl"
@@ -64,7 +66,7 @@ def answer_file(
     """Yield a function that writes an answer to a file or standard output.
 
     Until the end, and after an error, the answers so far are in
-    `<path>.<process>.part`. A second process with the same path is refused.
+    `<path>.<process>.part`. Two processes cannot write the same path.
 
     Args:
       path: the file; "-": standard output.
@@ -99,9 +101,9 @@ def answer_file(
                 write_line("\t".join(map(_cell, columns)))
             if new_columns := flat.keys() - set(columns):
                 raise UserError(
-                    f"{path}: the first answer has no columns"
-                    f" {join_names(sorted(new_columns), 3)}, a later one has;"
-                    " write .jsonl"
+                    f"{path}: a later answer has columns that the first answer"
+                    f" does not have: {join_names(sorted(new_columns), 3)}."
+                    " Write .jsonl instead"
                 )
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
@@ -122,22 +124,24 @@ def _flatten(
 
 
 def _cell(value: Any) -> str:
-    """Return a value as a cell of TSV, without tabs and line ends."""
+    """Return a value as a TSV cell, without tabs and line ends."""
     if value is None:
         return ""
     if isinstance(value, list | tuple | bool):
         return json.dumps(value, ensure_ascii=False)
-    # Readers differ in what ends a line, so all line ends become spaces.
+    # All line ends become spaces, because readers differ in which ones end a
+    # row.
     return " ".join(str(value).replace("\t", " ").splitlines())
 
 
 class VectorFile:
-    """A file of the vectors of texts, whose number need not be known.
+    """Writer of the vectors of texts to a file of any number of texts.
 
     `.npy` has only `vectors`, float32 [rows, width]. `.npz` also has `offsets`,
     int64 [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
 
-    It is a context manager; the file appears when it ends without an error.
+    Use it as a context manager: the file appears if the block ends without an
+    error.
     """
 
     def __init__(self, path: str, width: int) -> None:
@@ -146,7 +150,7 @@ class VectorFile:
 
     @property
     def rows(self) -> int:
-        """Return the count of vectors so far."""
+        """Return the number of vectors so far."""
         return self._offsets[-1]
 
     def append(self, vectors: np.ndarray) -> None:

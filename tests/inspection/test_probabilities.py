@@ -164,8 +164,8 @@ def test_scoring_streams(pretrained):
         ("electra", "electric", "needs an Electric model"),
         ("electric/generator", "electric", "has no discriminator"),
         ("electric/discriminator", "cloze", "has no generator"),
-        ("electra", "cloze", "choose masked_lm"),
-        ("electric", "masked_lm", "choose cloze, or electric"),
+        ("electra", "cloze", "Choose masked_lm"),
+        ("electric", "masked_lm", "Choose cloze or electric"),
         ("uniform", "auto", "has no generator"),
         ("electra", "likelihood", "expected one of auto"),
     ],
@@ -216,7 +216,7 @@ def test_inspect_tokens_prints_json_alone(run, tmp_path):
     masked = [t["token"] for t in record["tokens"] if t["proposal"]]
     assert masked == ["c", "##a", "##t", "i", "##t"]
     for more, output in (
-        ("a.txt", "pass only one of"),
+        ("a.txt", "Pass only one of"),
         ("--mask_none", "--mask_no"),
     ):
         refused(output, run, inspect_tokens, "electra", *flags, more)

@@ -114,7 +114,7 @@ def test_wordpieces_beyond_the_length_are_counted(embedder):
 
 
 def test_unknown_layers_and_poolings_are_refused(embedder):
-    refused("layers 1 to 2", embedder, "a", layers=3)
+    refused("expected 1 to 2", embedder, "a", layers=3)
     refused("pooling 'sum': expected one of", embedder, "a", pooling="sum")
     refused("expected a text", embedder, [3])
 

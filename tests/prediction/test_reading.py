@@ -168,7 +168,7 @@ HEADER = {"header": True}
     ("message", "name", "text", "columns", "settings"),
     [
         ("cannot be inferred from the file name", "a.dat", "x", ONE, {}),
-        ("use tsv, csv or jsonl", "a.txt", "x\n", PAIR, {}),
+        ("Use tsv, csv or jsonl", "a.txt", "x\n", PAIR, {}),
         ("no column 'x' .* contains: a, b", "c.csv", "a,b\n", NAMED, HEADER),
         (
             "no column 'k' for ids",
@@ -224,7 +224,7 @@ def test_answers_in_tsv_have_a_column_for_each_value(tmp_path):
 def test_a_new_column_of_a_later_answer_is_refused(tmp_path):
     with answer_file(str(tmp_path / "out.tsv"), "tsv") as write:
         write({"line": 3})
-        message = "no columns extra, a later one has"
+        message = "columns that the first answer does not have: extra"
         refused(message, write, {"line": 5, "extra": 1})
 
 

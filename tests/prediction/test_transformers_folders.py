@@ -171,7 +171,9 @@ def test_a_conversion_keeps_the_head(transformers_folder, tmp_path, capsys):
     target = str(tmp_path / "made" / "model.ckpt")
     argv = ["convert_checkpoint", str(folder), target, "--task=films"]
     convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
-    assert "of classification is that of films" in capsys.readouterr().out
+    assert (
+        "of classification becomes the head of films" in capsys.readouterr().out
+    )
     converted = Predictor.from_pretrained(target)
     assert converted.task.name == "films"
     original = Predictor.from_pretrained(str(folder))
@@ -201,12 +203,12 @@ def test_flags_of_runs_are_refused(transformers_folder):
     _, folder = transformers_folder("reviews")
     load = loading.load_finetuned
     refused(
-        "--task_config=x.json.*Leave", load, str(folder), task_config="x.json"
+        "--task_config=x.json.*Remove", load, str(folder), task_config="x.json"
     )
     (folder / "vocab.txt").rename(folder / "kept.txt")
     (folder / "tokenizer.json").rename(folder / "kept.json")
     try:
-        refused("no vocabulary", load, str(folder))
+        refused("found no vocabulary", load, str(folder))
         loaded = load(str(folder), vocab_file=str(folder / "kept.txt"))
         assert loaded.task().name == "classification"
     finally:
