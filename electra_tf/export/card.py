@@ -3,8 +3,8 @@
 """MODEL_CARD.md: a description of an exported model.
 
 The text depends on the facts only, so that a card can be checked: measure,
-render, and compare. Facts are measured on the exported files, or recorded at
-export if only the run has them (without paths of the machine).
+render, and compare. Facts are measured on the exported files. Facts that only
+the run has are recorded at export, without paths of the machine.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
-# A file next to released weights, in place of the run's files: sections of a
-# card, and checksums of the weights that they describe.
+# This file next to released weights replaces the files of the run: it has
+# sections of a card, and checksums of the weights that they describe.
 RELEASED_FACTS = "card.json"
 # Rounding makes the numbers of a model differ between machines.
 TOLERANCE = 1e-4
-# Values of all text inputs of `serve_text`, one after the other; the card has
-# the first values of the answers.
+# The text inputs of `serve_text`, one after the other; the card shows the first
+# values of the answers.
 PROBES = ("The film was good.", "Ein Beispiel: 42 cafés in [MASK]?")
 _VALUES_SHOWN = 4
-# Patterns of the files whose digests the card has.
+# The patterns of the files whose digests are in the card.
 _HASHED = (
     "*.pb",
     "variables/*",
@@ -124,7 +124,8 @@ files; to measure them again:
 
     python -m electra_tf export_model --check FOLDER
 """
-# What a model of each kind does, and a limit of it.
+# The output of a model of each kind, and a limit. Cards of earlier exports have
+# these words, so `--check` accepts only them.
 _KINDS = {
     "classification": "One class per text or pair. Probabilities are the"
     " softmax of the logits, not calibrated; a text that belongs to no class"
@@ -158,7 +159,7 @@ def write_card(
     """Write MODEL_CARD.md and, in `assets.extra/`, its facts.
 
     Returns:
-      The facts, as they are read back from the file.
+      The facts, as read back from the file.
     """
     facts = {"measured": measured(folder), "recorded": recorded(loaded, module)}
     text = json.dumps(facts, indent=1, ensure_ascii=False)
@@ -190,7 +191,7 @@ def render(facts: Mapping[str, Any]) -> str:
 
 
 def _section(facts: Mapping[str, Any]) -> str:
-    """Return a table if all facts have facts of their own, otherwise a list."""
+    """Return a table if all facts have sub-facts, otherwise a list."""
     if not facts:
         return "None recorded."
     rows = [(_code(name), value) for name, value in facts.items()]
@@ -221,7 +222,7 @@ def _code(text: str) -> str:
     return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
-# The check.
+# Check of a card.
 
 
 def check_card(folder: str) -> list[str]:
@@ -240,7 +241,7 @@ def check_card(folder: str) -> list[str]:
         facts = json.loads(read_text(os.path.join(folder, FACTS_FILE)))
         expected, stated = render(facts), facts["measured"]
     except (AttributeError, KeyError, TypeError, ValueError):
-        return [f"{FACTS_FILE}: not the facts of a card of this version"]
+        return [f"{FACTS_FILE}: not the facts of a model card of this version"]
     try:
         now = json.loads(json.dumps(measured(folder)))
     except (OSError, tf.errors.OpError, KeyError, ValueError) as error:
@@ -253,7 +254,7 @@ def check_card(folder: str) -> list[str]:
 
 
 def _differences(stated: Any, now: Any, path: str = "") -> Iterator[str]:
-    """Yield a line for each difference of two JSON values; `path` names it."""
+    """Yield a line for each difference of two JSON values."""
     if isinstance(stated, list) and isinstance(now, list):
         stated, now = dict(enumerate(stated)), dict(enumerate(now))
     if isinstance(stated, dict) and isinstance(now, dict):
@@ -270,7 +271,7 @@ def _differences(stated: Any, now: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: stated {stated!r}, is {now!r}"
 
 
-# The facts that are measured.
+# Facts that are measured on the exported files.
 
 
 def measured(folder: str) -> dict[str, Any]:
@@ -342,7 +343,7 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
     return {name: shown(specs[name]) for name in sorted(specs)}
 
 
-# The facts that only the run knows.
+# Facts that only the run knows.
 
 
 def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
@@ -387,7 +388,8 @@ def _pretraining_facts(
     if run.get("pretrain_text"):
         manifest = {}
     results = _read_json(os.path.join(folder, "results/unsup_results.json"))
-    if results.get("step") != loaded.global_step:  # Of a different checkpoint.
+    # Results at another step belong to a different checkpoint.
+    if results.get("step") != loaded.global_step:
         results = {}
     released = _released_facts(os.path.abspath(model_folder))
     defaults = PretrainingConfig.default_hparams()
@@ -418,10 +420,10 @@ def _shown_hparams(
     """Return the hparams of the run that the card has.
 
     Args:
-      origins: of the hparams, by name.
-      hparams: without paths.
-      defaults: are not shown.
-      run: the run's own hparams, for those that are always shown.
+      origins: the origins of the hparams, by name.
+      hparams: the hparams, without paths.
+      defaults: the default values, which are not shown.
+      run: the hparams of the run, for hparams that are always shown.
     """
     shown = {name: run[name] for name in _SHOWN if name in run}
     for name, value in hparams.items():
@@ -433,10 +435,10 @@ def _shown_hparams(
 
 
 def _released_facts(folder: str) -> dict[str, Any]:
-    """Return what `card.json` states of a model or its part; {} without it.
+    """Return the statements of `card.json` about a model; {} without it.
 
-    The file may be in the parent folder. Facts about weights that were replaced
-    since, or about other folders, are left out.
+    The file may be in the parent folder. Statements about replaced weights, or
+    about other folders, are left out.
     """
     parent, part = os.path.split(folder)
     for directory, prefix in ((folder, ""), (parent, f"{part}/")):
@@ -466,9 +468,10 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
     for split in (*shown, *task.get_test_splits()):
         try:
             paths[split] = task.data_files(split) or []
-        except Exception:  # A user's task may need its data for this.
+        # Finding the files of your own task may fail if its data is gone.
+        except Exception:
             paths[split] = []
-    # A split may also list the file of another split, for its labels.
+    # A split may also list another split's file, because it reads labels there.
     split_of = {files[0]: split for split, files in paths.items() if files}
     return {
         f"{split}: {os.path.basename(path)}": file_digest(path)
@@ -507,7 +510,7 @@ def _code_commit() -> str:
     is_tracked = "ls-files --error-unmatch __init__.py"
     describe = "describe --always --exclude=* --abbrev=40 --dirty=+changes"
     try:
-        # Fails for code that is installed inside of a different repository.
+        # This fails for code that is installed inside a different repository.
         _run_git(folder, is_tracked)
         return _run_git(folder, describe)
     except (OSError, subprocess.CalledProcessError):

@@ -3,10 +3,10 @@
 """LiteRT (formerly TFLite) and ONNX files of a module, for ids.
 
 Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, of any B and
-L, and return the numeric outputs of the SavedModel's `serving_default`. Strings
-are left out: names are in `assets.extra/`, and the device tokenizes. LiteRT
-files use LiteRT's own operations only. ONNX needs the extra `onnx` (tf2onnx,
-onnxruntime).
+L, and return the numeric outputs of the SavedModel's `serving_default`. There
+are no strings: the names of outputs are in `assets.extra/`, and the device
+tokenizes. LiteRT files use only LiteRT's own operations. ONNX needs the extra
+`onnx` (tf2onnx, onnxruntime).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from electra_tf.modeling.graph_modes import inference
 from electra_tf.text.vocabulary import CLS, SEP
 
 _ONNX_OPSET = 17
-# Shapes [B, L] of the inputs that files are compared on.
+# The shapes [B, L] of the inputs that files are compared on.
 _SHAPES = ((1, 8), (4, 32), (2, 64))
 
 
@@ -70,7 +70,8 @@ def write_onnx(module: ServingModule, folder: str) -> None:
     specs = [
         tf.TensorSpec([None, None], tf.int32, name) for name in Inputs._fields
     ]
-    # tf2onnx names the inputs by `specs`, for a function without a signature.
+    # tf2onnx takes the inputs' names from `specs` for a function without a
+    # signature.
     numeric = _numeric_function(module).python_function
     try:
         with inference():
@@ -107,7 +108,7 @@ def _not_converted(
     )
 
 
-# Size of the files, and changes compared with the SavedModel.
+# Sizes of the files, and differences from the SavedModel.
 
 
 def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
@@ -182,7 +183,7 @@ def compare(
     expected: Sequence[Mapping[str, tf.Tensor]],
     converted: Sequence[Mapping[str, np.ndarray]],
 ) -> dict[str, float]:
-    """Return the changes of floats, and the share of equal integers."""
+    """Return the differences of floats, and the share of equal integers."""
     changes, same = [np.zeros([1])], [np.ones([1], bool)]
     for expected_batch, converted_batch in zip(
         expected, converted, strict=True

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The encoder without a head and its preprocessor, by TF Hub's convention.
+"""The encoder without a head, and its preprocessor, as TF Hub expects.
 
 One case differs from the convention: a second text without tokens gets no
 [SEP], as in fine-tuning.
@@ -24,7 +24,7 @@ _NAMES = ("input_word_ids", "input_mask", "input_type_ids")
 
 
 class EncoderModule(signatures.ServingModule):
-    """An encoder without a head."""
+    """An exported encoder without a head."""
 
     KIND = "encoder"
 
@@ -32,7 +32,8 @@ class EncoderModule(signatures.ServingModule):
         self, loaded: signatures.Loaded, max_seq_length: int | None = None
     ) -> None:
         encoder = select_encoder(loaded, "export of the encoder")
-        self._get_encoder = lambda: encoder  # An attribute would be tracked.
+        # TensorFlow would track an attribute, so a closure holds the encoder.
+        self._get_encoder = lambda: encoder
         if max_seq_length is None:
             max_seq_length = loaded.config.max_seq_length
             if not isinstance(loaded, FinetunedModel):
@@ -52,10 +53,10 @@ class EncoderModule(signatures.ServingModule):
         return {PREPROCESSOR: make_preprocessor(self)}
 
     def root(self) -> tf.train.Checkpoint:
-        """Return a callable object of the convention."""
+        """Return a callable object as the convention expects."""
         encoder = self._get_encoder()
 
-        # With training=True every call draws a new dropout.
+        # With training=True every call draws a new dropout mask.
         @tf.function(autograph=False)
         def call(
             inputs: dict[str, tf.Tensor], training: bool = False
@@ -95,7 +96,7 @@ def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
 
 
 def make_preprocessor(module: signatures.ServingModule) -> tf.train.Checkpoint:
-    """Return a preprocessor of the convention: strings to `_NAMES`."""
+    """Return a preprocessor as the convention expects: strings to `_NAMES`."""
     tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modules of heads that read a whole text, or a pair of texts.
+"""Exported modules of heads that read a whole text, or a pair of texts.
 
 Fine-tuned models return one answer per text. Pre-trained models find replaced
 tokens, fill in masks or score texts; their tokens include [CLS] and [SEP], and
@@ -28,7 +28,8 @@ class TextModule(signatures.TaskModule):
     def __init__(
         self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
     ) -> None:
-        # Texts of similar length that are computed together; 0: all.
+        # The number of texts of similar length that are computed together; 0:
+        # all.
         self.rows_at_once = rows_at_once
         self.has_pairs = task.may_have_pairs
         self.pairs_are_optional = task.pairs_are_optional
@@ -43,7 +44,7 @@ class TextModule(signatures.TaskModule):
 
     @abc.abstractmethod
     def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
-        """Return the answers for a head's outputs, float32 [B, units]."""
+        """Return the answers from a head's outputs, float32 [B, units]."""
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         return self.answer(self._head_output(inputs))
@@ -69,7 +70,7 @@ class TextModule(signatures.TaskModule):
         return {**self.answer(outputs), "truncated": truncated}
 
     def text_signatures(self) -> signatures.Signatures:
-        # The names of the arguments become the names of the inputs.
+        # TensorFlow names the inputs after these arguments.
         compute, count = self.compute_text, 2
         if self.pairs_are_optional:
             compute = self._compute_text_or_pair()
@@ -97,7 +98,7 @@ class TextModule(signatures.TaskModule):
 
 
 class ClassificationModule(TextModule):
-    """One class per text or pair."""
+    """The module of one class per text or pair."""
 
     KIND = "classification"
 
@@ -112,7 +113,7 @@ class ClassificationModule(TextModule):
 
 
 class MultiLabelModule(TextModule):
-    """Any number of labels per text or pair."""
+    """The module of any number of labels per text or pair."""
 
     KIND = "multilabel"
 
@@ -136,7 +137,7 @@ class MultiLabelModule(TextModule):
 
 
 class RegressionModule(TextModule):
-    """One number per text or pair."""
+    """The module of one number per text or pair."""
 
     KIND = "regression"
 
@@ -153,7 +154,8 @@ class PretrainedModule(signatures.ServingModule):
     """Base class of exported pre-trained heads."""
 
     PART: ClassVar[str] = "discriminator"
-    # Whether the model must be an Electric model; None: either.
+    # Whether the model must be an Electric model; None: either kind is
+    # accepted.
     IS_ELECTRIC: ClassVar[bool | None] = None
 
     def __init__(
@@ -164,11 +166,13 @@ class PretrainedModule(signatures.ServingModule):
     ) -> None:
         if self.IS_ELECTRIC not in (None, loaded.is_electric):
             raise UserError(
-                f"{loaded.path} is an Electric model. Pass --head=electric."
+                f"--head: {loaded.path} is an Electric model. Pass"
+                " --head=electric."
                 if loaded.is_electric
-                else f"{loaded.path} is not an Electric model by its hparams:"
-                " its discriminator's logits are not energies. If it is one,"
-                " pass --hparams='{\"electric_objective\": true}'."
+                else f"{loaded.path}: the hparams do not describe an Electric"
+                " model, so the discriminator's logits are not energies."
+                " If it is an Electric model, pass"
+                " --hparams='{\"electric_objective\": true}'."
             )
         purpose, model = f"export of {self.KIND}", loaded.model
         if self.PART == "generator":
@@ -177,7 +181,7 @@ class PretrainedModule(signatures.ServingModule):
         else:
             loaded.require_discriminator(purpose)
             layers = [model.discriminator, model.discriminator_head]
-        # Two towers may share embeddings.
+        # Two towers may share embeddings; each variable is listed once.
         variables = {id(v): v for layer in layers for v in layer.variables}
         sizes = model.encoder_config
         length = max_seq_length or loaded.max_length
@@ -216,7 +220,7 @@ class ElectricModule(PretrainedModule):
     IS_ELECTRIC = True
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """Return pseudo-log-likelihoods [B] in nats, and those of tokens."""
+        """Return pseudo-log-likelihoods in nats: texts [B], tokens [B, L]."""
         scores = electric_scores(self.loaded.model, inputs._asdict())
         count = tf.reduce_sum(tf.cast(scores["scored"], tf.int32), -1)
         return {
@@ -239,16 +243,16 @@ class FillMaskModule(PretrainedModule):
         max_seq_length: int | None = None,
         top_k: int = 10,
     ) -> None:
-        # There are only as many candidates as tokens in the vocabulary.
+        # A vocabulary may have fewer tokens than the requested candidates.
         self.top_k = min(top_k, loaded.model.encoder_config.vocab_size)
         super().__init__(loaded, max_seq_length, top_k=self.top_k)
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
-        """Return the ids of strings [B]; "[MASK]" is one id between texts."""
+        """Return the ids of strings [B]; "[MASK]" becomes one id."""
         parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
-        # The mask after the last part is removed.
+        # A mask follows every part but the last, so the last one is removed.
         rows = parts.with_values(tf.concat([ids, mask], 1)).merge_dims(1, 2)
         return signatures.cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 

@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The module that answers questions about a text; long texts in windows.
+"""The exported module that answers questions about a text.
 
-docs/export.md lists the outputs of `serve_text`. The signatures on ids return
-the head's outputs, with a window a row.
+Long texts are read in windows. docs/export.md lists the outputs of
+`serve_text`. The signatures on ids return the head's outputs, one window per
+row.
 
 Source: google-research/electra, finetune/qa.
 """
@@ -22,27 +23,28 @@ from electra_tf.prediction.loading import FinetunedModel
 from electra_tf.text.graph_normalization import GraphNormalizer, utf8_lengths
 from electra_tf.text.graph_tokenization import GraphTokenizer
 
-# Ranks of the head's outputs, by whether it predicts start and end jointly.
+# The ranks of the head's outputs, keyed by whether start and end are predicted
+# jointly.
 _OUTPUTS = {
     False: {"answerable_logit": 1, "start_logits": 2, "end_logits": 2},
     True: {"answerable_logit": 1, "start_logits": 2}
     | dict.fromkeys(["start_top_index", "start_top_log_probs"], 2)
     | dict.fromkeys(["end_top_index", "end_top_log_probs"], 3),
 }
-# Hparams that decide on the answer.
+# Hparams that influence the answer.
 _HPARAMS = tuple(
     """
     max_query_length doc_stride n_best_size max_answer_length joint_prediction
     beam_size answerable_classifier qa_na_threshold
     """.split()
 )
-# Separators of words in `finetuning/questions.py`.
+# The separators of words in `finetuning/questions.py`.
 _SEPARATORS = (" ", "\t", "\r", "\n", "\u202f")
 _SEPARATOR = r"[ \t\r\n\x{202f}]"
 
 
 class QuestionAnsweringModule(signatures.TaskModule):
-    """Answers cut from a text."""
+    """A module that cuts answers out of a text."""
 
     KIND = "question_answering"
 
@@ -79,7 +81,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
         tf.debugging.assert_equal(
             tf.shape(question),
             tf.shape(context),
-            "question and context: expected as many of the one as of the other",
+            "question and context have different lengths; expected a"
+            " context for each question. Pass equally many of both",
         )
         query = tokenizer.encode(question)
         passages = read_passages(context, tokenizer, self._normalizer)
@@ -127,8 +130,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
           write_predictions.
         Differs: only the best `n_best_size` squared candidates of a question
           are compared, so that a long list of best answers may be shorter. The
-          best answer is the same. Without any allowed span there is no answer,
-          while evaluation's answer is "empty".
+          best answer is the same. If no span is allowed, the answer is "",
+          while evaluation writes "empty".
         """
         n_best = self.loaded.config.n_best_size
         question, score, start, end = self._candidates(
@@ -136,7 +139,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         )
         cut = cut_answers if self.task.answer_offsets else search_answers
         texts, starts, ends = cut(passages, question, start, end)
-        # Equal texts of a question keep their best candidate.
+        # Among equal texts of a question only the best candidate remains.
         named = tf.strings.join([tf.strings.as_string(question), texts], ":")
         different, group = tf.unique(named)
         chosen = tf.math.unsorted_segment_min(
@@ -153,7 +156,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
             )
             return ragged.to_tensor(default, shape=[None, n_best])
 
-        # A softmax over no answers is NaN; their probabilities become 0.
+        # A softmax over no answers is NaN; the probabilities become 0.
         shares = tf.cast(dense(score, float("-inf")), tf.float64)
         shares = tf.cast(tf.nn.softmax(shares), tf.float32)
         return {
@@ -172,8 +175,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return the best allowed spans: questions, scores, starts and ends.
 
-        All are [M], by question and then by falling score; starts and ends are
-        wordpieces, counted through all passages.
+        All are [M], sorted by question and then by decreasing score; starts and
+        ends are wordpiece indices over all passages.
         """
         config = self.loaded.config
 
@@ -181,7 +184,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
             return values[:, tf.newaxis, tf.newaxis]
 
         start, end, score = self._spans(outputs)
-        # Convert positions in windows to positions among all wordpieces.
+        # Positions in windows become indices of wordpieces over all passages.
         first = each(windows.first)
         start += first - each(windows.offset)
         end += first - each(windows.offset)
@@ -215,12 +218,12 @@ class QuestionAnsweringModule(signatures.TaskModule):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return candidates [W, K, K]: start and end in the row, and score."""
         if self._is_joint:
-            # Each start of the beam, with its ends.
+            # Candidates are each start of the beam with its own ends.
             start, end = outputs["start_top_index"], outputs["end_top_index"]
             of_start = outputs["start_top_log_probs"]
             of_end = outputs["end_top_log_probs"]
         else:
-            # Each of the best starts with each of the best ends.
+            # Candidates are all pairs of a best start and a best end.
             starts, ends = outputs["start_logits"], outputs["end_logits"]
             n_best = self.loaded.config.n_best_size
             count = tf.minimum(n_best, tf.shape(starts)[1])
@@ -269,7 +272,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
 def _first_of_each(
     values: tf.Tensor, groups: tf.Tensor, count: int
 ) -> tf.Tensor:
-    """Return the first `count` of each group; groups [M] are sorted."""
+    """Return the first `count` items of each group; groups [M] are sorted."""
     rank = tf.range(tf.size(groups)) - tf.searchsorted(groups, groups)
     return tf.boolean_mask(values, rank < count)
 
@@ -278,22 +281,22 @@ def _first_of_each(
 
 
 class Passages(NamedTuple):
-    """A batch of passages; pieces and words are counted through all of them.
+    """A batch of passages; indices count pieces and words over all passages.
 
-    Starts and ends are bytes of a passage; ends are exclusive.
+    Starts and ends are byte offsets in a passage; ends are exclusive.
     """
 
-    contexts: tf.Tensor  # string [B], as given
+    contexts: tf.Tensor  # string [B], as passed in
     pieces: tf.RaggedTensor  # int32 [B, (P)], ids of the wordpieces
-    piece_starts: tf.Tensor  # int32 [T]
-    piece_ends: tf.Tensor  # int32 [T]
-    piece_words: tf.Tensor  # int32 [T], the word of each
-    # Int32 [T + 1], the number of [UNK] before each.
+    piece_starts: tf.Tensor  # int32 [T], start of each wordpiece
+    piece_ends: tf.Tensor  # int32 [T], end of each wordpiece
+    piece_words: tf.Tensor  # int32 [T], the word of each wordpiece
+    # int32 [T + 1], the number of [UNK] before each wordpiece
     unknown_before: tf.Tensor
-    word_starts: tf.Tensor  # int32 [N]
-    word_ends: tf.Tensor  # int32 [N]
-    # Int32 [N + 1], characters that tokenizing removed from the words before
-    # each, minus those that it added.
+    word_starts: tf.Tensor  # int32 [N], start of each word
+    word_ends: tf.Tensor  # int32 [N], end of each word
+    # int32 [N + 1], the number of characters that tokenizing removed from the
+    # words before each word, minus the number that it added
     changed_before: tf.Tensor
 
 
@@ -302,8 +305,9 @@ def read_passages(
 ) -> Passages:
     """Split strings [B] into characters, words and wordpieces.
 
-    A passage's wordpieces are those of its words, because tokenizing splits at
-    all separators and each word independently. Invalid UTF-8 is left out.
+    A passage's wordpieces are the wordpieces of its words, because tokenizing
+    splits at all separators and splits each word independently. Invalid UTF-8
+    is left out.
     """
     ids, starts, ends = tokenizer.encode_with_offsets(contexts)
     # A space after each passage separates the words of two passages.
@@ -313,12 +317,13 @@ def read_passages(
     )
     begins = ~apart & tf.concat([[True], apart], 0)[:-1]
     finishes = ~apart & tf.concat([apart, [True]], 0)[1:]
-    words = tf.cumsum(tf.cast(begins, tf.int32)) - 1  # of each character
+    words = tf.cumsum(tf.cast(begins, tf.int32)) - 1  # word of each character
     word_starts = tf.boolean_mask(decoded.starts, begins)
     n_words = tf.size(word_starts)
 
     def offsets(rows: tf.Tensor, starts: tf.Tensor) -> tf.Tensor:
-        # All strings are shorter than 2**32 bytes.
+        # The factor is larger than any offset, since strings are shorter than
+        # 2**32 bytes.
         return tf.cast(rows, tf.int64) * 2**32 + tf.cast(starts, tf.int64)
 
     rows = tf.ragged.row_splits_to_segment_ids(decoded.splits)
@@ -358,11 +363,11 @@ def cut_answers(
     Args:
       question: int32 [M], the passage of each answer.
       first: int32 [M], the first wordpiece.
-      last: int32 [M], the last one.
+      last: int32 [M], the last wordpiece.
 
     Returns:
       string [M], the text of the passage without invalid UTF-8; int32 [M] each,
-      the first byte and the byte after the last.
+      the start and end in bytes.
     """
     pieces = tf.ragged.range(first, last + 1)
     starts, ends = (
@@ -376,7 +381,7 @@ def cut_answers(
 def _between(
     passages: Passages, question: tf.Tensor, starts: tf.Tensor, ends: tf.Tensor
 ) -> tf.Tensor:
-    """Return the texts between bytes of passages: string [M]."""
+    """Return the texts between byte offsets of passages: string [M]."""
     contexts = tf.gather(passages.contexts, question)
     texts = tf.strings.substr(contexts, starts, ends - starts)
     return tf.strings.unicode_transcode(
@@ -389,25 +394,25 @@ def search_answers(
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Cut answers out of passages as the original's search does.
 
-    Evaluation searches the passage for the answer's text among the tokenized
-    words (`metrics/question_answering.py`). Here the bytes of every wordpiece
-    are known. If the search fails, both use whole words: if a wordpiece of the
-    answer is [UNK], or if tokenizing changed the number of characters of its
-    words (accents as separate characters, no-break spaces, control characters,
-    Hangul).
+    Evaluation searches the passage for the text of the answer's wordpieces
+    (`metrics/question_answering.py`). Here the byte offsets of every wordpiece
+    are known. The search fails if a wordpiece of the answer is [UNK], or if
+    tokenizing changed the number of characters of its words (accents as
+    separate characters, no-break spaces, control characters, Hangul). Both then
+    use whole words.
 
     Args:
       question: int32 [M], the passage of each answer.
       first: int32 [M], the first wordpiece.
-      last: int32 [M], the last one.
+      last: int32 [M], the last wordpiece.
 
     Returns:
-      string [M], with one space between words in place of all separators;
-      int32 [M] each, the first byte and the byte after the last.
+      string [M], with one space between words in place of all separators; int32
+      [M] each, the start and end in bytes.
 
     Differs: evaluation finds the first match in the answer's first word, which
-      may not be the predicted one. The texts then differ only in case, accents
-      and inner space.
+      may not be the predicted match. The texts then differ only in case,
+      accents and inner space.
     """
     from_word = tf.gather(passages.piece_words, first)
     to_word = tf.gather(passages.piece_words, last)
@@ -435,14 +440,19 @@ class Windows(NamedTuple):
     """The windows of a batch of questions, one after the other."""
 
     inputs: signatures.Inputs  # int32 [W, L] each
-    question: tf.Tensor  # int32 [W], the question of each
-    # Int32 [W], the first wordpiece of each, counted through all passages.
+    question: tf.Tensor  # int32 [W], the question of each window
+    # int32 [W], the first wordpiece of each window, as an index over all
+    # passages
     first: tf.Tensor
-    length: tf.Tensor  # int32 [W], its number of wordpieces of the passage
-    offset: tf.Tensor  # int32 [W], their first position in the row
-    # Int32 [B], windows of each question; 0 for a passage without wordpieces.
+    # int32 [W], the number of passage wordpieces in the window
+    length: tf.Tensor
+    # int32 [W], the position of the first passage wordpiece in the row
+    offset: tf.Tensor
+    # int32 [B], the number of windows of each question; 0 for a passage without
+    # wordpieces
     n_windows: tf.Tensor
-    n_cut: tf.Tensor  # int32 [B], wordpieces after the last window
+    # int32 [B], the number of wordpieces after the last window
+    n_cut: tf.Tensor
 
 
 def cut_windows(
@@ -461,13 +471,13 @@ def cut_windows(
     length, which determines their starts.
 
     Args:
-      query: int32 [B, (Q)], ids of the whole questions.
+      query: int32 [B, (Q)], ids of the questions before cutting.
       passage: int32 [B, (P)], ids of the passages.
-      tokenizer: has the ids of the special tokens.
-      max_query_length: the most wordpieces of a question in a window.
-      max_seq_length: the most wordpieces of a window.
-      doc_stride: the most wordpieces from one window to the next.
-      min_length: smallest L.
+      tokenizer: the tokenizer, for the ids of special tokens.
+      max_query_length: the maximum number of a question's wordpieces.
+      max_seq_length: the maximum number of wordpieces of a window.
+      doc_stride: the maximum distance of windows, in wordpieces.
+      min_length: the smallest L.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     """
@@ -501,10 +511,10 @@ def cut_windows(
 
 
 def best_windows(windows: Windows, n_pieces: tf.Tensor) -> tf.Tensor:
-    """Return the window with the most context for each wordpiece: [T].
+    """Return, for each wordpiece, the window where its context is largest: [T].
 
-    In this window the smaller of the left and the right context is largest; of
-    equal windows it is the first. Wordpieces are those of all passages.
+    The smaller of the left and the right context counts; among equal windows
+    the first is chosen. Wordpieces are counted over all passages.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py,
       _check_is_max_context.
@@ -514,7 +524,7 @@ def best_windows(windows: Windows, n_pieces: tf.Tensor) -> tf.Tensor:
     length = tf.gather(windows.length, window)
     piece = tf.gather(windows.first, window) + positions.values
     context = tf.minimum(positions.values, length - 1 - positions.values)
-    # Float64, as in the Python code, has the same ties.
+    # float64 gives the same ties as the Python code.
     score = tf.cast(context, tf.float64) + 0.01 * tf.cast(length, tf.float64)
     best = tf.math.unsorted_segment_max(score, piece, n_pieces)
     is_best = score == tf.gather(best, piece)

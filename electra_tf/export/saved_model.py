@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writing of a module as a complete version of a served folder."""
+"""Export of a module as a complete version of a served folder."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, settings_text
 
 EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
-# Classes of modules by the class of the task's head; the first match is used.
+# The class of module for each class of head; the first match is used.
 TASK_MODULES: dict[type, type[TaskModule]] = {
     task_heads.ClassificationHead: heads.ClassificationModule,
     task_heads.MultiLabelHead: heads.MultiLabelModule,
     task_heads.RegressionHead: heads.RegressionModule,
     task_heads.QuestionAnsweringHead: QuestionAnsweringModule,
-    # Before its base class, the tagging head.
+    # before its base class, the tagging head
     task_heads.SummarizationHead: SummarizationModule,
     task_heads.TaggingHead: TaggingModule,
 }
@@ -48,11 +48,11 @@ def make_task_module(
     """Return the module of one task of a fine-tuned model.
 
     Args:
-      task_name: default: the only task.
-      rows_at_once: texts that are computed together; 0: all.
+      task_name: the name of the task; None: the only task.
+      rows_at_once: the number of texts that are computed together; 0: all.
 
     Raises:
-      UserError: there is no such task, or its head cannot be exported.
+      UserError: the task does not exist, or its head cannot be exported.
     """
     index = loaded.task_index(task_name)
     head, task = loaded.model.heads[index], loaded.tasks[index]
@@ -60,8 +60,8 @@ def make_task_module(
     module_class = next(classes, None)
     if module_class is None:
         raise UserError(
-            f"task {task.name} has a {type(head).__name__}, which cannot be"
-            " exported. Register a module for it in TASK_MODULES of"
+            f"task {task.name}: a {type(head).__name__} cannot be exported."
+            " Register a module for it in TASK_MODULES of"
             " electra_tf/export/saved_model.py."
         )
     if issubclass(module_class, heads.TextModule):
@@ -83,24 +83,25 @@ def export(
 ) -> str:
     """Write `<output_dir>/<version>/`, which TensorFlow Serving can load.
 
-    Besides the SavedModel, `assets.extra/` holds config.json, vocab.txt and, if
-    there are labels, labels.txt (one a line) for people and programs that do
-    not load the model.
+    Besides the SavedModel, `assets.extra/` contains config.json, vocab.txt and,
+    if there are labels, labels.txt (one per line), for people and programs that
+    do not load the model.
 
     Args:
-      version: default: one more than the highest version, or 1.
-      overwrite: replace this version.
-      finish: writes further files to a folder before it gets its name.
+      version: the number of the version; None: one more than the highest, or 1.
+      overwrite: whether to replace an existing version.
+      finish: a function that writes further files to a folder before the folder
+        gets its name.
 
     Returns:
       The path of the version.
 
     Raises:
-      UserError: `output_dir` holds other files, or cannot be written.
+      UserError: `output_dir` contains other files, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
-        root = module.root()  # Functions for training are traced here.
-        # With gradients the loaded model can be trained.
+        root = module.root()  # This traces the functions for training.
+        # Gradients are saved, so that the loaded model can be trained.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():
             tf.saved_model.save(root, folder, module.signatures(), options)
@@ -132,7 +133,7 @@ def writing(
 ) -> Iterator[tuple[str, str]]:
     """Yield the folder to write a version to, and its final name.
 
-    It gets the final name after the last statement of the `with` block.
+    The folder gets the final name after the last statement of the `with` block.
     """
     number = choose_version(output_dir, version, overwrite)
     final = os.path.join(output_dir, str(number))
@@ -143,7 +144,7 @@ def writing(
             tf.io.gfile.rmtree(folder)
 
     try:
-        remove(part)  # An export that was killed may have left it.
+        remove(part)  # An export that was killed may have left this folder.
         tf.io.gfile.makedirs(part)
         yield part, final
         remove(final)
@@ -161,19 +162,20 @@ def writing(
 def choose_version(
     output_dir: str, version: int | None, overwrite: bool
 ) -> int:
-    """Return the next number, or with `overwrite` the highest."""
+    """Return the next version number; with `overwrite`, the highest."""
     names: list[str] = []
     if tf.io.gfile.isdir(output_dir):
         names = [n.rstrip("/") for n in tf.io.gfile.listdir(output_dir)]
     elif tf.io.gfile.exists(output_dir):
         raise UserError(
-            f"--output_dir: {output_dir} is a file; expected a folder, which"
-            f" gets <version>/{_SAVED_MODEL}. Choose a folder."
+            f"--output_dir: {output_dir} is a file; expected a folder (the"
+            f" model is written to <version>/{_SAVED_MODEL} in it). Choose a"
+            " folder."
         )
     version_name = re.compile(r"\d+(\.part)?|\..*")
     if others := sorted(n for n in names if not version_name.fullmatch(n)):
         raise UserError(
-            f"--output_dir: {output_dir} holds other files"
+            f"--output_dir: {output_dir} contains other files"
             f" ({join_names(others, limit=3)}); expected a folder of exported"
             " versions only. Choose a new folder."
         )
@@ -193,7 +195,7 @@ def choose_version(
             )
         if not tf.io.gfile.exists(os.path.join(folder, _SAVED_MODEL)):
             raise UserError(
-                f"{folder} holds no {_SAVED_MODEL}; --overwrite replaces"
-                " exports only. Choose another --output_dir."
+                f"{folder}: no {_SAVED_MODEL}; --overwrite replaces exports"
+                " only. Choose another --output_dir."
             )
     return version

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Base of all exported modules: inputs, config and signatures.
+"""The base of all exported modules: inputs, config and signatures.
 
 docs/export.md lists the signatures of each kind and their outputs.
 """
@@ -40,7 +40,7 @@ class Inputs(NamedTuple):
     segment_ids: tf.Tensor
 
 
-# Token ids to the inputs of the encoder, in the graph.
+# Conversion of token ids to inputs of the encoder, in the graph.
 
 
 def pack(
@@ -53,17 +53,18 @@ def pack(
     """Join ids to `[CLS] first [SEP]` or `[CLS] first [SEP] second [SEP]`.
 
     Ids that do not fit are dropped from the end of the longer text, or of the
-    second if both are equally long. A second text without tokens is left out.
+    second text if both are equally long. A second text without tokens is left
+    out.
 
     Args:
-      first: ids [B, (T)].
-      second: ids [B, (T)], or None.
-      max_length: largest number of ids of a row, special ones included.
-      tokenizer: has the ids of the special tokens.
-      width: L; default: the length of the longest row.
+      first: ids of the first text, [B, (T)].
+      second: ids of the second text, [B, (T)], or None.
+      max_length: the maximum number of ids of a row, special tokens included.
+      tokenizer: the tokenizer, for the ids of special tokens.
+      width: L; None: the length of the longest row.
 
     Returns:
-      The inputs, and bool [B], whether ids were dropped.
+      The inputs, and bool [B]: whether ids were dropped.
 
     Source: google-research/electra, finetune/classification/
       classification_tasks.py, featurize.
@@ -77,7 +78,7 @@ def pack(
     sep_column = tf.fill([tf.size(a), 1], tokenizer.sep_id)
     parts = [cls_column, cut(tf.cast(first, tf.int32), kept_a), sep_column]
     if second is not None:
-        # A second text without ids has no [SEP].
+        # A second text without ids gets no [SEP].
         last = tf.RaggedTensor.from_tensor(sep_column)
         last = cut(last, tf.minimum(kept_b, 1))
         parts += [cut(tf.cast(second, tf.int32), kept_b), last]
@@ -96,7 +97,7 @@ def kept_lengths(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return lengths [B] of two texts that are cut to fit, in closed form.
 
-    They equal those of dropping ids one by one from the longer text.
+    The lengths are those of dropping ids one by one from the longer text.
     """
     free = tf.maximum(max_length - 2 - tf.minimum(b, 1), 0)
     half = free // 2
@@ -128,18 +129,18 @@ def compute_in_groups(
     """Compute rows in groups, one or two at a time, in bounded memory.
 
     Args:
-      compute: takes inputs [b, l] and rows of `extra` [b, ...], and returns
-        outputs [b, ...]. The other axes are equal in every group, and the
-        outputs of a row do not depend on other rows.
-      inputs: int32 [B, L] each, padding at the end; B may be 0.
-      extra: [B, ...].
-      specs: of each output, [None, ...].
-      rows_at_once: rows of a group.
-      by_length: compute longest rows first; a group is as wide as its longest
-        row.
+      compute: a function from inputs [b, l] and rows of `extra` [b, ...] to
+        outputs [b, ...]. The other axes must be equal in every group, and the
+        outputs of a row must not depend on other rows.
+      inputs: the inputs, int32 [B, L] each, padded at the end; B may be 0.
+      extra: further inputs, [B, ...].
+      specs: the specification of each output, [None, ...].
+      rows_at_once: the number of rows of a group.
+      by_length: whether to compute the longest rows first; each group is then
+        as wide as its longest row.
 
     Returns:
-      Outputs [B, ...] by name, in the order of the inputs.
+      The outputs [B, ...] by name, in the order of the inputs.
     """
     lengths = tf.reduce_sum(inputs.input_mask, 1)
     order = tf.range(tf.size(lengths))
@@ -150,7 +151,7 @@ def compute_in_groups(
         rows = order[group * rows_at_once : (group + 1) * rows_at_once]
         part = Inputs(*(tf.gather(x, rows) for x in inputs))
         if by_length:
-            # The maximum of no rows is the smallest int32.
+            # The maximum of no rows would be the smallest int32.
             longest = tf.maximum(tf.reduce_max(tf.gather(lengths, rows)), 1)
             part = Inputs(*(x[:, :longest] for x in part))
         outputs = compute(part, tf.gather(extra, rows))
@@ -161,7 +162,7 @@ def compute_in_groups(
     outputs = tf.map_fn(
         compute_group,
         tf.range(groups),
-        # Two groups of short rows use all threads.
+        # Two groups at once use all threads even if their rows are short.
         parallel_iterations=2 if by_length else 1,
         fn_output_signature={
             name: tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
@@ -180,12 +181,12 @@ def compute_in_groups(
 class ServingModule(tf.Module, abc.ABC):
     """Base class of modules that are written as a SavedModel.
 
-    All variables that its functions use must be among `model_variables`: Keras
+    All variables that the functions use must be among `model_variables`: Keras
     layers are not tracked, because Keras would save further functions.
     """
 
-    KIND: ClassVar[str]  # of head, in the output of `describe`
-    # Whether the default of segments is 1 at all tokens.
+    KIND: ClassVar[str]  # kind of the head, in the output of `describe`
+    # Whether segments default to 1 at all tokens.
     ALL_SECOND: ClassVar[bool] = False
 
     def __init__(
@@ -199,7 +200,8 @@ class ServingModule(tf.Module, abc.ABC):
     ) -> None:
         super().__init__(name=self.KIND)
         hparams = loaded.config
-        self.loaded = loaded  # A plain class, so it is not tracked.
+        # A plain class hides the layers from TensorFlow's tracking.
+        self.loaded = loaded
         self.max_seq_length = max_seq_length
         self.max_positions = sizes.max_position_embeddings
         self.rows = (sizes.vocab_size, sizes.type_vocab_size)
@@ -218,7 +220,8 @@ class ServingModule(tf.Module, abc.ABC):
                 if not _PATH_HPARAMS.fullmatch(name)
             },
         }
-        self.config = lambda: config  # A dictionary would be tracked.
+        # TensorFlow would track a dictionary, so a closure holds it.
+        self.config = lambda: config
         self.model_variables = list(variables)
         self.tokenizer = GraphTokenizer(
             hparams.vocab_file, hparams.do_lower_case, hparams.strip_accents
@@ -287,7 +290,7 @@ class ServingModule(tf.Module, abc.ABC):
         input_mask: tf.Tensor | None = None,
         segment_ids: tf.Tensor | None = None,
     ) -> Inputs:
-        """Derive missing inputs, and refuse values outside of the tables.
+        """Derive missing inputs; refuse values outside the model's tables.
 
         The ids determine the other inputs, because text never becomes special
         tokens: [PAD] is padding, and the second segment follows the first [SEP]
@@ -320,7 +323,7 @@ class ServingModule(tf.Module, abc.ABC):
 
 
 class TaskModule(ServingModule):
-    """Encoder and one head of a fine-tuned model."""
+    """Base class of modules of fine-tuned models: encoder and one head."""
 
     def __init__(self, loaded: FinetunedModel, task: Task) -> None:
         self.loaded, self.task = loaded, task
@@ -339,7 +342,7 @@ class TaskModule(ServingModule):
         return self.loaded.model.heads[self.loaded.task_index(self.task.name)]
 
     def extra_config(self) -> dict[str, Any]:
-        """Return what the config states of this kind only."""
+        """Return the part of the config that only this kind has."""
         return {}
 
     def head_outputs(self, inputs: Inputs, **features: tf.Tensor) -> Outputs:

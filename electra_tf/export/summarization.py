@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The module that chooses the sentences of a summary.
+"""The exported module that chooses the sentences of a summary.
 
 Long texts are read in windows. docs/export.md lists the outputs of
 `serve_text`. The signatures on ids read each row as one sentence, the first of
@@ -27,8 +27,8 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     """Split strings [B] as `text.sentences.split_sentences` does.
 
     Returns:
-      Sentences, string [B, (N)]; their first bytes, and the bytes after their
-      last, int32 [B, (N)] each.
+      The sentences, string [B, (N)], and their starts and ends in bytes, int32
+      [B, (N)] each; ends are exclusive.
     """
     marked = texts
     for pattern, replacement in SENTENCE_BREAKS:
@@ -38,7 +38,8 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     values = tf.strings.regex_replace(lines.values, f"{BREAK}$", "")
     lines = lines.with_values(values)
     sizes = tf.strings.length(values)
-    spans = tf.where(goes_on, sizes, sizes + 1)  # line feeds included
+    # a line ends with its line feed
+    spans = tf.where(goes_on, sizes, sizes + 1)
     before = tf.cumsum(spans, exclusive=True)
     row = lines.value_rowids()
     starts = before - tf.gather(before, tf.gather(lines.row_starts(), row))
@@ -57,7 +58,7 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
 
 
 class SummarizationModule(TaskModule):
-    """The best sentences of a text."""
+    """A module that returns the best sentences of a text."""
 
     KIND = "summarization"
 
@@ -81,7 +82,7 @@ class SummarizationModule(TaskModule):
             False,
             self.tokenizer,
         )
-        # Windows have the sentences of all texts, in order.
+        # Windows contain the sentences of all texts, in order.
         numbers = tf.ragged.range(1, n_sentences + 1).values
         numbers = windows.positions.with_values(numbers).to_tensor()
         inputs = windows.inputs
@@ -114,7 +115,7 @@ class SummarizationModule(TaskModule):
     def _logits(self, inputs: Inputs, extra: tf.Tensor) -> tf.Tensor:
         """Return logits [B, S, 2] for positions and numbers of sentences.
 
-        `extra`: int32 [B, 2 S], first all positions, then all numbers.
+        `extra` is int32 [B, 2 S], first all positions, then all numbers.
         """
         positions, numbers = tf.split(extra, 2, 1)
         features = {f"{self.task.name}_labeled_positions": positions}

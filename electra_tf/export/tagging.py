@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The module that tags each word.
+"""The exported module that tags each word.
 
 `serve_text` splits words as `text/words.py` does, `serve_words` takes words in
 the form of the task's files. docs/export.md lists the outputs.
@@ -37,8 +37,9 @@ class Windows(NamedTuple):
     """
 
     inputs: signatures.Inputs  # int32 [W, L] each; segments are 1 at all tokens
-    positions: tf.RaggedTensor  # int32 [W, (P)], of words' first wordpieces
-    # Int32 [B], words that training and evaluation would read.
+    # int32 [W, (P)], positions of words' first wordpieces
+    positions: tf.RaggedTensor
+    # int32 [B], the number of words that training and evaluation would read
     n_read: tf.Tensor
 
 
@@ -53,14 +54,15 @@ def place_words(
 
     Args:
       pieces: int32 [N, (T)], ids of the wordpieces of all words.
-      n_words: int32 [B], words of each sentence.
-      max_length: ids of a window.
-      count_words: whether each word also takes a place, as in the original.
-      tokenizer: has the ids of the special tokens.
+      n_words: int32 [B], the number of words of each sentence.
+      max_length: the number of ids of a window.
+      count_words: whether each word takes one further position, as in the
+        original.
+      tokenizer: the tokenizer, for the ids of special tokens.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       featurize.
-    Differs: only the end of a word that is longer than a window is cut.
+    Differs: a word that is longer than a window loses only its end.
     """
     sizes = tf.cast(pieces.row_lengths(), tf.int32)
     n_read = _count_read(sizes, n_words, max_length, count_words)
@@ -91,7 +93,7 @@ def _count_read(
     before = tf.cumsum(sizes, exclusive=True)
     start = tf.math.unsorted_segment_min(before, sentence, n_rows)
     before += 1 - tf.gather(start, sentence)  # [CLS] included
-    fits = before + sizes <= max_length - 1  # [SEP] needs a place
+    fits = before + sizes <= max_length - 1  # one position is for [SEP]
     if count_words:
         reserved = tf.gather(n_words, sentence) + 2
         fits &= reserved + before + 1 <= max_length
@@ -103,15 +105,15 @@ def _count_read(
 def _first_words(
     before: tf.Tensor, n_words: tf.Tensor, n_read: tf.Tensor, capacity: int
 ) -> tf.Tensor:
-    """Return the first word of each window: int32 [W], rising.
+    """Return the first word of each window: int32 [W], ascending.
 
-    Words are counted through all sentences.
+    Indices count the words over all sentences.
 
     Args:
-      before: int32 [N + 1], wordpieces before each word.
-      n_words: int32 [B], words of each sentence.
-      n_read: int32 [B], words of each sentence's first window.
-      capacity: wordpieces of a window.
+      before: int32 [N + 1], the number of wordpieces before each word.
+      n_words: int32 [B], the number of words of each sentence.
+      n_read: int32 [B], the number of words of each sentence's first window.
+      capacity: the number of wordpieces of a window.
     """
     ends = tf.cumsum(n_words)
 
@@ -136,11 +138,10 @@ def _first_words(
 
 
 class LowercaseWordEncoder(tf.Module):
-    """Encoder with the ids of `text.words.WordAligner` by default.
+    """An encoder whose ids are those of `text.words.WordAligner` by default.
 
-    It lower-cases and strips accents for every model, and does not split
-    Chinese characters. With `as_elsewhere` the aligner's ids are the
-    tokenizer's.
+    The aligner lower-cases and strips accents for every model, and does not
+    split Chinese characters. With `as_elsewhere` its ids are the tokenizer's.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       tokenize_and_align.
@@ -164,14 +165,14 @@ class LowercaseWordEncoder(tf.Module):
 
 
 class TaggingModule(signatures.TaskModule):
-    """A tag for each word."""
+    """A module that tags each word."""
 
     KIND = "tagging"
     ALL_SECOND = True
 
     def __init__(self, loaded: FinetunedModel, task: TaggingTask) -> None:
         super().__init__(loaded, task)
-        # Words are tokenized as `WordAligner` does it.
+        # The ids of words must be the same as in training, by `WordAligner`.
         self._encoder = self.tokenizer
         if not loaded.config.fix_tagging_casing:
             self._encoder = LowercaseWordEncoder(loaded.config.vocab_file)

@@ -59,23 +59,27 @@ def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
         "variables",
     }
     _run("--check", f"{output}/1")
-    assert "equals what was measured" in capsys.readouterr().out
+    assert "agrees with the measurements" in capsys.readouterr().out
     refused("1 exists", _run, *flags, "--version=1")
 
 
 @pytest.mark.parametrize(
     ("model", "flags", "message"),
     [
-        ("finetuned", "", "several tasks; pass one of its tasks: cola, sst"),
+        ("finetuned", "", "several tasks. Pass one of its tasks: cola, sst"),
         ("finetuned", "--task=mnli", "has no mnli"),
         ("finetuned", "--head=fill_mask", "Pass --head=task or encoder"),
         ("pretrained", "", "--head is missing, but .* Pass --head=encoder or"),
-        ("pretrained", "--head=encoder --task=sst", "--task is for the head"),
+        ("pretrained", "--head=encoder --task=sst", "--task applies to heads"),
         ("empty", "--head=encoder", "empty"),
         ("pretrained", "--head=encoder --vocab_file=x", "x: no such file"),
         ("pretrained", "--head=encoder --max_seq_length=513", "512 positions"),
         ("pretrained", "--head=fill_mask --top_k=0", "1 or more"),
-        ("pretrained", "--head=encoder --top_k=5", "--top_k is for fill_mask"),
+        (
+            "pretrained",
+            "--head=encoder --top_k=5",
+            "--top_k applies to fill_mask",
+        ),
     ],
 )
 def test_a_refused_export_writes_nothing(
@@ -255,4 +259,4 @@ def test_changed_weights_of_an_export_are_reported(copied):
 
 def test_facts_of_no_card_are_reported(copied):
     (copied / "assets.extra" / "card_facts.json").write_text('{"a": 1}')
-    assert "not the facts of a card" in check_card(str(copied))[0]
+    assert "not the facts of a model card" in check_card(str(copied))[0]

@@ -348,7 +348,7 @@ def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
 
 def test_folders_of_others_are_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("ten years")
-    refused(r"holds other files \(thesis.txt\)", _add, tmp_path, None, True)
+    refused(r"contains other files \(thesis.txt\)", _add, tmp_path, None, True)
     os.makedirs(tmp_path / "m" / "1")
     (tmp_path / "m" / "1" / "photo").write_text("mine")
     refused("no saved_model.pb; --overwrite", _add, tmp_path / "m", 1, True)
