@@ -1,3 +1,3 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for what the original never did and the port does not need."""
+"""Extras: packages that go beyond the original and that no other one needs."""

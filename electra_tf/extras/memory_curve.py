@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory over lengths and sizes: predicted, and measured by processes.
+"""Peak memory over lengths and sizes: predicted, and measured in processes.
 
 There are three kinds of run: the run of a config, a masked LM of its sizes, and
-one of BERT's shape, whose embeddings are as wide as its blocks. Each is
-predicted over LENGTHS; the first two also over GRID, a third of whose points
-are measured: every pair of values of two sizes occurs once.
+a masked LM of BERT's shape, whose embeddings are as wide as its blocks. Each
+kind is predicted over LENGTHS, and the first two also over GRID. A third of the
+grid's points are measured: every pair of values of two sizes once.
 """
 
 import dataclasses
@@ -38,17 +38,17 @@ GRID = {
     "num_hidden_layers": (4, 6, 8),
 }
 TOLERANCE = 0.12  # accepted relative error of a prediction
-_SHARE = 0.75  # of the machine's memory, the default limit
-_UNKNOWN_MEMORY = 2**33  # bytes assumed if the machine's are not known
-_LARGEST = 1 << 20  # longer rows and larger batches are not tried
+_SHARE = 0.75  # share of the machine's memory, the default limit
+_UNKNOWN_MEMORY = 2**33  # bytes, if the machine's memory is unknown
+_LARGEST = 1 << 20  # the limit of tried lengths and batch sizes
 _KEYS = ("part", "kind", "batch", "length", *GRID)
-# Hparams on which memory does not depend.
+# The hparams that memory does not depend on.
 _PATHS = ("data_dir", "model_name", "model_dir", "vocab_file")
 Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """A config whose peak is predicted, and possibly measured."""
+    """A config with a predicted and possibly a measured peak."""
 
     part: str  # "lengths" or "grid"
     kind: str
@@ -71,14 +71,14 @@ class Point(NamedTuple):
         return row
 
     def key(self) -> str:
-        """Return the hparams on which a peak depends."""
+        """Return the hparams that a peak depends on."""
         saved = json.loads(self.config.to_json())
         hparams = self.config.explicit_hparams(saved)
         hparams = {k: v for k, v in hparams.items() if k not in _PATHS}
         return json.dumps(hparams, sort_keys=True)
 
     def measure_peak(self) -> int:
-        """Return the most bytes that a process held while it trained."""
+        """Return the peak memory of a process that trains, in bytes."""
         command = [
             sys.executable,
             "-m",
@@ -96,7 +96,8 @@ class Point(NamedTuple):
             lines = process.stderr.strip().splitlines() or ["no error message"]
             raise UserError(
                 "the measured process failed with exit status"
-                f" {process.returncode}: {lines[-1]}"
+                f" {process.returncode}: {lines[-1]}. Remove the cause, or"
+                " lower --memory_gib"
             )
         return json.loads(process.stdout)["measured"]["peak_bytes"]
 
@@ -105,24 +106,25 @@ class MemoryCurve:
     """The peaks of a run and of two others, over lengths and sizes.
 
     Attributes:
-      configs: by kind: the run, its masked LM, BERT's shape.
+      configs: the configs by kind: the run, its masked LM, BERT's shape.
     """
 
     def __init__(self, config: PretrainingConfig, limit: int) -> None:
         """Derive the configs of the other kinds.
 
         Args:
-          config: the run.
-          limit: bytes; points that are predicted to take more are not measured.
+          config: the settings of the run.
+          limit: the memory limit in bytes; points with a higher predicted peak
+            are not measured.
 
         Raises:
           UserError: the run is a masked LM.
         """
         if config.objective == "mlm":
             raise UserError(
-                f"objective is {config.objective!r}, and --memory_curve"
-                " compares with a masked LM; expected another objective, such"
-                " as electra"
+                f"objective is {config.objective!r}; --memory_curve needs"
+                " another objective, because it compares with a masked LM."
+                " Pass another, such as electra"
             )
         masked_lm = {
             "electra_objective": False,
@@ -181,7 +183,8 @@ class MemoryCurve:
         choices = [list(enumerate(values)) for values in GRID.values()]
         for chosen in itertools.product(*choices):
             sizes = dict(zip(GRID, (value for _, value in chosen), strict=True))
-            # Indices whose sum is a multiple of 3 pair any two values once.
+            # If the sum of indices is a multiple of 3, any two values are
+            # paired once.
             is_third = sum(index for index, _ in chosen) % 3 == 0
             for kind in list(self.configs)[:2]:
                 resized = self.resize(kind, BATCH, self._length, **sizes)
@@ -189,10 +192,11 @@ class MemoryCurve:
                 yield Point("grid", kind, resized, is_third and fits)
 
     def measure(self, folder: str) -> list[Row]:
-        """Return the rows of all points, measured where that is not done yet.
+        """Return the rows of all points; measure those not measured yet.
 
         Args:
-          folder: holds points.jsonl, with a line for each measured point.
+          folder: the folder of points.jsonl, with a line for each measured
+            point.
         """
         path = os.path.join(folder, "points.jsonl")
         filesystem.make_directory(folder)
@@ -219,12 +223,13 @@ class MemoryCurve:
         """Return the longest rows and largest batches that fit, by kind.
 
         Returns:
-          `length`: of the longest rows at BATCH; `batches`: length -> batch.
+          `length`: the length of the longest rows at BATCH; `batches`: length
+          -> largest batch.
         """
         largest = {}
         for kind in self.configs:
             length_fits = functools.partial(self._fits, kind, BATCH)
-            # In shorter rows there may be nothing to mask.
+            # Shorter rows may have no token to mask.
             shortest = LENGTHS[0]
             longest = _find_last(length_fits, shortest - 1)
             batches = {}
@@ -238,17 +243,18 @@ class MemoryCurve:
         return largest
 
     def write(self, folder: str) -> str:
-        """Measure what is not measured yet; write table, JSON and picture.
+        """Measure missing points; write a table, JSON and a picture.
 
         Args:
-          folder: gets memory.txt, memory.json, memory.png and points.jsonl.
+          folder: the folder for memory.txt, memory.json, memory.png and
+            points.jsonl.
 
         Returns:
           The table.
         """
         largest = self.find_largest()
         rows = self.measure(folder)
-        # A point of the grid may be one of the lengths as well.
+        # A point of the grid may also be a point of the lengths.
         measured_rows = {}
         for row in rows:
             if row["measured"]:
@@ -284,7 +290,7 @@ def memory_limit(gibibytes: float | None) -> int:
 
 
 def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
-    """Yield the keys and peaks of the points measured so far."""
+    """Yield the keys and peaks of measured points in the file."""
     if not filesystem.exists(path):
         return
     for number, text in enumerate(LineReader(path).texts(), 1):
@@ -314,7 +320,7 @@ def _find_last(fits: Callable[[int], bool], low: int) -> int:
 
 
 def _text(results: Mapping[str, Any]) -> str:
-    """Return the tables of points and of what fits into the limit."""
+    """Return the tables of points, and of the sizes that fit into the limit."""
     headings = [name.removeprefix("num_") for name in _KEYS]
     table = [[*headings, "predicted MiB", "measured MiB", "ratio"]]
     for row in results["points"]:
@@ -328,7 +334,7 @@ def _text(results: Mapping[str, Any]) -> str:
     if results["measured_points"]:
         lines.append(
             f"\n{results['within_tolerance']} of {results['measured_points']}"
-            f" predictions within {TOLERANCE:.0%} of what was measured; the"
+            f" predictions within {TOLERANCE:.0%} of the measured peak; the"
             f" worst {results['worst_error']:+.1%}"
         )
     lines.append(f"\nIn {results['limit_bytes'] / 2**30:,.1f} GiB, predicted:")
@@ -342,7 +348,8 @@ def _text(results: Mapping[str, Any]) -> str:
 
 def _draw(rows: Sequence[Row]) -> bytes:
     """Return a PNG of peaks over lengths, of the grid, and of errors."""
-    # Imported here because it takes a second, which other plans need not.
+    # matplotlib is imported here, because it takes a second and other plans do
+    # without it.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 4.5), layout="constrained")
@@ -381,7 +388,7 @@ def _draw(rows: Sequence[Row]) -> bytes:
 def _draw_curve(
     axes: Any, x: Sequence[int], rows: Sequence[Row], color: str
 ) -> None:
-    """Draw predicted peaks as a line and measured ones as dots."""
+    """Draw predicted peaks as a line and measured peaks as dots."""
     if rows:
         predicted = _gibibytes(rows, "predicted")
         axes.plot(x, predicted, color=color, label=rows[0]["kind"])

@@ -217,5 +217,5 @@ def test_other_settings_have_a_curve(config, hparams):
 
 def test_a_masked_lm_is_not_compared_with_itself(tmp_path):
     config = PretrainingConfig.create("m", str(tmp_path), objective="mlm")
-    message = "objective is 'mlm'.* expected another"
+    message = "objective is 'mlm'.* needs another"
     refused(message, MemoryCurve, config, 2 * GIB)

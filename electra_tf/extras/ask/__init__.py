@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to a folder of texts, answered with their sources.
+"""Question answering over a folder of texts, with the sources of answers.
 
 text_folder: the files of a folder.
 passages: the passages of a file.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers from a corpus: BM25 finds passages, and a model reads them."""
+"""The asker: BM25 finds passages, and a model reads them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,8 @@ from electra_tf.prediction.predictor import Predictor
 from electra_tf.text.measured_words import split_into_words
 
 NO_WORD = "no word of the question is in the index"
-# Keys of an answer besides those of its passage. An answer that was not found
-# has them all, because a TSV file has the columns of its first answer.
+# The keys of an answer besides those of its passage. An empty answer has all of
+# them, because a TSV file has the columns of its first answer.
 _ANSWER_KEYS = (
     "score",
     "probability",
@@ -34,22 +34,23 @@ def check_question(question: Any, location: str) -> None:
     """Raise a UserError unless a question is a text with words.
 
     Args:
-      question: the question, of any type.
-      location: where the question is, for the message.
+      question: the value to check, of any type.
+      location: the place of the question, for the message.
     """
     if not isinstance(question, str) or not split_into_words(question):
         raise UserError(
-            f"{location}: found {shorten(repr(question))}; expected a"
-            " question with words"
+            f"{location}: found {shorten(repr(question))}; expected a question"
+            " with at least one word. Rephrase the question"
         )
 
 
 class Asker:
-    """Answers questions from a corpus; `count` passages are read for each.
+    """An asker, which reads `count` passages of a corpus for each question.
 
-    An answer's score is (1 - weight) * reader + weight * retrieval: the score
-    that the model gives the answer's span (minus the odds that there is no
-    answer, if the model predicts them), and the BM25 score of its passage.
+    An answer's score is (1 - weight) * reader + weight * retrieval. Here
+    `reader` is the model's score of the answer's span (minus the odds of no
+    answer, if the model predicts them), and `retrieval` is the BM25 score of
+    the passage.
     """
 
     def __init__(
@@ -58,8 +59,8 @@ class Asker:
         if not isinstance(predictor.task, QATask):
             raise UserError(
                 f"{predictor.loaded.folder}: found the task"
-                f" {predictor.task.name}; expected a model of question"
-                " answering, such as run_finetuning.py trains on squad"
+                f" {predictor.task.name}; expected a model for question"
+                " answering. Train one with run_finetuning.py, as on squad"
             )
         self.index, self.predictor, self.count = index, predictor, count
 
@@ -81,7 +82,7 @@ class Asker:
         answers: list[list[dict[str, Any]]] = [[] for _ in questions]
         pairs = zip(passages, predictions, strict=True)
         for (number, source, retrieval_score), prediction in pairs:
-            # Skip passages that contain no valid answer.
+            # Passages without a valid answer are skipped.
             if not prediction.pop("n_best"):
                 continue
             odds = prediction.get("null_odds", 0.0)
@@ -100,11 +101,11 @@ class Asker:
 
         Args:
           questions: texts that `check_question` accepts.
-          weight: of retrieval in the scores, from 0 to 1.
+          weight: the weight of retrieval in the scores, from 0 to 1.
 
         Returns:
-          Plain values for JSON; `others` holds the other passages' answers,
-          `reason` for its absence.
+          Plain values for JSON; `others` contains the answers of other
+          passages, `reason` the cause of an empty answer.
         """
         keys = [*_ANSWER_KEYS, *SourcePassage._fields]
         if self.predictor.task.v2:
@@ -126,7 +127,7 @@ class Asker:
 def rank_answers(
     answers: Sequence[Mapping[str, Any]], weight: float
 ) -> list[dict[str, Any]]:
-    """Return answers with mixed scores: best first, then the empty ones."""
+    """Return answers with mixed scores: best first, empty answers last."""
     scored = []
     for answer in answers:
         reader, retrieval = answer["reader_score"], answer["retrieval_score"]
@@ -136,7 +137,7 @@ def rank_answers(
 
 
 class AskedCorpus:
-    """An asker in the form of a served model and of its one signature."""
+    """An asker behind the interface of a served model with one signature."""
 
     name, version, kind, labels = "ask", 1, "retrieval", ()
 
@@ -157,7 +158,7 @@ class AskedCorpus:
             try:
                 check_question(question, "question")
             except UserError as error:
-                # The server answers this error with status 400.
+                # The server turns this error into status 400.
                 raise tf.errors.InvalidArgumentError(
                     None, None, str(error)
                 ) from error

@@ -28,8 +28,8 @@ from electra_tf.text.measured_words import (
     split_into_words,
 )
 
-# Script -> the language by whose rules its words are stemmed unless --language
-# is written in it.
+# Script -> the language whose stemming rules apply to its words, unless
+# --language names another language of the script.
 _LANGUAGES = {
     "ARABIC": "arabic",
     "ARMENIAN": "armenian",
@@ -38,13 +38,13 @@ _LANGUAGES = {
     "GREEK": "greek",
     "TAMIL": "tamil",
 }
-# Other languages of these scripts that have a stemmer.
+# The other languages of these scripts that have a stemmer.
 _SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
 _FORMAT_VERSION = 3
-# The parts of an index file; those of bm25s have names of their own.
+# The parts of an index file; bm25s writes further parts.
 _ABOUT, _PASSAGES = "about.json", "passages.jsonl"
-# Errors of reading an index file that is damaged or of another format. Without
-# bm25s, making a new index raises the error that names the extra.
+# The errors of reading an index file that is damaged or of another format. If
+# bm25s is missing, making a new index raises the error that names the extra.
 _UNUSABLE = (
     zipfile.BadZipFile,
     KeyError,
@@ -56,14 +56,14 @@ _UNUSABLE = (
     TypeError,
     AttributeError,
     IndexError,
-    SyntaxError,  # of the headers of NumPy's arrays; TokenError, too
+    SyntaxError,  # from the headers of NumPy's arrays, as is TokenError
     tokenize.TokenError,
     RecursionError,
 )
 
 
 class PassageIndex:
-    """The passages of a corpus, and the BM25 score of each for each term.
+    """The passages of a corpus, and the BM25 scores of their terms.
 
     Terms are words, or pairs of letters in scripts without spaces; see
     `text.measured_words.split_into_terms`.
@@ -72,12 +72,12 @@ class PassageIndex:
     def __init__(
         self, passages: list[SourcePassage], language: str, searcher: Any = None
     ) -> None:
-        """Index passages, which takes time, or use a searcher that has them.
+        """Index passages, which takes time, or use a finished searcher.
 
         Args:
           passages: passages with at least one word each.
-          language: whose stemmer words get; "none": words are not stemmed.
-          searcher: the `bm25s.BM25` of an index file; None: it is made.
+          language: the language of the stemmer; "none": words are not stemmed.
+          searcher: the `bm25s.BM25` of an index file; None: make a new one.
 
         Raises:
           UserError: the language has no stemmer, or the extra is missing.
@@ -91,7 +91,8 @@ class PassageIndex:
         logging.getLogger("bm25s").setLevel(logging.WARNING)
         if language not in (known := ["none", *Stemmer.algorithms()]):
             raise UserError(
-                f"--language={language}: expected one of {', '.join(known)}"
+                f"--language={language}: expected one of"
+                f" {', '.join(known)}. Choose one of them"
             )
         self.passages = passages
         self._language = language
@@ -109,8 +110,8 @@ class PassageIndex:
         """Return the passages that share terms with a question, best first.
 
         Args:
-          question: any text.
-          count: the most passages to return.
+          question: the text of the question.
+          count: the maximum number of passages.
 
         Returns:
           Indices into `passages`, with scores above 0.
@@ -124,7 +125,7 @@ class PassageIndex:
         return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
 
     def _split(self, text: str) -> list[str]:
-        """Return terms; stop words stay, as a question may have no others."""
+        """Split text into terms; keep stop words, which may be all there is."""
         pairs = split_into_terms(text)
         if not self._stemmers:
             return [term for term, _ in pairs]
@@ -141,7 +142,7 @@ class PassageIndex:
 
 @functools.lru_cache(2**12)
 def _stemming_language(letter: str, language: str) -> str:
-    """Return the language by whose rules words that begin so are stemmed."""
+    """Return the language whose rules stem words that begin like this."""
     script = unicodedata.name(letter, "").partition(" ")[0]
     if _SAME_SCRIPT.get(language) == script:
         return language
@@ -151,17 +152,17 @@ def _stemming_language(letter: str, language: str) -> str:
 def open_index(
     corpus: str, path: str, language: str, report: Callable[[str], None]
 ) -> PassageIndex:
-    """Return the index of a folder: read from a file, or made and written.
+    """Return the index of a folder, read from a file or newly written to it.
 
-    The file is used if the digests of the texts in it are those of the files
-    now, and all its parts are whole.
+    An existing file is used if its digests are those of the current texts and
+    all its parts are intact.
 
     Args:
       corpus: a folder of texts, or one text.
-      path: the index file, which lies outside the folder.
+      path: the index file, outside the folder.
       language: see `PassageIndex`.
-      report: gets a line for each kind of file that is skipped, and one if the
-        index is made.
+      report: called with a line for each kind of skipped file, and with a line
+        if an index is made.
 
     Raises:
       UserError: the corpus has no passage, or a file cannot be read or written.
@@ -173,7 +174,10 @@ def open_index(
     if os.path.abspath(path).startswith(
         os.path.join(os.path.abspath(corpus), "")
     ):
-        raise UserError(f"{path}: lies among the texts; choose another --index")
+        raise UserError(
+            f"{path}: the index is inside the folder of texts; expected a file"
+            " outside. Choose another --index"
+        )
     about = {
         "version": _FORMAT_VERSION,
         "words": VERSION,
@@ -192,7 +196,8 @@ def open_index(
     if not passages:
         raise UserError(
             f"{corpus}: no passage in {len(texts)} files; expected a folder of"
-            " text, JSON lines (.jsonl) or SQuAD's format (.json)"
+            " text, JSON lines (.jsonl) or SQuAD's format (.json). Pass"
+            " another folder"
         )
     index = PassageIndex(passages, language)
     _save(path, about, index)
@@ -203,7 +208,7 @@ def open_index(
 
 
 def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
-    """Return the index of a file; None if it is of other texts or damaged."""
+    """Return the index in a file; None if it is damaged or out of date."""
     with contextlib.suppress(*_UNUSABLE), zipfile.ZipFile(path) as packed:
         if json.loads(packed.read(_ABOUT)) != about:
             return None
@@ -212,18 +217,19 @@ def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
         import bm25s
 
         with tempfile.TemporaryDirectory() as folder:
-            packed.extractall(folder)  # raises for a wrong checksum
+            packed.extractall(folder)  # raised for a wrong checksum
             searcher = bm25s.BM25.load(folder)
         if all(map(_has_types, passages)) and _fits(searcher, len(passages)):
             index = PassageIndex(passages, about["language"], searcher)
-            # bm25s reads some of its settings at a search only.
+            # bm25s reads some settings only at a search, so this search checks
+            # them.
             index.search(passages[0].passage, 1)
             return index
     return None
 
 
 def _has_types(source: SourcePassage) -> bool:
-    """Return whether the fields of a passage from a file have their types."""
+    """Return whether a passage from a file has fields of the right types."""
     return (
         isinstance(source.passage, str)
         and isinstance(source.file, str)
@@ -233,11 +239,11 @@ def _has_types(source: SourcePassage) -> bool:
 
 
 def _fits(searcher: Any, passages: int) -> bool:
-    """Return whether a searcher's scores are of this count of passages."""
+    """Return whether a searcher has scores of this number of passages."""
     scores, offsets = searcher.scores["data"], searcher.scores["indptr"]
     indices = searcher.scores["indices"]
     terms = dict(searcher.vocab_dict)
-    terms.pop("", None)  # bm25s adds it, and no text has it
+    terms.pop("", None)  # bm25s adds this term, which no text contains
     return (
         searcher.scores["num_docs"] == passages
         and scores.shape == indices.shape
@@ -252,7 +258,7 @@ def _fits(searcher: Any, passages: int) -> bool:
 
 
 def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
-    """Write an index file, which appears under its name once complete."""
+    """Write an index file; it gets its name once it is complete."""
     rows = "".join(f"{json.dumps(passage)}\n" for passage in index.passages)
     try:
         with part_folder(

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Passages of files: text, JSON lines, and SQuAD's format."""
+"""The passages of files: text, JSON lines, and SQuAD's format."""
 
 import itertools
 import os
@@ -15,13 +15,13 @@ from electra_tf.files.lines import LineReader
 from electra_tf.finetuning import questions
 from electra_tf.text.measured_words import SPACELESS_LETTERS
 
-PASSAGE_WORDS = 200  # the most words of a passage of a text file
-# In scripts without spaces each letter counts as a word of a passage, together
-# with its marks and the punctuation behind it.
+PASSAGE_WORDS = 200  # maximum number of words in a passage of a text file
+# In scripts without spaces each letter counts as a word of the passage,
+# together with its marks and the punctuation after it.
 _LETTER = rf"(?!\d)(?=[{SPACELESS_LETTERS}])[^\W_]"
 _WORD = re.compile(rf"\S(?:(?!{_LETTER})\S)*\s*")
 _WORDS_OF_A_PASSAGE = re.compile(rf"(?:{_WORD.pattern}){{1,{PASSAGE_WORDS}}}")
-# Keys under which a line of JSON may hold its text, the preferred one first.
+# The keys that may hold the text of a JSON line, the preferred key first.
 _TEXT_KEYS = ("text", "context", "passage")
 
 
@@ -35,14 +35,15 @@ class SourcePassage(NamedTuple):
 
 
 def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
-    """Yield the passages of a file; a file not named as JSON is plain text.
+    """Yield the passages of a file.
 
     Args:
-      name: the file's name within its folder, by whose ending it is read.
-      path: where the file is.
+      name: the file's name within its folder. The ending determines the format;
+        any ending but those of JSON means plain text.
+      path: the path of the file.
 
     Raises:
-      UserError: the file is not of the format that its name promises.
+      UserError: the file does not have the format of its ending.
     """
     kind = os.path.splitext(re.sub(r"\.(gz|xz)$", "", name))[1].lower()
     if kind == ".json":
@@ -62,7 +63,7 @@ def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
         if not texts:
             raise UserError(
                 f"{path}:{line}: found {_describe_row(row)}; expected a text"
-                f" under {' or '.join(_TEXT_KEYS)}"
+                f" under {' or '.join(_TEXT_KEYS)}. Correct the line"
             )
         row_id = "" if row.get("id") is None else row["id"]
         yield SourcePassage(
@@ -71,7 +72,7 @@ def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
 
 
 def _describe_row(row: dict[str, Any]) -> str:
-    """Return a row's keys, or its value under a key that should hold text."""
+    """Describe a row by its keys, or by its value under a text's key."""
     for key in reversed(_TEXT_KEYS):
         if row.get(key) is not None:
             return f"{key} is {values.describe(row[key])}"
@@ -82,18 +83,19 @@ def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
     """Yield the paragraphs of a file in SQuAD's format."""
     if not name.lower().endswith(".json"):
         raise UserError(
-            f"{path}: compressed; files in SQuAD's format are read"
-            " uncompressed only. Unpack it with gunzip or unxz."
+            f"{path}: compressed; expected an uncompressed file in SQuAD's"
+            " format. Unpack it with gunzip or unxz."
         )
     for number, article in enumerate(questions.read_articles(path)[1]):
         try:
             title = article.get("title", number)
-            # The empty string refuses contexts that are not text.
+            # A context of another type becomes "", which is refused below.
             contexts = [p["context"] + "" for p in article["paragraphs"]]
         except (AttributeError, KeyError, TypeError):
             raise UserError(
-                f"{path}: data[{number}]: found {shorten(article)};"
-                " expected an article with paragraphs, each with a context"
+                f"{path}: data[{number}]: found {shorten(article)}; expected"
+                " an article with paragraphs, each with a context. Correct the"
+                " file"
             ) from None
         for index, context in enumerate(contexts):
             yield SourcePassage(name, None, f"{title}/{index}", context)
@@ -101,14 +103,14 @@ def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
 
 def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
     """Yield passages of a text, cut at blank lines and at PASSAGE_WORDS."""
-    pieces: list[str] = []  # those of the passage that is being collected
+    pieces: list[str] = []  # the lines of the passage that is being collected
     first_line = passage_words = 0
     lines = itertools.chain(LineReader(path).texts(), [""])
     for number, line in enumerate(lines, 1):
         if "\0" in line:
             raise UserError(
-                f"{path}:{number}: found a byte 0, as in binary files; expected"
-                " text"
+                f"{path}:{number}: found a byte 0, as in binary files;"
+                " expected text. Move the file out of the folder"
             )
         for piece in _WORDS_OF_A_PASSAGE.findall(line) or [""]:
             count = len(_WORD.findall(piece))

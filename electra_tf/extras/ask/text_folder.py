@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a folder of texts, and the entries that are skipped."""
+"""The files of a folder of texts, and its skipped entries."""
 
 import collections
 import os
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from configure.errors import UserError
 from configure.formatting import join_names
 
-# Reasons to skip an entry, as they are reported.
+# The reasons for skipping an entry, as they are reported.
 _HIDDEN = "hidden"
 _LINKED = "links within linked folders"
 _REPEATED = "files and folders reached a second time"
@@ -36,9 +36,9 @@ class TextFolder(NamedTuple):
 def find_texts(path: str) -> TextFolder:
     """Return the regular files below a folder, or the file itself.
 
-    Links to folders are followed once each, and not within a linked folder,
-    so that every walk ends. Pipes and devices are skipped, because reading them
-    might never end.
+    Each link to a folder is followed once, and no link within a linked folder
+    is followed, so that every walk ends. Pipes and devices are skipped, because
+    reading them might never end.
 
     Raises:
       UserError: the path does not exist, or is neither a folder nor a file.
@@ -47,15 +47,20 @@ def find_texts(path: str) -> TextFolder:
     try:
         status = os.stat(path)
     except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+        raise UserError(
+            f"{path}: cannot be read: {error.strerror}. Grant read access, or"
+            " pass another path"
+        ) from None
     if stat.S_ISREG(status.st_mode):
         return TextFolder({os.path.basename(path): path}, {})
     if not stat.S_ISDIR(status.st_mode):
-        raise UserError(f"{path}: expected a folder or a file of texts")
+        raise UserError(
+            f"{path}: expected a folder or a file of texts. Pass another path"
+        )
     walk = _Walk(path)
     walk.add("", is_linked=False)
-    # Links wait until all folders are read, so that an entry of the folder
-    # itself has its own name even if a link leads to it as well.
+    # Links wait until all folders are read. So an entry of the folder itself
+    # keeps its own name even if a link also leads to it.
     while walk.folders or walk.links:
         if walk.folders:
             walk.enter(*walk.folders.pop())
@@ -68,19 +73,19 @@ def find_texts(path: str) -> TextFolder:
 
 
 class _Walk:
-    """The state of a walk; names are relative to the folder it starts in."""
+    """The state of a walk; names are relative to the starting folder."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._identities: set[tuple[int, int]] = set()  # device and inode
         self.paths: dict[str, str] = {}
         self.skipped: dict[str, list[str]] = collections.defaultdict(list)
-        # Folders to be read, and whether a link led to them.
+        # The folders to read, and whether a link led to them.
         self.folders: list[tuple[str, bool]] = []
         self.links: list[str] = []
 
     def add(self, name: str, is_linked: bool) -> None:
-        """Add a file or folder, or the reason why it is skipped."""
+        """Add a file or folder, or the reason for skipping it."""
         path = os.path.join(self._root, name)
         try:
             status = os.stat(path)
@@ -95,7 +100,7 @@ class _Walk:
             self.paths[name] = path
 
     def enter(self, folder: str, is_linked: bool) -> None:
-        """Add the entries of a folder, except its links, which wait."""
+        """Add the entries of a folder; its links wait."""
         try:
             names = sorted(os.listdir(os.path.join(self._root, folder)))
         except OSError:
@@ -116,7 +121,7 @@ class _Walk:
 def _reason_to_skip(
     status: os.stat_result, identities: set[tuple[int, int]]
 ) -> str | None:
-    """Return why an entry is skipped; else add it to the identities."""
+    """Return the reason for skipping an entry, or record its identity."""
     is_file = stat.S_ISREG(status.st_mode)
     if not is_file and not stat.S_ISDIR(status.st_mode):
         return _SPECIAL

@@ -16,7 +16,7 @@ from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 
-RANKS = (1, 5, 20)  # ranks up to which the gold passage is looked for
+RANKS = (1, 5, 20)  # the number of ranks in which the gold passage is searched
 _WEIGHTS = np.linspace(0.0, 1.0, 51)
 _FOLDS = 5
 _METRICS = ("exact_match", "f1")
@@ -29,10 +29,10 @@ def read_questions(
 
     Args:
       path: the file.
-      report: gets the lines of a summary of rows that cannot be used.
+      report: called with the lines of a summary of unusable rows.
 
     Raises:
-      UserError: no question can be used.
+      UserError: the file has no usable question.
     """
     examples, rows = [], RowReport()
     settings = {
@@ -52,8 +52,8 @@ def read_questions(
         report(line)
     if not examples:
         raise UserError(
-            f"{path}: found no question; expected questions with answers to"
-            " fit the weight to"
+            f"{path}: found no question; expected questions with answers, to"
+            " which the weight is fitted. Pass another file"
         )
     return examples
 
@@ -61,16 +61,16 @@ def read_questions(
 def fit(
     asker: Asker, examples: Sequence[questions.QAExample], count: int
 ) -> dict[str, Any]:
-    """Return the weight of the best F1, and what retrieval finds and loses.
+    """Return the weight with the best F1, and the gains and losses.
 
-    Passages are searched for all questions, and read for some, taken evenly.
-    `retrieved` is cross-validated: each fold gets the best weight of the other
-    folds, and questions about one passage share a fold.
+    Passages are searched for all questions, and read for an evenly spaced
+    sample. `retrieved` is cross-validated: each fold is scored with the best
+    weight of the other folds, and questions about one passage share a fold.
 
     Args:
       asker: the index and the model.
       examples: questions with answers and their passages.
-      count: the most questions for which passages are read.
+      count: the maximum number of questions for which passages are read.
 
     Returns:
       Plain values for JSON; exact match, F1 and their losses are in percent.
@@ -129,8 +129,8 @@ def _gold_ranks(
 ) -> list[int]:
     """Return the rank, from 0, of each gold passage that is in the index.
 
-    A passage that is not among the first max(RANKS) has that rank. Passages
-    are compared by their words.
+    A passage that is not among the first max(RANKS) gets the rank max(RANKS).
+    Passages are compared by their words.
     """
     texts = [
         " ".join(questions.Passage(source.passage).words)
@@ -168,11 +168,11 @@ def _scores_by_weight(
 
 
 def _cross_validate(scores: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Return [questions, metrics]: scores by the other folds' best weight.
+    """Return [questions, metrics]: scores with the other folds' best weight.
 
     Args:
       scores: [questions, weights, metrics].
-      folds: [questions], the fold of each.
+      folds: [questions], the fold of each question.
     """
     validated = np.empty([scores.shape[0], scores.shape[2]])
     for fold in range(_FOLDS):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Mixtures of several models' predictions: weights, and what they gain."""
+"""Mixtures of several models' predictions: weights and gains."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from configure.errors import UserError
 from electra_tf.extras.ensemble.predictions import Predictions, Scores
 from electra_tf.metrics.direction import lower_is_better
 
-_SMALLEST = 1e-9  # likelihood in logarithms
+_SMALLEST = 1e-9  # the smallest likelihood whose logarithm is taken
 
 
 def mix(stacks: Sequence[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
@@ -20,7 +20,7 @@ def mix(stacks: Sequence[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
 
     Args:
       stacks: [models, units, columns] for each example.
-      weights: [models], or [examples, models]; of any scale.
+      weights: [models], or [examples, models]; their scale does not matter.
     """
     weights = weights / weights.sum(-1, keepdims=True)
     by_example = np.broadcast_to(weights, [len(stacks), len(stacks[0])])
@@ -31,18 +31,21 @@ def mix(stacks: Sequence[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
 
 
 def fit_weights(truth: np.ndarray, squared: bool) -> np.ndarray:
-    """Return the weights [models] that fit best; none is negative, sum 1.
+    """Return the best weights [models]: none is negative, and the sum is 1.
 
     Args:
-      truth: [n, models], likelihoods of the labels, or errors.
-      squared: whether to minimize squared errors; else the mean logarithm of
-        the likelihoods is maximized.
+      truth: the likelihoods of the labels, or the errors, [n, models].
+      squared: whether to minimize squared errors; False: maximize the mean
+        logarithm of the likelihoods.
 
     Raises:
-      UserError: n is 0.
+      UserError: there is no example (n is 0).
     """
     if not len(truth):
-        raise UserError("no model lists a right answer; nothing can be fitted")
+        raise UserError(
+            "no model lists a right answer, so no weights can be fitted."
+            " Predict with a larger n_best_size"
+        )
 
     def loss(weights: np.ndarray) -> float:
         mixed = truth @ weights
@@ -68,11 +71,15 @@ def cross_fit(
     """Fit weights to all examples, and for each fold to the other folds.
 
     Returns:
-      [models], and for each example [examples, models].
+      The weights of all examples, [models], and those of each example's fold,
+      [examples, models].
     """
     n, squared = len(predictions.stacks), predictions.is_squared
     if n < folds:
-        raise UserError(f"--folds={folds}: {predictions.name} has {n} examples")
+        raise UserError(
+            f"--folds={folds}: {predictions.name} has {n} examples. Lower"
+            " --folds"
+        )
     truths = [
         predictions.truth(number, stack)
         for number, stack in enumerate(predictions.stacks)
@@ -95,13 +102,13 @@ def compare(
 ) -> dict[str, Any]:
     """Return the gain of each system over the mean and the best file.
 
-    Standard errors are those of paired differences, by bootstrap.
+    Standard errors are bootstrapped from paired differences.
 
     Args:
       systems: files and mixtures, by name.
-      paths: the names of those that are files.
+      paths: the names of the systems that are files.
       metric: the metric to compare by.
-      resamples: [resamples, examples], the indices of the examples of each.
+      resamples: the indices of each resample's examples, [resamples, examples].
 
     Returns:
       Plain values for JSON; gains are [gain, standard error].

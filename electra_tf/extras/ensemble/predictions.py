@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several models' predictions for the examples of a split.
 
-A model's predictions are a file with one for each example. The predictions for
-an example are a stack [models, units, columns]: the probabilities of a text's
-classes, of the tags of a sentence's words, of a question's candidate answers,
-or a single number.
+Each model has a file with one prediction per example. The predictions for an
+example form a stack [models, units, columns]. Its values are the probabilities
+of a text's classes, of the tags of a sentence's words, or of a question's
+candidate answers, or a single number.
 """
 
 import functools
@@ -43,8 +43,9 @@ from electra_tf.metrics.matching import answer_encoder, encode_answers
 from electra_tf.metrics.statistics import main_metric
 from electra_tf.prediction.answers import Answerer, make_answerer
 
-_SMALLEST = 1e-9  # probability in logarithms
-_TIE_WEIGHT = 1e-3  # of the mean in a vote; less than the weight of any model
+_SMALLEST = 1e-9  # the smallest probability whose logarithm is taken
+# weight of the mean in a vote, below the weight of any model
+_TIE_WEIGHT = 1e-3
 
 
 def open_task(
@@ -53,13 +54,13 @@ def open_task(
     vocab_file: str | None = None,
     task_config: str | None = None,
 ) -> Task:
-    """Return a task with the labels of its data; nothing is written.
+    """Return a task with the labels of its data; write nothing.
 
     Args:
       data_dir: the data directory.
-      name: the task; None: the one that `task_config` describes.
-      vocab_file: default: vocab.txt in the data directory.
-      task_config: the task's description, unless it is built in.
+      name: the name of the task; None: the task in `task_config`.
+      vocab_file: the vocabulary; None: vocab.txt in the data directory.
+      task_config: the description of your own task; None: a built-in task.
     """
     paths = {"vocab_file": vocab_file, "task_config": task_config}
     hparams: dict[str, Any] = {k: path for k, path in paths.items() if path}
@@ -77,23 +78,24 @@ class Scores(NamedTuple):
     """The metrics of a model or of a mixture."""
 
     metrics: dict[str, float]
-    # The main metric of some examples, by their indices.
+    # The main metric of some examples, given their indices.
     of_examples: Callable[[np.ndarray], float]
 
 
 class Predictions:
-    """Several models' predictions for a split: of classes, in this base class.
+    """Predictions of several models for a split, here of classes.
 
     Attributes:
       name: the names of the task and the split.
-      metric: the metric that mixtures are compared by; "" until one is scored.
+      metric: the metric that mixtures are compared by; "" until a mixture is
+        scored.
       has_labels: whether the split has labels.
-      is_squared: whether weights are fitted to squared errors; else to the
+      is_squared: whether weights are fitted to squared errors; False: to the
         likelihood of the labels.
       stacks: [models, units, columns] for each example.
     """
 
-    key_name = "line"  # key of a row that names its example
+    key_name = "line"  # the key that names a row's example
     is_squared = False
 
     def __init__(self, task: Any, split: str, paths: Sequence[str]) -> None:
@@ -101,11 +103,11 @@ class Predictions:
 
         Args:
           task: the task.
-          split: the split that the files are about.
-          paths: a file for each model.
+          split: the split that was predicted.
+          paths: the file of each model.
 
         Raises:
-          UserError: a file has a bad row, or lacks one for an example.
+          UserError: a file has a bad row, or no row for an example.
         """
         self._task, self._split = task, split
         self.name = f"{task.name}, {split}"
@@ -124,10 +126,10 @@ class Predictions:
         self._labels, value = self._task.labels, self._task.label_value
         self._gold = [np.array([value(e.label)]) for e in self._examples]
 
-    # The examples of rows.
+    # Matching of rows to examples.
 
     def _key(self, example: Any) -> Any:
-        """Return the value that a row has under `key_name`."""
+        """Return the value under `key_name` in a row."""
         return example.line
 
     @functools.cached_property
@@ -138,7 +140,7 @@ class Predictions:
         return row.get(self.key_name)
 
     def _find_example(self, key: Any, number: int) -> int | None:
-        """Return an example's index; rows without a line come in order."""
+        """Return a row's example index; rows without a line come in order."""
         if key is None:
             return number
         return self._indices.get(key) if isinstance(key, int | str) else None
@@ -156,7 +158,7 @@ class Predictions:
 
     def _read(self, paths: Sequence[str]) -> Iterator[list[Any]]:
         """Yield the rows of each file, in the order of the examples."""
-        # Example -> location and value of the first id that a row has for it.
+        # Example -> location and value of the id in its first row.
         ids: dict[int, tuple[str, Any]] = {}
         for path in paths:
             rows = self._read_file(path, ids)
@@ -167,16 +169,16 @@ class Predictions:
             ]
             if missing:
                 raise UserError(
-                    f"{path}: nothing about {len(missing)} of {len(rows)}"
+                    f"{path}: no prediction for {len(missing)} of {len(rows)}"
                     f" examples of {self.name}: {self.key_name}"
-                    f" {join_names(missing)}"
+                    f" {join_names(missing)}. Predict the whole split again"
                 )
             yield rows
 
     def _read_file(
         self, path: str, ids: dict[int, tuple[str, Any]]
     ) -> list[Any]:
-        """Return a file's rows by example; None for an example without one."""
+        """Return a file's rows by example; None for an example without any."""
         rows: list[Any] = [None] * len(self._examples)
         for number, (location, row) in enumerate(read_rows(path)):
             key = self._key_in_row(row)
@@ -187,8 +189,8 @@ class Predictions:
                 if index not in range(len(rows)) or rows[index] is not None:
                     raise BadRowError(
                         f"prediction {number + 1}, {self.key_name} {key}",
-                        f"one for each of the {len(rows)} examples of"
-                        f" {self.name}",
+                        f"one prediction for each of the {len(rows)} examples"
+                        f" of {self.name}",
                     )
                 if "id" in row:
                     first, row_id = ids.setdefault(index, (location, row["id"]))
@@ -200,34 +202,34 @@ class Predictions:
             except BadRowError as error:
                 raise UserError(
                     f"{location}: found {shorten(error.row_text)}; expected"
-                    f" {error.expected}"
+                    f" {error.expected}. Predict again"
                 ) from None
         return rows
 
     def _read_row(self, row: Row, example: Any) -> Any:
-        """Return a row's [units, columns]; raise BadRowError for a bad one."""
+        """Return a row's values, [units, columns]; raise BadRowError if bad."""
         return np.array(
             [read_probabilities(row.get("probabilities"), self._labels)]
         )
 
     def _stack(self, rows: Sequence[Any], number: int) -> np.ndarray:
-        """Return [models, units, columns] of an example by its rows."""
+        """Return the stack [models, units, columns] of an example's rows."""
         return np.stack(rows)
 
     # Mixtures of predictions.
 
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
-        """Return [units, models]: the label's probability, or the error.
+        """Return the label's probability, or the error: [units, models].
 
         Args:
-          number: index of the example.
-          stack: [models, units, columns].
+          number: the index of the example.
+          stack: the predictions for it, [models, units, columns].
         """
         gold = self._gold[number][: stack.shape[1]]
         return stack[:, np.arange(len(gold)), gold].T
 
     def vote(self, stack: np.ndarray) -> np.ndarray:
-        """Return [units, columns]: shares of votes; ties by the mean."""
+        """Return shares of votes, [units, columns]; the mean breaks ties."""
         votes = np.eye(stack.shape[-1])[stack.argmax(-1)].mean(0)
         return (votes + _TIE_WEIGHT * stack.mean(0)) / (1 + _TIE_WEIGHT)
 
@@ -247,16 +249,16 @@ class Predictions:
         """Return the line of a file that `predict` would write.
 
         Args:
-          number: index of the example.
-          mixed: [units, columns].
+          number: the index of the example.
+          mixed: the mixture, [units, columns].
         """
         return make_answer(self._answerer, self._examples[number], mixed)
 
     def score(self, mixed: Sequence[np.ndarray]) -> Scores:
-        """Return the metrics of a model or a mixture by the task's scorer.
+        """Score a model or a mixture with the task's scorer.
 
         Args:
-          mixed: [units, columns] for each example.
+          mixed: the predictions for each example, [units, columns].
         """
         scorer = self._task.get_scorer(self._split)
         for number, outputs in enumerate(mixed):
@@ -271,7 +273,7 @@ class Predictions:
 
 
 class _NumberPredictions(Predictions):
-    """Predictions of numbers, scaled from the task's range to 0 to 1."""
+    """Predictions of numbers, scaled from the task's range to [0, 1]."""
 
     is_squared = True
 
@@ -299,7 +301,7 @@ class _NumberPredictions(Predictions):
 
 
 class _TagPredictions(Predictions):
-    """Predictions of tags, of the words that every model has tagged."""
+    """Predictions of tags, for the words that every model has tagged."""
 
     def _prepare(self) -> None:
         self._labels = self._task.head.labels
@@ -313,16 +315,17 @@ class _TagPredictions(Predictions):
         if not isinstance(tags, list) or len(tags) != count:
             raise BadRowError(
                 f"tag_probabilities {tags}",
-                f"those of {count} words (predict --all_tags writes them)",
+                f"probabilities of the tags of {count} words (predict"
+                " --all_tags writes them)",
             )
-        # The last words of a sentence that is too long have no tags.
+        # In a sentence that is too long, the last words have no tags.
         while tags and tags[-1] is None:
             tags = tags[:-1]
         probabilities = [read_probabilities(tag, self._labels) for tag in tags]
         return np.reshape(probabilities, [len(tags), len(self._labels)])
 
     def _is_unusable(self, line: Any) -> bool:
-        """Return whether a sentence, by its first line, has a bad line."""
+        """Return whether a sentence, given by its first line, has a bad one."""
         if not isinstance(line, int):
             return False
         later_lines = (e.line for e in self._examples if e.line > line)
@@ -343,12 +346,12 @@ class _TagPredictions(Predictions):
 
 
 class _AnswerPredictions(Predictions):
-    """Predicted answers; columns are the texts that any model lists."""
+    """Predictions of answers; columns are the texts that any model lists."""
 
     key_name = "id"
 
     def _prepare(self) -> None:
-        # Of several questions with one id the last counts, as in evaluations.
+        # As in evaluations, the last of several questions with one id counts.
         self._examples = [*{e.key: e for e in self._examples}.values()]
         self._texts: dict[int, list[str]] = {}
 
@@ -356,7 +359,7 @@ class _AnswerPredictions(Predictions):
         return example.key
 
     def _key_in_row(self, row: Row) -> Any:
-        # Ids may be numbers, because predict copies them unchanged.
+        # Ids may be numbers, because predict copies ids unchanged.
         return values.as_id(row.get("id"))
 
     def _find_example(self, key: Any, number: int) -> int | None:
@@ -366,7 +369,7 @@ class _AnswerPredictions(Predictions):
         return False
 
     def _read_row(self, row: Row, example: Any) -> Any:
-        """Return the probabilities of a row's answers by their texts."""
+        """Return the probabilities of a row's answers, by text."""
         probabilities = {}
         try:
             for candidate in row["n_best"]:
@@ -392,7 +395,7 @@ class _AnswerPredictions(Predictions):
         )
 
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
-        """Return [1, models], or [0, models] if no model lists the answer."""
+        """Return likelihoods [1, models], or [0, models] without an answer."""
         question = self._examples[number]
         encode = answer_encoder(self._task.match, question)
         answers = [encode(answer) for answer in question.answers]
@@ -412,7 +415,7 @@ class _AnswerPredictions(Predictions):
         return {"id": self._examples[number].key, **best[0], "n_best": best}
 
     def score(self, mixed: Sequence[np.ndarray]) -> Scores:
-        """Return the metrics of the task's script, means over questions."""
+        """Return the metrics of the task's script, as means over questions."""
         texts = {
             question.key: self._texts[i][int(mixed[i].argmax())]
             for i, question in enumerate(self._examples)
@@ -424,7 +427,7 @@ class _AnswerPredictions(Predictions):
         evaluate = qa.evaluate_squad1 if is_squad else qa.evaluate_mrqa
         question_scores = np.array(
             [
-                # The scripts leave out questions without answers.
+                # The official scripts leave out questions without answers.
                 evaluate([question], texts)[self.metric]
                 if question.answers
                 else math.nan
@@ -438,7 +441,7 @@ class _AnswerPredictions(Predictions):
         return Scores(evaluate(questions, texts), score_examples)
 
 
-# Class of a task -> class of its predictions.
+# class of a task -> class of its predictions
 _KINDS = (
     (QATask, _AnswerPredictions),
     (RegressionTask, _NumberPredictions),
@@ -454,11 +457,12 @@ def read_predictions(
 
     Args:
       task: the task.
-      split: the split that the files are about.
-      paths: a file for each model.
+      split: the split that was predicted.
+      paths: the file of each model.
 
     Raises:
-      UserError: the kind of task has no ensembles, or a file does not fit.
+      UserError: ensembles do not support the kind of task, or a file does not
+        fit.
     """
     has_label_sets = isinstance(task, MultiLabelTask)
     may_have_no_answer = getattr(task, "v2", False)
@@ -467,9 +471,9 @@ def read_predictions(
             if isinstance(task, task_class):
                 return predictions_class(task, split, paths)
     raise UserError(
-        f"task {task.name}: ensembles support classes, numbers, tags and"
-        " answers, not several labels, summaries, or questions that may have"
-        " no answer"
+        f"task {task.name}: ensembles do not support several labels,"
+        " summaries, or questions that may have no answer. Choose a task of"
+        " classes, numbers, tags or answers"
     )
 
 
@@ -479,7 +483,7 @@ def make_answer(
     """Return the line of a file that `predict` would write for an example.
 
     Args:
-      answerer: the task's.
+      answerer: the answerer of the task.
       example: an example of the task.
       mixed: [units, columns], probabilities or a number.
     """

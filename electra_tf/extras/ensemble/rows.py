@@ -11,11 +11,11 @@ from electra_tf.data import tables, values
 from electra_tf.files.json_files import read_json
 
 Row = Mapping[str, Any]
-_ROUNDING = 1e-3  # of probabilities in files: how far a sum may be from 1
+_ROUNDING = 1e-3  # the accepted deviation of a sum of probabilities from 1
 
 
 class BadRowError(Exception):
-    """A row that cannot be used: what it holds, and what was expected."""
+    """An error for an unusable row: its content, and the expected one."""
 
     def __init__(self, row_text: str, expected: str) -> None:
         super().__init__(row_text, expected)
@@ -37,7 +37,7 @@ def read_rows(path: str) -> Iterator[tuple[str, Row]]:
 
 
 def is_same_id(first: Any, second: Any) -> bool:
-    """Return whether two ids are equal; 7 and "7" are."""
+    """Return whether two ids are equal; 7 equals "7"."""
     key = values.as_id(first)
     return first == second or (key is not None and key == values.as_id(second))
 
@@ -47,10 +47,10 @@ def read_number(value: Any, name: str) -> float:
 
     Args:
       value: the value in the row.
-      name: what it is, for the message.
+      name: the name of the value, for the message.
 
     Raises:
-      BadRowError: it is something else.
+      BadRowError: the value is no finite number.
     """
     if type(value) not in (int, float) or not math.isfinite(value):
         raise BadRowError(f"{name} {value!r}", "a finite number")
@@ -73,7 +73,7 @@ def read_probabilities(value: Any, labels: Sequence[str]) -> list[float]:
       labels: all labels of the task.
 
     Raises:
-      BadRowError: labels differ, or their probabilities do not sum to 1.
+      BadRowError: the labels differ, or the sum of probabilities is not 1.
     """
     if not isinstance(value, Mapping) or set(value) != set(labels):
         names = join_names(value, 12) if isinstance(value, Mapping) else value

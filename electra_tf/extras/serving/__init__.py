@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server of an exported model, with a page for people.
+"""An HTTP server of an exported model, with a web page.
 
 served_model: the functions of an export.
 protocol: the JSON of requests and answers.

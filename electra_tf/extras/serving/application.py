@@ -37,8 +37,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
 _BODY_TYPE = "application/json"
-# Time limits of a request's body, from its headers, and of its headers, from
-# the connection or the previous response.
+# The time limits of a request's body, from its headers, and of its headers,
+# from the connection or the previous response.
 BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -55,13 +55,13 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
-SHUTDOWN_SECONDS = 30.0  # for requests that are computed as it stops
-# Long enough for connections that were just accepted to begin reading.
+SHUTDOWN_SECONDS = 30.0  # time for running requests to finish
+# New connections need this time to begin reading.
 _SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Errors of setting signal handlers outside the main thread, as tests do.
+# Signal handlers cannot be set outside the main thread, as in tests.
 _NO_SIGNALS = (RuntimeError, ValueError)
-# Errors of a body whose encoding (gzip, chunks) is broken.
+# The errors of a body with a broken encoding (gzip, chunks).
 _BAD_PAYLOAD = (
     http_exceptions.BadHttpMessage,
     ClientPayloadError,
@@ -71,7 +71,7 @@ _logger = logging.getLogger(__name__)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """Shorten the record of a malformed request, a mistake of the client."""
+    """Shorten log records of malformed requests, which are clients' errors."""
     error = record.exc_info and record.exc_info[1]
     if isinstance(error, http_exceptions.HttpProcessingError):
         message = " ".join(error.message.split())
@@ -98,13 +98,13 @@ class ModelServer:
 
         Args:
           model: the model.
-          limits: limits of requests and batches.
-          max_body_bytes: limit of a body once it is unpacked.
+          limits: the limits of requests and batches.
+          max_body_bytes: the maximum size of an unpacked body.
           allowed_hosts: see `HostCheck`.
         """
         self.model = model
         self.hosts = HostCheck(allowed_hosts)
-        self.is_stopping = False  # then new requests are refused
+        self.is_stopping = False  # set at the stop: new requests are refused
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()
         self._monitor = Monitor()
@@ -116,8 +116,9 @@ class ModelServer:
         self.application.on_cleanup.append(self._stop)
         router = self.application.router
         model_path = "/v1/models/{name}"
-        # The route matches every method, so that a GET gets status 405. It is
-        # registered before the status, whose {name} would match, too.
+        # The route matches every method, so that a GET gets status 405. The
+        # status route would also match by its {name}, so it is registered
+        # later.
         for path in (model_path, model_path + "/versions/{version:[0-9]+}"):
             router.add_route("*", path + ":predict", self.predict)
         router.add_get(model_path, self.status)
@@ -139,7 +140,7 @@ class ModelServer:
         return _json(format_answer(outputs, parsed.row_format))
 
     async def status(self, request: web.Request) -> web.Response:
-        """Answer `GET /v1/models/<name>`: whether predictions are answered."""
+        """Answer `GET /v1/models/<name>`: whether predictions are available."""
         self._check_name(request)
         status = {
             "version": str(self.model.version),
@@ -157,7 +158,7 @@ class ModelServer:
         return _json({"model_spec": spec, "metadata": metadata})
 
     async def health(self, request: web.Request) -> web.Response:
-        """Answer `GET /healthz`: 200 while predictions are answered."""
+        """Answer `GET /healthz`: 200 while the server accepts predictions."""
         is_healthy = self._batcher.is_working and not self.is_stopping
         health = {
             "status": "ok" if is_healthy else "stopping",
@@ -175,7 +176,7 @@ class ModelServer:
         )
 
     async def about(self, request: web.Request) -> web.Response:
-        """Answer `GET /page.json`: the model's facts for the page."""
+        """Answer `GET /page.json`: the model's facts for the web page."""
         model = self.model
         text = model.signatures.get("serve_text")
         config = {
@@ -233,7 +234,7 @@ class ModelServer:
     ) -> web.StreamResponse:
         """Refuse a request for another host."""
         headers = request.headers.getall("Host", [])
-        # HTTP/1.0 has no such header, and no browser uses it.
+        # An HTTP/1.0 request has no Host header, and no browser sends one.
         if headers or request.version >= HttpVersion11:
             transport = request.transport
             local = transport and transport.get_extra_info("sockname")
@@ -249,24 +250,26 @@ class ModelServer:
             if version:
                 name += f", version {version}"
             raise RequestError(
-                f"There is no model {name}; the server has {self.model.name},"
-                f" version {served_version}.",
+                f"No model {name}; expected {self.model.name}, version"
+                f" {served_version}. Correct the path.",
                 404,
             )
 
     async def _body(self, request: web.Request) -> bytes:
-        """Return the body of a request, within the limits of size and time."""
+        """Read the body of a request, within the limits of size and time."""
         length = request.content_length
         if length is not None and length > self._max_body_bytes:
             raise RequestError(
-                f"The body has {length} bytes; at most"
-                f" {self._max_body_bytes} are accepted.",
+                f"The body has {length} bytes; the limit is"
+                f" {self._max_body_bytes}. Send fewer rows.",
                 413,
             )
         try:
             return await asyncio.wait_for(request.read(), BODY_SECONDS)
         except asyncio.TimeoutError:
-            raise RequestError("The body did not come in time.", 408) from None
+            raise RequestError(
+                "The body did not arrive in time. Send the request again.", 408
+            ) from None
 
 
 def _check_type(request: web.Request) -> None:
@@ -287,7 +290,7 @@ def _check_type(request: web.Request) -> None:
 async def _errors_as_json(
     request: web.Request, handler: Handler
 ) -> web.StreamResponse:
-    """Answer any error with `{"error": ...}`."""
+    """Turn any error into the answer `{"error": ...}`."""
     try:
         return await handler(request)
     except RequestError as error:
@@ -332,17 +335,17 @@ async def serve(
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until SIGINT, SIGTERM or `stop`; received requests are answered.
+    """Serve until SIGINT, SIGTERM or `stop`; finish received requests.
 
     Args:
-      server: the routes.
-      host: address to listen on.
-      port: port to listen on; 0: any free port.
+      server: the routes of the server.
+      host: the address to listen on.
+      port: the port to listen on; 0: any free port.
       ready: called with the server's address once it listens.
-      stop: stops the server when it is set.
+      stop: an event that stops the server when it is set.
 
     Raises:
-      UserError: the address cannot be listened on.
+      UserError: the server cannot listen on the address.
     """
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -364,16 +367,17 @@ async def serve(
             await site.start()
         except (OSError, OverflowError) as error:
             raise UserError(
-                f"cannot listen on {host}, port {port}: {error}; choose"
-                " another --port, or 0 for any free one"
+                f"cannot listen on {host}, port {port}: {error}. Choose"
+                " another --port, or 0 for any free port"
             ) from error
         server.hosts.listen(host, (address[0] for address in runner.addresses))
         host, port = runner.addresses[0][:2]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()
         server.is_stopping = True
-        # Once aiohttp cleans up, it does not read requests of new connections,
-        # and would wait SHUTDOWN_SECONDS for such a connection's end.
+        # Once aiohttp cleans up, requests of new connections are no longer
+        # read, but aiohttp would wait SHUTDOWN_SECONDS for these connections to
+        # end.
         await site.stop()
         await asyncio.sleep(_SETTLING_SECONDS)
     finally:

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of requests that arrive at about the same time.
+"""Batching of requests that arrive at about the same time.
 
-One thread computes. Requests that arrive meanwhile wait, and those that fit
-together, up to a number of rows, are the next batch. If nothing is computed, a
+One thread computes. Requests that arrive meanwhile wait; those that fit
+together, up to a number of rows, form the next batch. If the thread is idle, a
 request waits a moment for others. (TensorFlow's own batching function is
 slower; docs/design.md has the figures.)
 """
@@ -25,17 +25,18 @@ Outputs = dict[str, np.ndarray]
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Limits of batches and requests."""
+    """The limits of batches and requests."""
 
-    max_batch: int = 32  # rows computed together; one request may have more
+    # rows computed together; a single request may have more
+    max_batch: int = 32
     max_wait: float = 0.002  # seconds that a request waits for others
-    max_rows: int = 1024  # rows of one request
-    max_waiting: int = 4096  # rows that may wait; more are refused
+    max_rows: int = 1024  # maximum rows of one request
+    max_waiting: int = 4096  # rows that may wait; further requests are refused
 
 
 @dataclasses.dataclass
 class Counts:
-    """Counts of what the model computed, errors included."""
+    """Counts of the model's computations, errors included."""
 
     requests: int = 0
     rows: int = 0
@@ -47,12 +48,12 @@ class _Waiting:
     """A request that waits for its answer."""
 
     request: PredictRequest
-    since: float  # seconds, by the loop's clock
+    since: float  # seconds, on the loop's clock
     answer: asyncio.Future
 
 
 class Batcher:
-    """Computes requests in batches."""
+    """A batcher, which computes requests together."""
 
     def __init__(
         self,
@@ -62,12 +63,12 @@ class Batcher:
         """Prepare the thread.
 
         Args:
-          limits: limits of batches and requests.
+          limits: the limits of batches and requests.
           observe: called with the counts of requests and rows of each batch.
         """
         self.counts = Counts()
         self._limits, self._observe = limits, observe
-        self._waiting: list[_Waiting] = []  # the oldest first
+        self._waiting: list[_Waiting] = []  # the oldest request first
         self._arrival = asyncio.Event()
         self._thread = concurrent.futures.ThreadPoolExecutor(
             1, thread_name_prefix="compute"
@@ -75,11 +76,11 @@ class Batcher:
         self._task: asyncio.Task | None = None
 
     def start(self) -> None:
-        """Start computing; call it in the loop that sends the requests."""
+        """Start the computation; call this in the loop that sends requests."""
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop computing; waiting requests get an error."""
+        """Stop the computation; waiting requests get an error."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -97,20 +98,22 @@ class Batcher:
         """Return the outputs of a request, computed together with others.
 
         Raises:
-          RequestError: the request has too many rows, too many others wait, or
-            the model refuses it.
+          RequestError: the request has too many rows, too many requests wait,
+            or the model refuses the inputs.
         """
         limits = self._limits
         waiting_rows = sum(entry.request.rows for entry in self._waiting)
         if request.rows > limits.max_rows:
             raise RequestError(
-                f"The request has {request.rows} rows; at most"
-                f" {limits.max_rows} are accepted at once.",
+                f"The request has {request.rows} rows; the limit is"
+                f" {limits.max_rows}. Send fewer rows at once.",
                 413,
             )
-        # A single request may be larger than the limit of what may wait.
+        # A single request may exceed the limit of waiting rows.
         if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
-            raise RequestError("Too many requests are waiting.", 503)
+            raise RequestError(
+                "Too many requests are waiting. Try again later.", 503
+            )
         if not self.is_working:
             raise _stopping()
         loop = asyncio.get_running_loop()
@@ -123,7 +126,7 @@ class Batcher:
         """Compute batches until cancelled."""
         loop, limits = asyncio.get_running_loop(), self._limits
         while True:
-            # Answers are done early if their client has left.
+            # A request whose client has left is already done.
             self._waiting = [w for w in self._waiting if not w.answer.done()]
             if not self._waiting:
                 await self._wait_for_arrival(None)
@@ -152,7 +155,7 @@ class Batcher:
                     entry.answer.set_result(result)
 
     def _next_batch(self) -> tuple[list[_Waiting], bool]:
-        """Return the oldest request with those that fit; whether it is full."""
+        """Return the next batch of waiting requests, and whether it is full."""
         first, *others = self._waiting
         key, rows = first.request.key, first.request.rows
         if key is None:
@@ -166,7 +169,7 @@ class Batcher:
         return batch, rows >= max_rows or len(batch) <= len(compatible)
 
     async def _wait_for_arrival(self, seconds: float | None) -> None:
-        """Wait for a request, at most some seconds; None: without a limit."""
+        """Wait some seconds (None: without a limit) for a request."""
         self._arrival.clear()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._arrival.wait(), seconds)
@@ -192,7 +195,7 @@ def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
             by_request = zip(*parts, strict=True)
             return [dict(zip(outputs, p, strict=True)) for p in by_request]
     except Exception:
-        # One request is at fault, and the others are to be answered.
+        # One request is at fault, so each is computed on its own.
         pass
     return [*map(_compute_one, requests)]
 
@@ -205,14 +208,17 @@ def _compute_one(request: PredictRequest) -> Outputs | Exception:
         tf.errors.OutOfRangeError,
         tf.errors.FailedPreconditionError,
     ) as error:
-        return RequestError(f"The model refuses it: {_short_message(error)}")
+        return RequestError(
+            f"The model refuses the inputs: {_short_message(error)}"
+        )
     except Exception as error:
         return error
 
 
 def _short_message(error: tf.errors.OpError) -> str:
     """Return the operation's error message without its graph location."""
-    # assertion failed: [the message of an assertion] [Condition x <= y ...
+    # The text is: assertion failed: [the message of an assertion] [Condition x
+    # <= y ...
     messages = re.findall(r"assertion failed: \[(.*?)\]", error.message)
     if not messages:
         for line in error.message.splitlines():

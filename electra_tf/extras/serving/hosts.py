@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The host names that a server answers to.
+"""The check of the host names that a server answers to.
 
-A web page of any origin may resolve its name to this machine (DNS rebinding),
-and browsers would then treat the server as of that origin. Its requests still
-carry that name in the header Host, and are refused by it.
+A web page of any origin may resolve its name to this machine (DNS rebinding).
+Browsers would then treat the server as part of that origin. Requests of the
+page still carry its name in the header Host, by which the server refuses them.
 """
 
 import ipaddress
@@ -14,23 +14,24 @@ from collections.abc import Iterable, Sequence
 from configure.errors import UserError
 from electra_tf.extras.serving.protocol import RequestError
 
-_MISDIRECTED = 421  # RFC 9110, 15.5.20: no answer for this host from here
+_MISDIRECTED = 421  # 421 Misdirected Request (RFC 9110, 15.5.20)
 _LOOPBACK = "localhost"
-_SHOWN = 100  # characters of an unknown name in a message
-# A name or IPv4 address, or an IPv6 address in brackets; and a port.
+_SHOWN = 100  # the characters of an unknown name that a message shows
+# The pattern of a name or IPv4 address, or an IPv6 address in brackets, with an
+# optional port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.%\w-]+)\]|([^\s:/@\[\]]+))(?::(\d*))?")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.ASCII)
 
 
 class HostCheck:
-    """Check of the header Host of requests against a server's names."""
+    """A check of the header Host of requests against a server's names."""
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
-        """Add names to those of the server's addresses.
+        """Prepare the check.
 
         Args:
-          allowed: names or addresses without ports, any case; IPv6 addresses
-            with or without brackets.
+          allowed: names or addresses besides those that the server listens on,
+            without ports, in any case; IPv6 addresses with or without brackets.
 
         Raises:
           UserError: one of them is neither a name nor an address.
@@ -51,18 +52,19 @@ class HostCheck:
         """Refuse a request that is for another host.
 
         Args:
-          headers: the values of its headers Host.
-          local_address: the address at which its connection arrived.
+          headers: the values of the request's Host headers.
+          local_address: the address at which the connection arrived.
 
         Raises:
-          RequestError: 400 for a header that is absent, repeated or invalid,
-            421 for another host.
+          RequestError: status 400 for an absent, repeated or invalid header,
+            status 421 for another host.
         """
         match = _HOST.fullmatch(headers[0].strip()) if headers else None
         if len(headers) != 1 or match is None:
             raise RequestError(
-                f"Found {len(headers)} headers Host{_quoted(headers)}; expected"
-                " one: a name or an address with an optional port."
+                f"Found {len(headers)} Host headers{_quoted(headers)};"
+                " expected one: a name or an address with an optional port."
+                " Send one."
             )
         name = _normalized(match[1] or match[2])
         if name in self._listening or name in self._allowed:
@@ -73,10 +75,10 @@ class HostCheck:
             return
         shown = name[:_SHOWN]
         raise RequestError(
-            f"Host {shown!r} is not served here: the server neither listens on"
-            f" it ({', '.join(sorted(self._listening))}) nor finds it in"
-            " --allowed_hosts. If the name is this server's, start it with"
-            f" --allowed_hosts={shown}",
+            f"Host {shown!r} is not a host of this server; expected an address"
+            f" that it listens on ({', '.join(sorted(self._listening))}) or a"
+            " name in --allowed_hosts. If the name is right, start the server"
+            f" with --allowed_hosts={shown}",
             _MISDIRECTED,
         )
 
@@ -95,7 +97,8 @@ def _checked(name: str) -> str:
 
 def _normalized(name: str) -> str:
     """Return a name in lower case, an address in its shortest form."""
-    name = name.lower().partition("%")[0]  # a scope, as in fe80::1%eth0
+    # an address may end in a scope, as in fe80::1%eth0
+    name = name.lower().partition("%")[0]
     address = _address(name)
     if address is None:
         return name.removesuffix(".")

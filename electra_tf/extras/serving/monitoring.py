@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A server's metrics: counts and durations, in Prometheus's text format."""
+"""Metrics of a server: counts and durations, in Prometheus's text format."""
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import (
@@ -15,7 +15,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 class Monitor:
     """The metrics of one server.
 
-    Routes are a fixed set of names, so that no client can add a series.
+    Routes have a fixed set of names, so that no client can add a time series.
     """
 
     content_type = CONTENT_TYPE_PLAIN_0_0_4

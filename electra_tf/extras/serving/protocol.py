@@ -6,7 +6,7 @@ Source: TensorFlow Serving's RESTful API, "Predict API": `instances` (rows) or
 `inputs` (columns), `signature_name`, strings as text or `{"b64": ...}`.
 Differs: invalid JSON (NaN, duplicate keys) and unknown top-level keys are
 refused; TensorFlow Serving accepts some of them. In answers, numbers that JSON
-does not have (NaN, infinities) are null.
+cannot represent (NaN, infinities) are null.
 """
 
 import base64
@@ -38,23 +38,23 @@ class PredictRequest:
     """A parsed request."""
 
     signature: Signature  # the function to call
-    # The function's inputs; those with defaults may be missing.
+    # The function's inputs; inputs with defaults may be missing.
     arrays: dict[str, np.ndarray]
     rows: int  # length of the arrays' first axis; 1 if they share none
-    # Equal for requests that can be computed together; None: it is computed
-    # alone.
+    # Requests with equal keys can be computed together; None: the request is
+    # computed alone.
     key: tuple | None
-    row_format: bool  # whether the answer has `predictions`; else `outputs`
+    row_format: bool  # whether the answer has `predictions`, not `outputs`
 
 
 def make_request(
     signature: Signature, arrays: dict[str, np.ndarray], row_format: bool = True
 ) -> PredictRequest:
-    """Return a request with its count of rows.
+    """Return a request with the number of its rows.
 
     Args:
       signature: the function to call.
-      arrays: its inputs.
+      arrays: the inputs of the function.
       row_format: see `PredictRequest`.
 
     Raises:
@@ -69,7 +69,8 @@ def make_request(
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise RequestError(
-            f"The inputs have different numbers of rows: {counts}."
+            f"The inputs have different numbers of rows: {counts}. Send"
+            " equally many rows of each input."
         )
     if len(lengths) < len(arrays) or not lengths:
         return PredictRequest(signature, arrays, 1, None, row_format)
@@ -80,21 +81,24 @@ def make_request(
 
 
 def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
-    """Return the request in a body; raise a RequestError for a bad one."""
+    """Parse the request in a body; raise a RequestError for a bad one."""
     request = _parse_json(body)
     if not isinstance(request, dict):
-        raise RequestError("The body must be a JSON object.")
+        raise RequestError(
+            "The body is not a JSON object. Send an object with instances or"
+            " inputs."
+        )
     if unknown := sorted(request.keys() - _KEYS):
         raise RequestError(
             f"Unknown key {_short(unknown[0])}; expected signature_name and"
-            " instances or inputs."
+            " instances or inputs. Remove the key."
         )
-    # An empty name is none, as in TensorFlow Serving.
+    # As in TensorFlow Serving, an empty name means no name.
     name = request.get("signature_name") or "serving_default"
     if not isinstance(name, str) or name not in model.signatures:
         raise RequestError(
-            f"There is no signature {_short(name)}; there are:"
-            f" {', '.join(model.signatures)}."
+            f"No signature {_short(name)}; expected one of"
+            f" {', '.join(model.signatures)}. Name one of these."
         )
     try:
         return _read_inputs(request, model.signatures[name])
@@ -129,15 +133,17 @@ def _read_inputs(
 
 
 def _parse_json(body: bytes) -> Any:
-    """Return the value of a body; raise a RequestError if it is not JSON."""
+    """Parse the value of a body; raise a RequestError if it is not JSON."""
 
     def refuse_constant(name: str) -> None:
-        raise RequestError(f"{name} is not JSON.")
+        raise RequestError(f"{name} is not JSON. Send valid JSON.")
 
     def make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
-            raise RequestError("An object has a key more than once.")
+            raise RequestError(
+                "An object has a key more than once. Send each key once."
+            )
         return value
 
     try:
@@ -149,11 +155,14 @@ def _parse_json(body: bytes) -> Any:
     except UnicodeDecodeError as error:
         raise RequestError(
             f"The body is not UTF-8: byte {error.start}: {error.reason}."
+            " Encode the body in UTF-8."
         ) from None
     except json.JSONDecodeError as error:
-        raise RequestError(f"The body is not JSON: {error}.") from None
+        raise RequestError(
+            f"The body is not JSON: {error}. Send valid JSON."
+        ) from None
     except (RecursionError, ValueError) as error:
-        # It is nested too deeply, or a number has too many digits.
+        # Python raises this for too deep nesting and for too many digits.
         raise RequestError(f"The body cannot be read: {error}.") from None
 
 
@@ -163,12 +172,15 @@ def _columns(
     """Return the values of each input.
 
     Args:
-      values: rows or columns; a single input may go without its name.
-      signature: the function.
+      values: rows or columns; the name of a single input may be omitted.
+      signature: the function to call.
       by_rows: whether the values are rows.
     """
     if by_rows and (not isinstance(values, list) or not values):
-        raise RequestError("instances must be a list of at least one row.")
+        raise RequestError(
+            "instances is not a list of at least one row. Send one row per"
+            " example."
+        )
     parts = values if by_rows else [values]
     are_named = [isinstance(x, dict) and not _is_base64(x) for x in parts]
     if not any(are_named):
@@ -176,15 +188,23 @@ def _columns(
             return {next(iter(signature.inputs)): values}
         subject = "Each row of instances" if by_rows else "inputs"
         names = ", ".join(signature.inputs)
-        raise RequestError(f"{subject} must be an object with {names}.")
+        raise RequestError(
+            f"{subject} is not an object; send one with {names}."
+        )
     if not by_rows:
         return values
     if not all(are_named):
-        raise RequestError("The rows of instances are of different kinds.")
+        raise RequestError(
+            "The rows of instances are of different kinds; expected only"
+            " objects or no objects. Send rows of one kind."
+        )
     names = values[0].keys()
     for i, row in enumerate(values):
         if row.keys() != names:
-            raise RequestError(f"instances[{i}] and the first differ in keys.")
+            raise RequestError(
+                f"instances[{i}] and the first row have different keys."
+                " Send the same keys in all rows."
+            )
     columns = {}
     for name in names:
         columns[name] = [row[name] for row in values]
@@ -199,15 +219,16 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
         lengths = {len(x) if isinstance(x, list) else -1 for x in level}
         if len(lengths) != 1:
             raise RequestError(
-                f"{name} holds lists of different lengths, which make no"
-                " tensor; pad them."
+                f"{name} contains lists of different lengths, which make no"
+                " tensor. Pad them."
             )
         shape.append(lengths.pop())
         level = list(itertools.chain.from_iterable(level))
     if not spec.shape.is_compatible_with(shape):
         expected = str(spec.shape.as_list()).replace("None", "any")
         raise RequestError(
-            f"{name} has the shape {shape}; expected {expected}."
+            f"{name} has the shape {shape}; expected {expected}. Send this"
+            " shape."
         )
     array = np.empty(len(level), spec.dtype.as_numpy_dtype)
     array[:] = [_element(name, part, spec.dtype) for part in level]
@@ -215,12 +236,12 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
 
 
 def _element(name: str, value: Any, dtype: tf.DType) -> Any:
-    """Return a value of a type; raise a RequestError for another value."""
+    """Return a value of a type; raise a RequestError for another type."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if dtype == tf.string:
         if isinstance(value, str):
-            # JSON can hold half of a surrogate pair, which UTF-8 cannot; it
-            # is removed, as invalid bytes are elsewhere.
+            # JSON can contain half of a surrogate pair, which UTF-8 cannot. The
+            # half is removed, as invalid bytes are elsewhere.
             return value.encode("utf-8", "ignore")
         expected = 'a text or {"b64": ...}'
         if _is_base64(value):
@@ -228,7 +249,8 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
                 return base64.b64decode(value["b64"], validate=True)
             except (TypeError, ValueError) as error:
                 raise RequestError(
-                    f"{name}: b64 is not base64: {error}."
+                    f"{name}: b64 is not base64: {error}. Encode the bytes"
+                    " in base64."
                 ) from None
     elif dtype == tf.bool:
         if isinstance(value, bool):
@@ -237,7 +259,7 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
     elif not is_number:
         expected = "a number"
     elif not dtype.is_integer:
-        # Python also compares integers beyond the largest float.
+        # Python compares integers correctly even beyond the largest float.
         if float(dtype.min) <= value <= float(dtype.max):
             return value
         expected = "a finite number"
@@ -247,11 +269,13 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
         return int(value)
     else:
         expected = f"a number that is an {dtype.name}"
-    raise RequestError(f"{name} holds {_short(value)}; expected {expected}.")
+    raise RequestError(
+        f"{name} holds {_short(value)}; expected {expected}. Correct the value."
+    )
 
 
 def _is_base64(value: Any) -> bool:
-    """Return whether a value is an object with the key b64 alone."""
+    """Return whether a value is an object with the single key b64."""
     return isinstance(value, dict) and set(value) == {"b64"}
 
 
@@ -264,19 +288,19 @@ def _short(value: Any) -> str:
 def format_answer(
     outputs: Mapping[str, np.ndarray], row_format: bool
 ) -> dict[str, Any]:
-    """Return an answer for JSON; a single output goes without its name.
+    """Format an answer for JSON; omit the name of a single output.
 
     Args:
       outputs: the outputs by name.
       row_format: see `PredictRequest`.
 
     Raises:
-      RequestError: rows were sent, and the outputs have no rows in common.
+      RequestError: rows were sent, but the outputs have no rows in common.
     """
     lengths = {len(a) if a.ndim else -1 for a in outputs.values()}
     if row_format and (len(lengths) != 1 or -1 in lengths):
         raise RequestError(
-            "This signature's outputs have no rows in common; send inputs"
+            "This signature's outputs have no rows in common. Send inputs"
             " (columns) instead of instances."
         )
     plain = {name: _plain(name, array) for name, array in outputs.items()}
@@ -301,7 +325,7 @@ def _plain(name: str, array: np.ndarray) -> Any:
         if not np.isfinite(array).all():
             return _map(lambda x: x if math.isfinite(x) else None, value)
         if array.dtype.itemsize < 8:
-            # By the shortest text that reads back as the same float32.
+            # The shortest text that reads back as the same float32 is written.
             return _map(float, array.astype("U").astype("f8").tolist())
     return value
 

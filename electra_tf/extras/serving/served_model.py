@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Exported models: the functions of a SavedModel, by name."""
+"""Served models: the functions of an exported SavedModel, by name."""
 
 import json
 import logging
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-# Imported because it registers the operations of the in-graph tokenizer.
+# This import registers the operations of the in-graph tokenizer.
 import tensorflow_text  # noqa: F401
 from google.protobuf import json_format
 from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
@@ -21,7 +21,7 @@ from electra_tf.files.digests import check_digest
 
 _logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
-# Functions that the loader adds for itself.
+# The functions that TensorFlow's loader adds.
 _HIDDEN = ("__saved_model_init_op", "__saved_model_train_op")
 
 
@@ -30,9 +30,9 @@ class Signature:
 
     Attributes:
       name: the function's name.
-      inputs: name -> spec; free lengths or ranks are None.
+      inputs: name -> spec; unknown lengths or ranks are None.
       outputs: name -> spec.
-      defaults: values of inputs that may be left out.
+      defaults: the values of inputs that may be omitted.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Signature:
         }
         outputs = {}
         for name, tensor in self._function(**tensors).items():
-            # `numpy` of a scalar string is bytes, not an array.
+            # `numpy` of a scalar string is bytes, which is not an array.
             dtype = object if tensor.dtype == tf.string else None
             outputs[name] = np.asarray(tensor.numpy(), dtype)
         return outputs
@@ -85,8 +85,8 @@ class ServedModel:
       metadata: the signatures in the form of TensorFlow Serving's protocol.
       kind: the model's kind of task, such as "classification"; "" if the model
         has no function `describe`.
-      labels: the labels by `describe`.
-      config: plain values by `describe`.
+      labels: the labels that `describe` returns.
+      config: the plain values that `describe` returns.
     """
 
     def __init__(self, folder: str, name: str, version: int) -> None:
@@ -100,9 +100,10 @@ class ServedModel:
         protos = _signature_protos(folder)
         try:
             self._loaded = tf.saved_model.load(folder)
-        except Exception as error:  # a damaged graph may raise any
+        except Exception as error:  # A damaged graph may raise any exception.
             raise UserError(
-                f"{folder}: TensorFlow cannot load it: {error!r}"
+                f"{folder}: TensorFlow cannot load the model ({error!r})."
+                " Export it again"
             ) from error
         functions = self._loaded.signatures
         self.signatures = {
@@ -112,7 +113,8 @@ class ServedModel:
         }
         if not self.signatures:
             raise UserError(
-                f"{folder}: has no signature to call; export the model again"
+                f"{folder}: no signature to call; expected an output of"
+                " export_model. Export the model again"
             )
         self.metadata = {
             key: json_format.MessageToDict(
@@ -129,7 +131,7 @@ class ServedModel:
             self.config = json.loads(facts["config"][0])
 
     def warm_up(self) -> None:
-        """Call every function once, because its first call is slow."""
+        """Call every function once, because first calls are slow."""
         for name, signature in self.signatures.items():
             arrays = {}
             for key, spec in signature.inputs.items():
@@ -151,21 +153,24 @@ def open_model(
 
     Args:
       folder: the output of `export_model`, or a version in it.
-      name: the name in URLs; None: the folder's.
-      version: None: the highest in the folder.
+      name: the name in URLs; None: the folder's name.
+      version: the number of the version; None: the highest in the folder.
 
     Raises:
-      UserError: there is no such folder or version, or it cannot be loaded.
+      UserError: the folder or version does not exist, or cannot be loaded.
     """
     path = os.path.abspath(folder)
     if not os.path.isdir(path):
-        raise UserError(f"{folder}: no such folder")
+        raise UserError(
+            f"{folder}: no such folder. Pass the folder that export_model wrote"
+        )
     if _is_saved_model(path):
         base = os.path.basename(path)
         number = int(base) if base.isdecimal() else 1
         if version not in (None, number):
             raise UserError(
-                f"--version={version}: {folder} is version {number} itself"
+                f"--version={version}: {folder} is version {number}"
+                " itself. Remove the flag, or pass the parent folder"
             )
         if base.isdecimal():
             name = name or os.path.basename(os.path.dirname(path))
@@ -177,14 +182,14 @@ def open_model(
     )
     if not numbers:
         raise UserError(
-            f"{folder}: holds no <version>/{SAVED_MODEL_FILE}; pass the folder"
-            " that export_model wrote"
+            f"{folder}: contains no <version>/{SAVED_MODEL_FILE}. Pass the"
+            " folder that export_model wrote"
         )
     version = numbers[-1] if version is None else version
     if version not in numbers:
         raise UserError(
-            f"{folder}: has no version {version}; there are:"
-            f" {', '.join(map(str, numbers))}"
+            f"{folder}: no version {version}; expected one of"
+            f" {', '.join(map(str, numbers))}. Pass one of these"
         )
     version_folder = os.path.join(path, str(version))
     return ServedModel(version_folder, name or os.path.basename(path), version)
@@ -201,10 +206,14 @@ def _signature_protos(folder: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             proto.ParseFromString(file.read())
-    except Exception as error:  # the class that protobuf raises is not public
-        raise UserError(f"{path}: not a SavedModel: {error}") from error
+    except Exception as error:  # The class that protobuf raises is not public.
+        raise UserError(
+            f"{path}: not a SavedModel: {error}. Export the model again"
+        ) from error
     for graph in proto.meta_graphs:
         if "serve" in graph.meta_info_def.tags:
             signatures = dict(graph.signature_def)
             return {k: v for k, v in signatures.items() if k not in _HIDDEN}
-    raise UserError(f"{path}: has no graph tagged 'serve'")
+    raise UserError(
+        f"{path}: has no graph tagged 'serve'. Export the model again"
+    )

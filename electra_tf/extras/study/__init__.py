@@ -1,12 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Studies: a file of arms, seeds and tasks, run in pieces, into one table.
+"""Studies: a file of arms, seeds and tasks, run in pieces, for one table.
 
-study_file: a study file and the runs that follow from it.
-arms: the settings that are compared, and their cost.
-checks: errors in study files.
-runner: runs, piece by piece, and their results.
-result_lines: the results file.
-report: tables of results.
-pictures: curves and scores.
+study_file: a study file and its runs. arms: the compared settings, and their
+cost. checks: errors in study files. runner: runs, piece by piece, and their
+results. result_lines: the results file. report: tables of results. pictures:
+curves and scores.
 """

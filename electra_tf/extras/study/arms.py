@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The arms of a study: settings that are compared, and what each costs."""
+"""The arms of a study: the compared settings, and the cost of each."""
 
 import dataclasses
 import itertools
@@ -21,23 +21,23 @@ from electra_tf.plan.flops import pretraining_step_flops
 from electra_tf.plan.parameters import pretraining_parameters
 from electra_tf.text.casing import with_vocab_casing
 
-RANDOM = "random"  # `start` of an arm with random weights
+RANDOM = "random"  # the `start` of an arm with random weights
 _MAX_STEPS = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    """One setting that is compared with others."""
+    """One of the settings that a study compares."""
 
     line: str  # the arm's name in the file
-    point: str  # its point in the grid
+    point: str  # the point of the arm in the grid
     overrides: Settings  # the keys that the file sets for this arm
-    # "": it is pre-trained; RANDOM; or an initial checkpoint.
+    # "": the arm is pre-trained; RANDOM; or an initial checkpoint.
     start: str = ""
     pretrain: Settings = dataclasses.field(default_factory=dict)
-    # None: the initial checkpoint has a config of its own.
+    # None: the initial checkpoint has its own config.
     config: PretrainingConfig | None = None
-    # "steps", "tokens" and "flops" of its pre-training.
+    # "steps", "tokens" and "flops" of the pre-training.
     cost: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
@@ -46,7 +46,7 @@ class Arm:
 
     @property
     def takes_exams(self) -> bool:
-        """Whether evaluations can score an exam of replaced tokens."""
+        """True if evaluations can score an exam of replaced tokens."""
         return self.config.detects_replacements
 
 
@@ -58,7 +58,7 @@ def read_arms(content: Settings, output: str) -> Iterator[Arm]:
       output: the folder of the study's models.
 
     Raises:
-      UserError: no run accepts the settings of an arm.
+      UserError: the settings of an arm are invalid.
     """
     grid = content.get("grid", {})
     for line, base in content.get("arms", {"": {}}).items():
@@ -73,7 +73,7 @@ def read_arms(content: Settings, output: str) -> Iterator[Arm]:
 
 
 def _name_coordinate(key: str, value: Any) -> str:
-    """Return the last name of a dotted key with a value: "mask_prob=0.15"."""
+    """Format a dotted key with a value as "mask_prob=0.15"."""
     is_number = type(value) in (int, float)
     text = f"{value:.10g}" if is_number else json.dumps(value)
     return f"{key.split('.')[-1]}={text}"
@@ -82,7 +82,9 @@ def _name_coordinate(key: str, value: Any) -> str:
 def _complete(arm: Arm, content: Settings, output: str) -> Arm:
     """Return an arm with its config and cost."""
     if not re.fullmatch(r"\w[\w.=,+-]*", arm.name):
-        raise UserError(f"{arm.name!r}: a folder cannot have this name")
+        raise UserError(
+            f"{arm.name!r}: not a valid folder name. Rename the arm"
+        )
     settings = merge(content, arm.overrides)
     start, hparams = settings.get("start", ""), settings.get("pretrain", {})
     if start not in ("", RANDOM):
@@ -101,7 +103,10 @@ def _complete(arm: Arm, content: Settings, output: str) -> Arm:
         cost = _compute_cost(config, {})
         config = with_vocab_casing(config)
         if not config.eval_every_n_steps:
-            raise UserError("eval_every_n_steps: 0 leaves no results")
+            raise UserError(
+                "eval_every_n_steps: 0 evaluates nothing, so the study has no"
+                " results. Pass a positive number"
+            )
     return dataclasses.replace(
         arm, start=start, pretrain=hparams, config=config, cost=cost
     )
@@ -113,9 +118,9 @@ def _compute_cost(
     """Return the steps, tokens and operations of a run.
 
     Args:
-      config: the run.
-      budget: one of "steps", "tokens" and "flops" by which the steps are
-        chosen; {}: the run's num_train_steps.
+      config: the settings of the run.
+      budget: "steps", "tokens" or "flops" -> the budget, from which the steps
+        are computed; {}: the run's num_train_steps.
 
     Raises:
       UserError: the budget is ambiguous, less than a step, or too large.
@@ -127,18 +132,22 @@ def _compute_cost(
     if len(budget) > 1 or (budget and config.is_explicit("num_train_steps")):
         raise UserError(
             "budget: expected one of steps, tokens, flops and num_train_steps;"
-            f" got {json.dumps(budget)}, num_train_steps {steps}"
+            f" got {json.dumps(budget)}, num_train_steps {steps}. Set exactly"
+            " one"
         )
     for name, amount in budget.items():
         steps = round(amount / per_step[name])
         if name == "flops" and config.is_explicit("two_stage_steps"):
             steps = _two_stage_steps(config, parameters, amount)
     if steps < 1:
-        raise UserError(f"budget: {json.dumps(budget)} is less than a step")
+        raise UserError(
+            f"budget: {json.dumps(budget)} is less than one step. Raise the"
+            " budget"
+        )
     if steps > _MAX_STEPS:
         raise UserError(
             f"budget: {json.dumps(budget)} is {steps:.4g} steps; expected at"
-            f" most {_MAX_STEPS:,}"
+            f" most {_MAX_STEPS:,}. Lower the budget"
         )
     return {name: steps * amount for name, amount in per_step.items()}
 
@@ -156,7 +165,7 @@ def _two_stage_steps(
     if steps <= first_steps:
         raise UserError(
             f"budget: {json.dumps({'flops': flops})} ends in the first stage"
-            f" (two_stage_steps {first_steps:,}); raise the budget, or lower"
+            f" (two_stage_steps {first_steps:,}). Raise the budget, or lower"
             " two_stage_steps"
         )
     return steps

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of study files: keys, types, budgets, hparams, and what they name."""
+"""The validation of study files: keys, types, budgets, hparams and paths."""
 
 import contextlib
 import types
@@ -20,10 +20,10 @@ from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.extras.study.settings import BUDGETS, nest
 from electra_tf.files import filesystem
 
-# Added to a study's seeds for runs that choose a learning rate and are not
-# counted.
+# This is added to a study's seeds for runs that choose a learning rate, whose
+# scores are not counted.
 CHOOSING_SEEDS = 2**30
-# More operations or tokens than any machine could compute.
+# The limit exceeds the operations and tokens that any machine could compute.
 _MAX_OPERATIONS = 1e30
 _Amount = Annotated[
     float,
@@ -31,7 +31,7 @@ _Amount = Annotated[
     at_most(_MAX_OPERATIONS),
 ]
 _BUDGET_KEYS = dict.fromkeys(BUDGETS, _Amount)
-# Keys of an arm, which may also be set for all arms, and their types.
+# The keys of an arm, which may also be set for all arms, and their types.
 _ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
 _KEYS = {
     "description": str,
@@ -57,7 +57,7 @@ _KEYS = {
 }
 _CHOICE_KEYS = {"values": list, "num_trials": int}
 _CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
-# Hparams that a study sets for each run, from its seeds, tasks, start and
+# The hparams that a study sets for each run, from its seeds, tasks, start and
 # data_dir.
 _SET_BY_STUDY = frozenset(
     (
@@ -94,15 +94,20 @@ def check_content(content: Any) -> None:
     check_object(content, _KEYS, "")
     for key in ("arms", "grid", "seeds", "tasks"):
         if key in content and not content[key]:
-            raise UserError(f"{key}: empty; there is nothing to run")
+            raise UserError(
+                f"{key}: empty; expected at least one entry. Add one"
+            )
     for section in ("data", "exam", "figures", "grid"):
         for key, values in content.get(section, {}).items():
             if not values:
-                raise UserError(f"{section}.{key}: expected a list, got []")
+                raise UserError(
+                    f"{section}.{key}: empty; expected at least one value. Add"
+                    " a value"
+                )
     exams = content.get("exam", {})
     if len(exams) > 1:
         raise UserError(
-            f"exam: expected one file, got {', '.join(exams)}; remove all but"
+            f"exam: expected one file, got {', '.join(exams)}. Remove all but"
             " one"
         )
     _check_arm({k: content[k] for k in _ARM_KEYS if k in content}, "")
@@ -118,14 +123,16 @@ def check_content(content: Any) -> None:
 
 
 def _check_choice(choice: Any) -> None:
-    """Check the learning rates that are tried."""
+    """Check the learning rates to try."""
     section = "choose_learning_rate."
     check_object(choice, _CHOICE_KEYS, section)
     rates = choice.get("values")
     if rates is None:
         raise UserError(f"{section}values: missing")
     if not rates:
-        raise UserError(f"{section}values: expected a list, got []")
+        raise UserError(
+            f"{section}values: empty; expected at least one value. Add a value"
+        )
     for rate in rates:
         _check_arm({"finetune": {"learning_rate": rate}}, section)
 
@@ -140,28 +147,31 @@ def _check_arm(overrides: Any, location: str) -> None:
             with name_location(f"{location}{kind}.{name}"):
                 if {name, f"{kind}.{name}"} & _SET_BY_STUDY:
                     raise UserError(
-                        "is set by the study (seeds, tasks, start, data_dir);"
-                        " remove it"
+                        "is set by the study (seeds, tasks, start, data_dir)."
+                        " Remove it"
                     )
                 config.clean_hparams({name: value})
 
 
 def check_initial_checkpoint(start: str) -> None:
     """Raise a UserError unless `start` is a checkpoint or a model's folder."""
-    # Imported here because it imports TensorFlow, which most studies need not.
+    # TensorFlow is imported late, because most studies do not need it.
     from electra_tf.checkpoints import tf1
 
     path = resolve_reference(start)
     if filesystem.exists(f"{path}.index"):
         return
     if not filesystem.exists(path):
-        raise UserError(f"start: {start}: no such checkpoint.{hub_hint(start)}")
+        raise UserError(
+            f"start: {start}: no such checkpoint. Correct the path."
+            f"{hub_hint(start)}"
+        )
     if not filesystem.is_directory(path):
         return
     if not (tf1.list_checkpoints(path) or find_hugging_face_weights(path)):
         raise UserError(
             f"start: {start}: no checkpoint in this folder; expected"
-            " model.ckpt-<step> or a model of transformers"
+            " model.ckpt-<step> or a model of transformers. Correct the path"
         )
 
 
@@ -171,14 +181,14 @@ def check_task(
     """Raise a UserError unless a task has its data and these metrics.
 
     Args:
-      config: a fine-tuning on the task.
-      name: the task.
+      config: the settings of a fine-tuning on the task.
+      name: the name of the task.
       metrics: the metrics that the study's table names.
     """
-    # Imported here because it imports TensorFlow, which --help need not.
+    # TensorFlow is imported late, because --help does not need it.
     from electra_tf.finetuning.registry import get_task
 
-    # The study may still have to build the vocabulary.
+    # The vocabulary may not exist yet, because the study builds it.
     tokenizer: Any = types.SimpleNamespace(
         convert_tokens_to_ids=lambda tokens: [0 for _ in tokens]
     )
@@ -189,6 +199,6 @@ def check_task(
     for metric in metrics:
         if metric not in known:
             raise UserError(
-                f"figures.{name}: no figure {metric!r}; expected one of"
-                f" {', '.join(known)}"
+                f"figures.{name}: unknown metric {metric!r}; expected one of"
+                f" {', '.join(known)}. Choose one of these"
             )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of a study: panels of arms' points."""
+"""The pictures of a study: panels with the points of each arm."""
 
 import dataclasses
 import math
@@ -9,19 +9,21 @@ from typing import Any, NamedTuple
 
 from electra_tf.files.figures import encode_png
 
-_MOST_MARKED = 20  # a line of fewer points has a mark at each
+# the number of points up to which a line has a mark at each point
+_MOST_MARKED = 20
 _HOLLOW = {"linestyle": "", "marker": "o", "markerfacecolor": "white"}
-# Baselines, which a model has to beat -> line style.
+# baseline, which a model has to beat -> line style
 _LEVEL_STYLES = {"chance": ":", "majority": "-."}
 
 
 class Point(NamedTuple):
     """One value of an arm."""
 
-    x: float  # NaN: the arm was not pre-trained here
+    x: float  # NaN: the arm was not pre-trained in this study
     y: float
-    error: float = 0.0  # standard error, drawn as a bar
-    is_collapsed: bool = False  # a model predicts one class; drawn hollow
+    error: float = 0.0  # the standard error, drawn as a bar
+    # the model predicts one class for all examples; drawn hollow
+    is_collapsed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Panel:
     # Name -> points. The part before a slash is the arm, which has one color
     # and one label.
     lines: Mapping[str, Sequence[Point]]
-    # "chance" and "majority" -> values; several if the data differ.
+    # "chance" and "majority" -> values; several values if the data differ.
     levels: Mapping[str, Sequence[float]]
 
 
@@ -40,10 +42,11 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
     """Return a PNG of the panels that have points, three in a row.
 
     Args:
-      panels: the panels, of which empty ones are left out.
+      panels: the panels; empty panels are left out.
       scale: the scale of the x axes, by matplotlib's name.
     """
-    # Imported here because it takes a second, which --dry_run need not.
+    # matplotlib is imported here, because it takes a second and --dry_run does
+    # without it.
     from matplotlib.figure import Figure
 
     panels = [panel for panel in panels if panel.lines]
@@ -57,7 +60,8 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
         points = (point for line in panel.lines.values() for point in line)
         values = {point.x for point in points if not math.isnan(point.x)}
         if scale == "log" and len(values) == 1:
-            # With one value, Matplotlib derives limits from rounding errors.
+            # With a single value, Matplotlib derives limits from rounding
+            # errors.
             (x,) = values
             axes.set_xlim(x / 3, x * 3)
         axes.set_title(panel.title, fontsize=9)
@@ -89,7 +93,7 @@ def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
 def _draw_arm(
     axes: Any, points: Sequence[Point], color: str, label: str | None
 ) -> None:
-    """Draw the points of an arm; NaN as x: a line across the panel."""
+    """Draw the points of an arm; a point with x NaN becomes a line across."""
     style = {"color": color, "label": label}
     x, y, errors, _ = zip(*points, strict=True)
     collapsed = [point for point in points if point.is_collapsed]

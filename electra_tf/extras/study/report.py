@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a study: a table, JSON, learning curves, scores over FLOPs.
+"""The report of a study: table, JSON, learning curves, scores over FLOPs.
 
-A fine-tuning whose model predicts one class for every example is marked in all
-of them: its score says nothing about the pre-trained model.
+A fine-tuning whose model predicts one class for every example is marked
+everywhere, because its score does not measure the pre-trained model.
 """
 
 import itertools
@@ -21,14 +21,14 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.metrics import statistics
 from electra_tf.plan.flops import PETAFLOP_DAY
 
-# Metrics of pre-training in the table, unless the study names others.
+# The table's metrics of pre-training, unless the study names others.
 _PRETRAINING_METRICS = (
     "masked_lm_accuracy_at_mask",
     "disc_auc_real_tokens",
     "exam_generator_auc",
     "exam_unigram_auc",
 )
-# Column -> format of its values.
+# column -> format of its values
 _COLUMNS = {
     "mean": ".4g",
     "std": ".2g",
@@ -40,7 +40,7 @@ _COLUMNS = {
     "tokens": ".3g",
     "petaflop_days": ".3g",
 }
-# Metric of pre-training -> the same metric of the most frequent value.
+# metric of pre-training -> the same metric for predicting the commonest value
 _MAJORITY_METRICS = {
     "disc_accuracy": "disc_majority_accuracy",
     "masked_lm_accuracy": "masked_lm_most_frequent_accuracy",
@@ -48,7 +48,7 @@ _MAJORITY_METRICS = {
     "exam_generator_loss": "exam_generator_majority_loss",
     "exam_unigram_loss": "exam_unigram_majority_loss",
 }
-# Metrics whose value by chance is 0.5.
+# Metrics that are 0.5 by chance.
 _AUCS = (
     "disc_auc",
     "disc_auc_real_tokens",
@@ -58,15 +58,16 @@ _AUCS = (
 _COLLAPSED = "*"
 Table = dict[str, Any]
 Values = dict[str, list[float]]  # arm -> a value for each seed, or trial
-# Arm -> collapsed fine-tunings: their task, seed, trial and prediction.
+# arm -> its collapsed fine-tunings: task, seed, trial and prediction
 Collapses = dict[str, list[dict[str, Any]]]
-Levels = dict[str, list[float]]  # "chance", "majority" -> different values
+Levels = dict[str, list[float]]  # "chance", "majority" -> the different values
 
 
 def compare(study: Study, lines: Lines) -> list[Table]:
     """Return a table for each metric, and one for the mean of the tasks.
 
-    A value is a seed's mean over trials; if there is one seed, a trial's value.
+    A value is a seed's mean over trials. If there is only one seed, each trial
+    gives a value.
 
     Args:
       study: the study.
@@ -76,7 +77,7 @@ def compare(study: Study, lines: Lines) -> list[Table]:
       Tables for JSON: `title`, `arms` and `baselines`.
     """
     tables = []
-    main_values: list[Values] = []  # of each task
+    main_values: list[Values] = []  # the main metric of each task
     main_collapses: list[Collapses] = []
     for kind in ("pretrain", *study.tasks):
         collapses = {
@@ -112,7 +113,7 @@ def compare(study: Study, lines: Lines) -> list[Table]:
 
 
 def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
-    """Return the metrics that any line has, in their order."""
+    """Return the metrics that any line has, in order of appearance."""
     known: dict[str, Any] = {}
     for arm, seed in itertools.product(study.arms, study.seeds):
         known |= _results(study, arm, seed, kind, lines)
@@ -120,7 +121,7 @@ def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
 
 
 def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
-    """Return the metrics of a table: those of the study, else the main."""
+    """Return the metrics of a table: those of the study, or the main one."""
     defaults = [name for name in _PRETRAINING_METRICS if name in known]
     if kind in study.tasks and known:
         defaults = [known[0]]
@@ -128,7 +129,7 @@ def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
 
 
 def _mean_of_tasks(study: Study, task_values: Sequence[Values]) -> Values:
-    """Return the means of arms that have equally many values of all tasks."""
+    """Return the mean over tasks for arms with equally many values of each."""
     means: Values = {}
     for arm in study.arms:
         values = [of_task[arm.name] for of_task in task_values]
@@ -181,7 +182,7 @@ def _collapses(
 
 
 def _levels(study: Study, kind: str, metric: str, lines: Lines) -> Levels:
-    """Return the scores of answers without a model, over all arms and seeds."""
+    """Return the scores of predictions without a model, over arms and seeds."""
     levels: Levels = {}
     for arm, seed in itertools.product(study.arms, study.seeds):
         line = _line(study, arm, seed, kind, lines)
@@ -253,17 +254,17 @@ def _table(
 
 
 def _is_compared_with(study: Study, arm: Arm, other: Arm) -> bool:
-    """Return whether an arm's row has its difference from another arm.
+    """Return whether an arm's row shows its difference from another arm.
 
-    `against` names that arm; or its line, of which it is the arm at the same
-    point of the grid.
+    `against` names that arm, or its line of arms; then the arm at the same
+    point of the grid is meant.
     """
     names = {(other.line, other.point), (other.name, "")}
     return bool(names & {(study.against, arm.point), (study.against, "")})
 
 
 def _count(summary: statistics.Statistics) -> int:
-    """Return the count of defined values."""
+    """Return the number of defined values."""
     return len(summary.values) - summary.undefined
 
 
@@ -295,7 +296,7 @@ def text_of(study: Study, tables: Sequence[Table]) -> str:
 
 
 def _cells(table: Table, row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a row's cells; those of collapsed fine-tunings have a mark."""
+    """Yield a row's cells; mark the values of collapsed fine-tunings."""
     arms = table["arms"]
     against = arms.get(row.get("compared_with"), {}).get("collapsed")
     is_marked = {
@@ -384,10 +385,10 @@ def _curves(study: Study) -> Iterator[Panel]:
 def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
     """Yield the discriminator's loss over its baseline's, and unigram shares.
 
-    The loss is in multiples of that of always predicting the share of replaced
-    tokens: below 1 a discriminator has learned something, with any generator.
+    The unit of the loss is the loss of always predicting the share of replaced
+    tokens. Below 1 a discriminator has learned something, with any generator.
     """
-    # Imported here because it imports TensorFlow, which --dry_run need not.
+    # TensorFlow is imported late, because --dry_run does not need it.
     from electra_tf.pretraining.metrics import binary_entropy
 
     objectives = {
@@ -401,14 +402,14 @@ def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
         rows = _read_log(run, "train")
         if share_curve := _points(rows, "unigram_share"):
             shares[run.name] = share_curve
-        # The losses of other objectives are over other tokens.
+        # With other objectives the losses are computed over other tokens.
         if objectives[run.digest] != "electra":
             continue
         loss_curve = []
         for row in rows:
             loss, share = row.get("disc_loss"), row.get("replaced_share")
-            # A damaged row may lack one of them. Without replaced tokens
-            # there is nothing to compare with.
+            # A damaged row may miss a value. Without replaced tokens the
+            # baseline is 0.
             if loss is not None and share and (base := binary_entropy(share)):
                 loss_curve.append(Point(row["step"], loss / base))
         if loss_curve:
@@ -431,12 +432,12 @@ def _points(rows: Sequence[Mapping[str, Any]], metric: str) -> list[Point]:
 
 
 def _read_log(run: Run, log: str) -> list[dict[str, Any]]:
-    """Return the rows of a run's log, "train" or "eval", without damaged ones.
+    """Return the intact rows of a run's log, "train" or "eval".
 
-    Each of these gets a warning.
+    A warning names each damaged row.
     """
-    # Imported here because TensorFlow's import takes seconds, which a study
-    # that only starts runs does without.
+    # TensorFlow is imported late, because it takes seconds and starting runs
+    # does not need it.
     from electra_tf.training.logs import read_rows
 
     path = os.path.join(run.folder, f"{log}_log.jsonl")

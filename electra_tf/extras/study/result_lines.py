@@ -15,8 +15,8 @@ from electra_tf.files.reading import read_text
 def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
     """Return the lines of a results file by their runs' digests.
 
-    A file that does not exist has no lines. Raises a UserError that names the
-    line and the field if a line is not one that a study wrote.
+    A file that does not exist has no lines. If a study cannot have written a
+    line, a UserError names the line and the field.
     """
     if not filesystem.exists(path):
         return {}
@@ -41,9 +41,9 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a finite number or null, which stands for NaN.
+    """Return whether a value is a finite number or null, which means NaN.
 
-    Larger integers than a double holds are no metric's value.
+    Integers beyond the range of a double are not accepted.
     """
     if value is None:
         return True
@@ -77,11 +77,12 @@ def _is_baselines(value: Any) -> bool:
     )
 
 
-# Field -> (whether a value is right, what is expected).
+# field -> (function that checks a value, the expected value)
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "digest": (_is_text, "a text"),
     "results": (_is_results, "an object: metric -> list of numbers"),
     "collapsed": (_is_collapses, "an object: trial -> prediction"),
     "baselines": (_is_baselines, "an object: baseline -> metric -> number"),
 }
-_OPTIONAL = ("collapsed", "baselines")  # Earlier versions wrote none.
+# Lines of earlier versions have no baselines.
+_OPTIONAL = ("collapsed", "baselines")

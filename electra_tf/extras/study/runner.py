@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of a study, in pieces that continue after a stop or a kill.
+"""The runner of a study, in pieces that continue after a stop or a kill.
 
-A piece is a process of the real command, which continues from what the piece
-before it saved. A run is finished if its line is in the results file; nothing
-else is read, so that committed lines count for runs of another machine.
+A piece is a process of the real command, which continues from the checkpoint of
+the previous piece. A run is finished if its line is in the results file.
+Nothing else is read, so that committed lines count for runs on another machine.
 """
 
 import contextlib
@@ -43,18 +43,18 @@ from electra_tf.processes import PR_SET_PDEATHSIG
 LOG = "study.log"
 TIME_IS_UP = 3  # exit status
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(electra_tf.__file__)))
-_LONGEST_ERROR = 300  # characters of a failed run's message
+_LONGEST_ERROR = 300  # the characters of a failed run's message
 
 
 class StoppedError(Exception):
-    """The time is up, or a signal came; `status` is the exit status."""
+    """An error for the end of the time, or a signal; `status` is for exit."""
 
     def __init__(self, status: int) -> None:
         self.status = status
 
 
 class StudyRunner:
-    """Brings the runs of a study to their ends, in order.
+    """The runner of a study's runs, in their order.
 
     Attributes:
       results: path of the file of finished runs' lines.
@@ -67,8 +67,8 @@ class StudyRunner:
 
         Args:
           study: the study.
-          piece: seconds of a run's first process.
-          time_budget: seconds after which the study stops.
+          piece: the seconds of a run's first process.
+          time_budget: the seconds after which the study stops.
         """
         self._study, self._piece = study, piece
         self._marks = os.path.join(study.output, "done")
@@ -76,7 +76,7 @@ class StudyRunner:
         self._child: subprocess.Popen | None = None
         self._signal = 0
         self.results = os.path.splitext(study.path)[0] + ".jsonl"
-        # Lines of finished runs by digest.
+        # The lines of finished runs by digest.
         self.lines = read_result_lines(self.results)
         self.failed: dict[str, str] = {}
 
@@ -97,19 +97,20 @@ class StudyRunner:
                 signal.signal(number, self._on_signal)
             self._warn_of_changed_data()
             for index in range(len(study.runs(self.lines))):
-                # Finished runs may have determined the next learning rate.
+                # The list of runs may grow: finished runs determine the
+                # learning rates.
                 self._ensure(study.runs(self.lines)[index])
 
     def _warn_of_changed_data(self) -> None:
-        """Warn if finished runs used data that differs from that on disk."""
+        """Warn if finished runs used data that differs from data on disk."""
         fingerprint = functools.cache(files_fingerprint)
         for run in self._study.runs(self.lines):
             line = self.lines.get(run.digest, {})
             if path := self._replaced_exam(run, line):
                 print(
-                    f"warning: {run.name} was scored on another exam than"
-                    f" {path} now contains; to score it on the new one, remove"
-                    f" its line from {self.results}, and {run.folder}"
+                    f"warning: {run.name} was scored on an exam that differs"
+                    f" from {path}. To score it on the current exam, remove"
+                    f" its line from {self.results}, and remove {run.folder}"
                 )
             before = line.get("data")
             if not before or not find_files(run.reads, True)[0]:
@@ -117,9 +118,9 @@ class StudyRunner:
             if before != fingerprint(run.reads):
                 print(
                     f"warning: {run.name} used other data ({before}) than"
-                    f" {run.reads} now contains ({fingerprint(run.reads)}); to"
+                    f" {run.reads} now contains ({fingerprint(run.reads)}). To"
                     f" run it again, remove its line from {self.results}, and"
-                    f" {run.folder}"
+                    f" remove {run.folder}"
                 )
 
     def _replaced_exam(self, run: Run, line: Mapping[str, Any]) -> str | None:
@@ -130,15 +131,15 @@ class StudyRunner:
         return path if file_sha256(path) != digest else None
 
     def _link_tasks(self, folder: str) -> None:
-        """Link the tasks' data to where runs in `folder` look for it."""
+        """Link the tasks' data to the path where runs in `folder` expect it."""
         link = os.path.join(folder, "finetuning_data")
         data = os.path.join(self._study.data_dir, "finetuning_data")
         if os.path.realpath(link) == os.path.realpath(data):
             return
         if os.path.lexists(link):
             raise UserError(
-                f"{link} exists, and is not the study's {data}; remove it, or"
-                " pass another --output_dir or --data_dir"
+                f"{link} exists, but does not link to the study's {data}."
+                " Remove it, or pass another --output_dir or --data_dir"
             )
         os.symlink(os.path.abspath(data), link)
 
@@ -149,18 +150,19 @@ class StudyRunner:
     def _stop_child(self) -> None:
         """Pass a signal on to the running piece, always as SIGTERM.
 
-        A signal to the whole group (a terminal's Ctrl-C) has reached the piece
-        already; a SIGTERM within seconds of it is the same request there.
+        A signal to the whole group (Ctrl-C in a terminal) has already reached
+        the piece, which treats a SIGTERM within seconds as the same request.
         """
         if self._child:
             self._child.terminate()
 
     def _ensure(self, run: Run, is_needed: bool = False) -> bool:
-        """Finish a run, and first what it needs; return whether it succeeded.
+        """Finish a run after the runs it needs; return whether it succeeded.
 
         Args:
           run: the run.
-          is_needed: whether its files are needed; else its line is enough.
+          is_needed: whether the run's files are needed; False: its line is
+            enough.
         """
         has_line = run.digest in self.lines or not run.facts
         paths = (self._mark(run), run.folder or self._marks)
@@ -181,11 +183,11 @@ class StudyRunner:
         return run.name not in self.failed
 
     def _mark(self, run: Run) -> str:
-        """Return the path of a file that exists if a run's files are whole."""
+        """Return the path of the file that marks a run's files as complete."""
         return os.path.join(self._marks, run.digest)
 
     def _remove_marks(self, name: str) -> None:
-        """Remove the marks of commands that made the same file before."""
+        """Remove the marks of earlier commands that made the same file."""
         for mark in glob.glob(os.path.join(glob.escape(self._marks), "*")):
             if read_text(mark) == name:
                 filesystem.remove(mark)
@@ -211,8 +213,8 @@ class StudyRunner:
             status = self._signal or self._run_piece(run, limit)
             if status and self._signal:
                 raise StoppedError(128 + self._signal)
-            # Longer each time, or a run whose start takes longer than a piece
-            # would never make a step.
+            # Each piece is longer than the last. Otherwise a run whose start
+            # takes longer than a piece would never make a step.
             piece *= 2
         seconds = round(time.monotonic() - started)
         if status:
@@ -256,7 +258,7 @@ class StudyRunner:
         program, *arguments = run.command
         before_exec = None
         if sys.platform == "linux":
-            # A piece is terminated if the study is killed.
+            # The system terminates the piece if the study is killed.
             before_exec = functools.partial(
                 ctypes.CDLL(None).prctl, PR_SET_PDEATHSIG, signal.SIGTERM
             )
@@ -267,7 +269,8 @@ class StudyRunner:
             stdout=self._log,
             stderr=self._log,
         )
-        # A signal may have come when there was no child to pass it on to.
+        # A signal may have come before the child existed, so it is passed on
+        # now.
         if self._signal:
             self._stop_child()
         try:
@@ -279,7 +282,7 @@ class StudyRunner:
             self._child = None
 
     def _last_error(self, log_start: int) -> str:
-        """Return the last error, or else line, that a piece logged."""
+        """Return the last error that a piece logged, or its last line."""
         with open(self._log.name, "rb") as file:
             file.seek(log_start)
             lines = file.read().decode(errors="replace").splitlines()
@@ -299,7 +302,7 @@ def _find_program(name: str) -> str:
 
 
 def _processor() -> str:
-    """Return the name and the count of cores of the machine's processor."""
+    """Return the name and the number of cores of the machine's processor."""
     name = platform.processor()
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         name = re.search(r"model name\s*: (.*)|$", file.read())[1] or name
@@ -313,10 +316,10 @@ def _exam_digest(run: Run) -> dict[str, str]:
 
 
 def _verdicts(run: Run) -> dict[str, dict[str, Any]]:
-    """Return which trials of a fine-tuning collapsed, and its baselines.
+    """Return the collapsed trials of a fine-tuning, and its baselines.
 
-    `collapsed`: number of a trial -> the one prediction of its model;
-    `baselines`: "chance", "majority" -> metrics of answers without a model.
+    `collapsed` maps the number of a trial to the single prediction of its
+    model, `baselines` maps "chance" and "majority" to metrics without a model.
     """
     if run.facts["kind"] == "pretrain":
         return {}
@@ -341,12 +344,12 @@ def _read_results(run: Run) -> dict[str, Any]:
 
 
 def _round(value: float | None) -> float | None:
-    """Return a value with six digits."""
+    """Return a value rounded to six significant digits."""
     return value and float(f"{value:.6g}")
 
 
 def _results(run: Run) -> dict[str, list[Any]]:
-    """Return the metrics of a run: a value for each trial, the main first."""
+    """Return the metrics of a run: a value per trial, the main metric first."""
     trials: list[dict[str, Any]] = []
     if run.facts["kind"] == "pretrain":
         log = os.path.join(run.folder, "eval_log.jsonl")

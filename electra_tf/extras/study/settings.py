@@ -1,17 +1,18 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Nested settings of study files: merged, and made from dotted keys."""
+"""Nested settings of study files: merging, and dotted keys."""
 
 from typing import Any
 
-BUDGETS = ("steps", "tokens", "flops")  # the keys of a budget, which has one
+# the keys of a budget, which sets one of them
+BUDGETS = ("steps", "tokens", "flops")
 Settings = dict[str, Any]
 
 
 def merge(base: Settings, overrides: Settings) -> Settings:
-    """Return settings with overrides; objects are merged key by key.
+    """Merge overrides into settings; objects are merged key by key.
 
-    A budget is replaced as a whole, because it has one of several keys.
+    A budget is replaced as a whole, because only one of its keys may be set.
     """
     merged = {**base, **overrides}
     for key in base.keys() & overrides.keys():

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A study file, checked, and the runs that follow from it.
+"""A study file, validated, and its runs.
 
-A run builds data, draws an exam, pre-trains, or fine-tunes on a task. Its
-digest is that of everything that makes its result: a run that is changed in the
-file is another run in another folder.
+A run builds data, draws an exam, pre-trains, or fine-tunes on a task. The
+digest of a run covers everything that determines its result, so a run that is
+changed in the file becomes another run in another folder.
 """
 
 import dataclasses
@@ -38,16 +38,16 @@ Lines = Mapping[str, Mapping[str, Any]]  # digest -> the line of a finished run
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One run, which processes bring to its end, one after another."""
+    """One run, which a series of processes completes."""
 
     name: str
-    digest: str  # "" until its learning rate is chosen
-    # What its line states; {} for data and exams, which have no line.
+    digest: str  # "" until the learning rate is chosen
+    # The content of the run's line; {} for data and exams, which have no line.
     facts: dict[str, Any]
     command: Sequence[str] = ()  # program and arguments
     needs: tuple["Run", ...] = ()
-    folder: str = ""  # its model and results
-    reads: str = ""  # patterns of its data's files; "": not known
+    folder: str = ""  # the folder of the model and results
+    reads: str = ""  # the patterns of the data's files; "": unknown
 
 
 class Study:
@@ -56,15 +56,15 @@ class Study:
     Attributes:
       path: the file.
       name: the file's name without its ending.
-      digest: that of the file's content, with that of its base.
+      digest: the digest of the file's content and of its base.
       data_dir: the directory of the tasks' data.
       output: the folder of models, log, table and pictures.
       tasks: task -> its hparams.
-      seeds: seeds of pre-training, and of the fine-tuning after it.
+      seeds: the seeds of pre-training and of the fine-tuning after it.
       figures: task or "pretrain" -> metrics of the table.
-      exam: the exam's file; "" for none.
-      arms: the settings that are compared, at each point of the grid.
-      against: the arm, or line of arms, that others are compared with.
+      exam: the file of the exam; "" for none.
+      arms: the compared settings, at each point of the grid.
+      against: the arm, or line of arms, that all others are compared with.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class Study:
 
         Args:
           path: the file.
-          output_dir: replaces the file's, if it is not empty.
-          data_dir: replaces the file's, if it is not empty.
+          output_dir: a replacement for the file's output_dir; "": none.
+          data_dir: a replacement for the file's data_dir; "": none.
 
         Raises:
-          UserError: the file names unknown keys, settings that no run accepts,
-            or data that does not exist.
+          UserError: the file has unknown keys or invalid settings, or names
+            data that does not exist.
         """
         content = read_json(path)
         base = content.pop("base", "")
@@ -116,35 +116,42 @@ class Study:
             self._check_runs()
 
     def _check_names(self) -> None:
-        """Raise for names that are repeated or unknown."""
+        """Raise a UserError for repeated or unknown names."""
         names = [f"{a.name}/{s}" for a in self.arms for s in self.seeds]
         for name in names:
             if names.count(name) > 1:
                 raise UserError(
-                    f"arms, grid, seeds: two runs are named {name}; make the"
-                    " values or the seeds differ"
+                    f"arms, grid, seeds: two runs have the name {name}. Make"
+                    " the values or the seeds differ"
                 )
         arm_names = {arm.name for arm in self.arms}
         arm_names |= {arm.line for arm in self.arms}
         if self.against not in arm_names:
             raise UserError(
-                f"against: there is no arm {self.against!r}; expected one of"
-                f" {', '.join(sorted(filter(None, arm_names)))}"
+                f"against: no arm {self.against!r}; expected one of"
+                f" {', '.join(sorted(filter(None, arm_names)))}. Choose one of"
+                " these"
             )
         if self.tasks and not self.data_dir:
-            raise UserError("data_dir: missing; it holds finetuning_data")
+            raise UserError(
+                "data_dir: missing; expected the folder of finetuning_data."
+                " Add it"
+            )
         for name in self.figures:
             if name not in ("pretrain", *self.tasks):
-                raise UserError(f"figures.{name}: no such task in this study")
+                raise UserError(
+                    f"figures.{name}: no such task in this study. Add the"
+                    " task, or remove the key"
+                )
 
     def _check_runs(self) -> None:
-        """Raise for settings that no run accepts, and data that is missing."""
+        """Raise a UserError for invalid settings and missing data."""
         for arm in self.arms:
             if not (arm.start or self._data):
                 with name_location("pretrain"):
                     check_records(arm.config, training=True)
             for task in self.tasks:
-                # All arms have these metrics, so that one check is enough.
+                # All arms share these metrics, so that one check is enough.
                 metrics = ()
                 if arm is self.arms[0]:
                     metrics = self.figures.get(task, ())
@@ -154,7 +161,7 @@ class Study:
     def _check_finetuning(
         self, arm: Arm, task: str, metrics: Sequence[str]
     ) -> None:
-        """Raise for settings that no fine-tuning of an arm accepts."""
+        """Raise a UserError for invalid settings of an arm's fine-tunings."""
         hparams = self._finetuning_hparams(arm, task)
         for choice in ({}, *self._choices()):
             hparams_of_choice = hparams | choice
@@ -162,13 +169,15 @@ class Study:
                 arm.name, self.data_dir, **hparams_of_choice
             )
             if config.num_trials < 1:
-                raise UserError("num_trials: expected 1 or more")
+                raise UserError(
+                    "num_trials: expected 1 or more. Pass a positive number"
+                )
         check_task(config, task, metrics)
 
     def _finetuning_hparams(self, arm: Arm, task: str) -> Settings:
         """Return the hparams of an arm's fine-tuning on a task."""
         # Without a checkpoint the sizes are those of the arm's pre-training.
-        # Merging keeps those that the file does not override.
+        # Merging keeps the sizes that the file does not override.
         sizes = {}
         if arm.config:
             for name in (*SIZE_HPARAMS, *TOKENIZER_HPARAMS):
@@ -182,7 +191,7 @@ class Study:
         """Return all runs except those of data and exams, in order.
 
         Args:
-          lines: the finished runs, which determine the learning rates.
+          lines: the lines of finished runs, which determine the learning rates.
         """
         runs: list[Run] = []
         for seed, arm in itertools.product(self.seeds, self.arms):
@@ -196,12 +205,13 @@ class Study:
     def pretraining(self, arm: Arm, seed: int) -> Run | None:
         """Return an arm's pre-training, which arms with equal settings share.
 
-        None: the arm has an initial checkpoint or random weights.
+        The result is None if the arm has an initial checkpoint or random
+        weights.
         """
         if arm.start:
             return None
         arm = next(a for a in self.arms if a.pretrain == arm.pretrain)
-        # An exam changes no weight, so that it is not part of the digest.
+        # An exam changes no weight, so the digest does not cover it.
         exam = {"exam": self.exam} if self.exam and arm.takes_exams else {}
         facts = {
             "kind": "pretrain",
@@ -224,7 +234,7 @@ class Study:
         scores = {}
         for rate, run in self._choosing_runs(arm, task).items():
             if results := lines.get(run.digest, {}).get("results"):
-                metric = next(iter(results))  # the main one
+                metric = next(iter(results))  # the main seed
                 mean = describe(from_json(results[metric])).mean
                 if mean == mean:
                     scores[rate] = -mean if lower_is_better(metric) else mean
@@ -240,7 +250,7 @@ class Study:
     def _choosing_runs(self, arm: Arm, task: str) -> dict[float, Run]:
         """Return the fine-tunings that choose a rate, by learning rate.
 
-        They start from the pre-training of the first seed.
+        These runs start from the pre-training of the first seed.
         """
         seed, runs = self.seeds[0], {}
         for choice in self._choices():
@@ -251,7 +261,7 @@ class Study:
         return runs
 
     def _choices(self) -> Iterator[Settings]:
-        """Yield the hparams of each learning rate that is tried."""
+        """Yield the hparams of each learning rate to try."""
         hparams = {"num_trials": 1, **self._choice}
         for rate in hparams.pop("values", ()):
             yield {**hparams, "learning_rate": rate}
@@ -259,7 +269,7 @@ class Study:
     def _finetuning(
         self, suffix: str, arm: Arm, seed: int, task: str, overrides: Settings
     ) -> Run:
-        """Return a fine-tuning; its name is the counted one's and a suffix."""
+        """Return a fine-tuning, named like the counted one with a suffix."""
         sources: Any = [arm.start, arm.pretrain, self._content.get("data")]
         initial = None if arm.start == RANDOM else arm.start
         pretraining = self.pretraining(arm, seed)
@@ -311,10 +321,11 @@ class Study:
         """Return a run with its digest, command and folder.
 
         Args:
-          facts: what its line states.
-          hparams: the hparams that make its result.
-          sources: the digests or settings of what it starts from.
-          paths: hparams that do not count for the digest.
+          facts: the content of the run's line.
+          hparams: the hparams that determine its result.
+          sources: the digests or settings of the runs or files that it starts
+            from.
+          paths: hparams that the digest does not cover.
         """
         programs = {
             "pretrain": "run_pretraining.py",

@@ -219,7 +219,7 @@ def test_an_index_with_a_cut_header_of_an_array_is_made_again(opened, forge):
 def test_an_index_among_the_texts_is_refused(text_folder):
     path = str(text_folder / "stored.index")
     arguments = (str(text_folder), path, "none", print)
-    refused("lies among the texts", open_index, *arguments)
+    refused("is inside the folder of texts", open_index, *arguments)
 
 
 def test_a_refused_text_leaves_no_index(opened, text_folder):

@@ -156,7 +156,7 @@ MALFORMED = {
     "unknown key": ({**TEXTS, "instances": ["a"], "x": 1}, 'key "x"'),
     "unknown signature": (
         {"signature_name": "none", "instances": ["a"]},
-        'no signature "none"; there are: describe',
+        'No signature "none"; expected one of describe',
     ),
     "no rows": ({**TEXTS, "instances": []}, "at least one row"),
     "number for text": ({**TEXTS, "instances": [7]}, "expected a text"),
@@ -195,7 +195,7 @@ ROWS = b'{"signature_name": "echo", "instances": ["a"' + b', "a"' * 1024
 @pytest.mark.parametrize(
     ("body", "headers", "expected", "message"),
     [
-        (b"x" * 50 * 2**20, {}, 413, "at most"),
+        (b"x" * 50 * 2**20, {}, 413, "the limit is"),
         (PACKED, {"Content-Encoding": "gzip"}, 413, "too large"),
         (iter([b" " * 2**20] * 8), {}, 413, "too large"),
         (b"not packed", {"Content-Encoding": "gzip"}, 400, "cannot be read"),
@@ -231,9 +231,9 @@ def test_a_version_s_folder_is_opened_alone(toy_folder):
     ("name", "version", "message"),
     [
         ("/2", 3, "--version=3: .*/2 is version 2"),
-        ("", 11, "there are: 2, 10"),
+        ("", 11, "expected one of 2, 10"),
         ("x", None, "no such folder"),
-        ("/11", None, "holds no <version>"),
+        ("/11", None, "contains no <version>"),
     ],
 )
 def test_a_version_that_does_not_exist_is_refused(

@@ -143,7 +143,7 @@ def test_ones_own_data_are_not_replaced(
     if is_link:
         data = data.rename(tmp_path / "elsewhere")
         (tmp_path / "out" / "finetuning_data").symlink_to(data)
-    with pytest.raises(UserError, match="is not the study's"):
+    with pytest.raises(UserError, match="does not link to the study's"):
         StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
     assert data.is_dir()
     # Where it is the study's own there is nothing to do.

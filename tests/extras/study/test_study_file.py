@@ -33,12 +33,12 @@ def put(content, key, value):
     [
         ("sedes", [1], "sedes: unknown key. Nearest names: seeds"),
         ("seeds", [1, "2"], "seeds[1]: expected a whole number, got '2'"),
-        ("seeds", [1, 2, 1], "seeds: two runs are named electra/1"),
+        ("seeds", [1, 2, 1], "seeds: two runs have the name electra/1"),
         ("grid", {"pretrain.mask": [0.1]}, "grid.pretrain.mask: Unknown"),
         ("tasks", {"mrpc": {}}, "tasks.mrpc: "),  # has no data
         ("tasks.sst", {"max_seq_length": 64}, "tasks.sst: hparam max_seq_len"),
         ("data_dir", REMOVED, "data_dir: missing"),
-        ("against", "bert", "against: there is no arm 'bert'"),
+        ("against", "bert", "against: no arm 'bert'"),
         ("pretrain.seed", 1, "pretrain.seed: is set by the study"),
         (
             "pretrain.num_train_steps",
@@ -46,17 +46,21 @@ def put(content, key, value):
             "budget: expected one of steps, tok",
         ),
         ("pretrain.pretrain_tfrecords", "none*", "pretrain: No record file"),
-        ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than a step'),
+        ("budget", {"flops": 1}, 'budget: {"flops": 1} is less than one step'),
         ("arms.mlm.start", "absent", "arms.mlm: start: absent: no such"),
         ("arms.mlm.pretrain", {"objective": "x"}, "arms.mlm: hparam objective"),
-        ("arms.m/l", {}, "arms.m/l: 'm/l': a folder cannot have this name"),
+        ("arms.m/l", {}, "arms.m/l: 'm/l': not a valid folder name"),
         ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
         ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
         ("finetune.num_trials", -1, "num_trials: expected 1 or more"),
-        ("pretrain.eval_every_n_steps", 0, "0 leaves no results"),
+        ("pretrain.eval_every_n_steps", 0, "0 evaluates nothing"),
         ("pretrain.max_seq_length", 10**400, "max_seq_length: expected"),
         ("choose_learning_rate", {}, "choose_learning_rate.values: missing"),
-        ("figures", {"sst": ["acuracy"]}, "no figure 'acuracy'; expected one"),
+        (
+            "figures",
+            {"sst": ["acuracy"]},
+            "unknown metric 'acuracy'; expected one",
+        ),
         ("arms.mlm.start", "/", "start: /: no checkpoint in this folder"),
         ("base", ["x"], "base: expected text"),
         ("base", {}, "base: expected text"),
@@ -245,7 +249,7 @@ def test_metrics_of_questions_are_checked_without_a_vocabulary(
     content["figures"] = {"squadv1": ["f1", "exact_match"]}
     assert Study(write_study(content)).figures == content["figures"]
     content["figures"] = {"squadv1": ["f2"]}
-    refused("no figure 'f2'", Study, write_study(content))
+    refused("unknown metric 'f2'", Study, write_study(content))
 
 
 def test_a_base_holds_the_defaults_of_a_study(content, write_study):
