@@ -3,9 +3,9 @@
 """Arms of google-research/electra itself.
 
 `electra/` is a copy that runs (with TensorFlow 1.15; 2.15 needs a replacement
-for tf.contrib's layer norm). Its model functions run in a plain session,
-without hooks, checkpoints or summaries. Its graph does the masking, as this
-project's does, and pads every row to the full length.
+for tf.contrib's layer norm). The original's model functions run in a plain
+session, without hooks, checkpoints or summaries. As in this project, masking is
+part of the graph, which pads every row to the full length.
 """
 
 import itertools
@@ -96,7 +96,7 @@ class Finetuning(Arm):
         super().__init__(spec)
         dev = self._batches("dev")
         session, made, _ = self._session("PREDICT", dev)
-        # The graph contains the batches; each call predicts the next one.
+        # The graph contains the batches, so each call predicts the next batch.
         self.answer = lambda batch: session.run(made.predictions)["task_id"]
         self.dev = range(len(dev))
 

@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of this project, in this or a different checkout (`--before`).
+"""Arms of this project, in this checkout or another one (`--before`).
 
-`PLACES` lists everything that benchmarks use of the product.
+`PLACES` lists every name of the product that benchmarks use.
 """
 
 import importlib
@@ -16,7 +16,7 @@ import tempfile
 import harness
 import work
 
-# Module -> names in it. They change with the product.
+# Module -> the names that it exports. Update them with the product.
 PLACES = {
     "configure.pretraining": "PretrainingConfig",
     "configure.finetuning": "FinetuningConfig",
@@ -38,7 +38,8 @@ PLACES = {
     "electra_tf.checkpoints.tf2": "write_native",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
 }
-# Modules of these names at 4a16307 and later, for --before.
+# The modules of these names in earlier checkouts, from 4a16307 on, for
+# --before.
 EARLIER_PLACES = {
     "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.training.loss_scale": "LossScale",
@@ -52,7 +53,7 @@ EARLIER_PLACES = {
 
 
 def product(name, root=None, needed=True):
-    """Return an object of the product by its name, from any module.
+    """Import an object of the product by its name, from any module.
 
     `root` is the checkout that is imported. Its package is imported first, as
     in its entry points, because it sets environment variables for TensorFlow.
@@ -66,12 +67,14 @@ def product(name, root=None, needed=True):
             if hasattr(imported, name):
                 return getattr(imported, name)
     if needed:
-        raise ImportError(f"{name} is not where arm_ours.py looks for it")
+        raise ImportError(
+            f"{name} is in none of the modules that arm_ours.py lists"
+        )
     return None
 
 
 def _count_cores():
-    """Return the function that counts cores; earlier checkouts had none."""
+    """Return the function that counts cores; None in early checkouts."""
     earlier = product("cores", needed=False)
     return product("count_cores", needed=False) or earlier
 
@@ -84,7 +87,7 @@ class Arm(work.Trainer):
         self._build = importlib.import_module(builder)
         threads = spec["hparams"].get("threads", 0)
         each = not threads and 1 < spec["threads"] <= 4
-        if each and _count_cores():  # Each core computes some rows.
+        if each and _count_cores():  # Each core computes a share of the rows.
             threads = 1
         work.use_threads(threads or spec["threads"], spec["threads"])
         self.imported = harness.process_memory()["now"]
@@ -108,7 +111,7 @@ class Arm(work.Trainer):
 
 
 class Pretraining(Arm):
-    """Loop of run_pretraining.py on one batch, which includes the masking."""
+    """The loop of run_pretraining.py on one batch, masking included."""
 
     def __init__(self, spec):
         super().__init__(spec, "electra_tf.pretraining.build")
@@ -135,7 +138,7 @@ class Pretraining(Arm):
 
 
 class Finetuning(Arm):
-    """Loops of run_finetuning.py on batches in memory."""
+    """The loops of run_finetuning.py on batches in memory."""
 
     def __init__(self, spec):
         super().__init__(spec, "electra_tf.finetuning.build")
@@ -153,7 +156,7 @@ class Finetuning(Arm):
         if count := _count_cores():
             shared["cores"] = count(self._config, shared["strategy"])
         build, steps = self._build.build_optimizer, work.FINETUNING["steps"]
-        train_loop = product("FinetuningLoop", needed=False)  # 4a16307
+        train_loop = product("FinetuningLoop", needed=False)  # as at 4a16307
         self._loop = (train_loop or product("TrainLoop"))(
             element_spec=train.element_spec,
             compute=compute,
@@ -220,7 +223,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
     def __init__(self, spec):
         super().__init__(spec)
         self._format = spec["format"]
-        by_name = product("variables_by_name", needed=False)  # 4a16307
+        by_name = product("variables_by_name", needed=False)  # as at 4a16307
         variables = by_name(self.weights()) if by_name else self.weights()
         self._weights = product("ModelWeights")(variables, 0, "model")
 
@@ -235,7 +238,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
         some = {"missing_is_fine": self._format == "huggingface"}
         weights_file = product("open_weights")(self._place(folder))
         report = product("assign")(weights_file, self.weights(), **some)
-        # transformers has no variables for the rest.
+        # transformers has no variables for the others.
         assert len(report.loaded) > len(report.missing)
 
     def _place(self, folder):
@@ -248,12 +251,13 @@ class Predictor(work.Answering):
     PACKAGES = ("tensorflow", "tensorflow-text")
 
     def load(self, spec):
-        make = product("Predictor", spec["root"])  # before TensorFlow
+        # The product must be imported before TensorFlow.
+        make = product("Predictor", spec["root"])
         work.use_threads(spec["threads"])
         predictor = make.from_pretrained(spec["paths"]["run"])
 
         def ask(texts):
-            # A single text, as a user passes it.
+            # A single text is passed as a user would pass it.
             many = len(texts) > 1
             answers = predictor(texts) if many else [predictor(texts[0])]
             return [answer["probabilities"].values() for answer in answers]
@@ -262,7 +266,7 @@ class Predictor(work.Answering):
 
 
 class Served(Predictor):
-    """Its SavedModel, called through `serve_text` by TensorFlow alone."""
+    """The exported model, called through `serve_text` by TensorFlow alone."""
 
     def load(self, spec):
         import tensorflow as tf
@@ -285,7 +289,8 @@ class Tokenizers(work.Tokenizers):
         super().__init__(spec, names)
 
     def encoder(self, name, file):
-        tokenizer = self._kind(file)  # Graphs have only a weak reference.
+        # Graphs have only a weak reference to the tokenizer, so it is returned.
+        tokenizer = self._kind(file)
         call = getattr(tokenizer, name)
         if self._spec["in_graph"]:
             return lambda lines: (call(lines), tokenizer)[0]

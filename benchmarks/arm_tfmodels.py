@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arms of tf-models-official and of tensorflow-text.
 
-Tasks of the library build the models and the steps, and its AdamWeightDecay
-clips and updates. Of the metrics of pre-training, only the means that losses
-require are computed. All inputs of a classifier have the same length.
+The library's tasks build the models and the steps, and its AdamWeightDecay
+clips and updates. Of the metrics of pre-training, only the means for the losses
+are computed. All inputs of a classifier have the same length.
 """
 
 import itertools

@@ -1,12 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of transformers on PyTorch, written as a careful user would.
+"""Arms of transformers on PyTorch, as a careful user would write them.
 
-Scaled-dot-product attention, fused AdamW, clipping, a linear schedule; batches
-are padded to their longest row. transformers has ELECTRA's two networks, but no
-pre-training: here embeddings are shared, and only masked tokens are mapped to
-the vocabulary. `--variants` may set these fields of the spec: `compile` for
-torch.compile, `by_length` to sort the rows of an evaluation by length.
+The arms use scaled-dot-product attention, fused AdamW, clipping and a linear
+schedule; batches are padded to their longest row. transformers has ELECTRA's
+two networks, but no pre-training, so it is written here: embeddings are shared,
+and only masked tokens are mapped to the vocabulary. `--variants` may set these
+fields of the spec: `compile` for torch.compile, `by_length` to sort the rows of
+an evaluation by length.
 """
 
 import itertools
@@ -27,12 +28,13 @@ NETWORKS = {
 
 
 class Arm(work.Trainer):
-    """Training of a model; a subclass defines its models and `_compute`."""
+    """Base class of training arms; a subclass defines models and `_compute`."""
 
     PACKAGES = ("transformers", "torch")
 
     def __init__(self, spec):
-        self._kinds()  # Imports them.
+        # The call imports the libraries, whose memory is measured next.
+        self._kinds()
         self.imported = harness.process_memory()["now"]
         torch.set_num_threads(spec["threads"])
         torch.manual_seed(0)
@@ -116,7 +118,8 @@ class Pretraining(Arm):
             attention_mask=batch["input_mask"],
             token_type_ids=batch["segment_ids"],
         )[0]
-        # Positions are selected before the projection: one in seven.
+        # Only one position in seven is masked, so these are selected before the
+        # projection.
         picked = hidden[self._rows, batch["positions"]]
         logits = generator.generator_lm_head(
             generator.generator_predictions(picked)
@@ -125,7 +128,7 @@ class Pretraining(Arm):
             logits.flatten(0, 1), batch["labels"].flatten()
         )
         with torch.no_grad():
-            noise = torch.rand_like(logits) + 1e-9  # Gumbel's
+            noise = torch.rand_like(logits) + 1e-9  # Gumbel noise
             noise = -torch.log(-torch.log(noise) + 1e-9)
             corrupted = batch["input_ids"].scatter(
                 1, batch["positions"], (logits + noise).argmax(-1)
@@ -186,8 +189,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    # The head is one dense layer on the first token, as in this project:
-    # less work than that of transformers.
+    # The head is one dense layer on the first token, as in this project, which
+    # is less work than the head of transformers.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
     def load(self, spec):
@@ -259,7 +262,7 @@ class Parity:
         return {"versions": harness.versions("transformers", "torch", "numpy")}
 
     def outputs(self, folder):
-        """Load without warnings, run batch.npz, write theirs.npz, and save."""
+        """Load a folder without warnings, run batch.npz, and save outputs."""
         names, logits = ("input_ids", "attention_mask", "token_type_ids"), {}
         with np.load(os.path.join(folder, "batch.npz")) as batch:
             inputs = [torch.tensor(array).long() for array in batch.values()]

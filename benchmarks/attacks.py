@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lost outputs, damaged best models, odd folders, cached records, long lines.
+"""Attacks: lost outputs, damaged models, odd folders, caches, long lines.
 
-In the folder of `faults.py`, whose `totals` adds these up, too.
+Trials are in the folder of `faults.py`, whose `totals` also counts these.
 
   python benchmarks/attacks.py outputs
   python benchmarks/attacks.py best
@@ -30,7 +30,7 @@ import faults
 from faults import TUNED, VICTIMS, begin, fresh, keep, read, start, write
 from harness import ROOT
 
-LONG = 10**8  # steps that no run here reaches
+LONG = 10**8  # steps beyond the end of any run here
 ENDLESS = f"--save_checkpoints_steps={LONG} --log_every_n_steps=5"
 COMMANDS = {
     "pretraining": f"{VICTIMS['pretraining']} {ENDLESS} --keep_best=none"
@@ -40,11 +40,11 @@ COMMANDS = {
     "study": VICTIMS["study"],
 }
 LOST = ("tee", "standard output", "standard error", "both closed", "full")
-ODD_SECONDS = 10  # in which `ask` has to be done with an odd folder
+ODD_SECONDS = 10  # the limit for `ask` with an odd folder
 
 
 def lose(lost):
-    """Return what Popen gets, and the reader that ends before the signal."""
+    """Return arguments of Popen, and the reader to close before a signal."""
     if lost == "full":
         full = os.open("/dev/full", os.O_WRONLY)
         return {"stdout": full, "stderr": full}, full
@@ -59,12 +59,13 @@ def lose(lost):
 
 
 def logged(least=3):
-    """Return a train log with `least` rows or more, and its last step."""
+    """Return a training log with at least `least` rows, and its last step."""
     paths = glob.glob("killed/**/train_log.jsonl", recursive=True)
     tuned = [path for path in paths if "/finetuning_models/" in path]
     for path in tuned or paths:
         if not tuned and os.path.exists("killed/models/tiny/best"):
-            continue  # of the model that fine-tuning starts from
+            # This log belongs to the model that fine-tuning starts from.
+            continue
         rows = read(path).splitlines()
         if len(rows) >= least:
             return path, json.loads(rows[-1])["step"]
@@ -76,7 +77,7 @@ def built():
 
 
 def output_trial(name, lost, number):
-    """One run whose output is lost and that then gets a signal."""
+    """Run a command whose output is lost and that then gets a signal."""
     begin(name)
     if name == "study":
         study = json.loads(faults.study_file()) | {"budget": {"steps": LONG}}
@@ -100,12 +101,12 @@ def output_trial(name, lost, number):
         time.sleep(0.02)
     os.close(reader)
     ended = process.poll()
-    if number == signal.SIGINT:  # As a terminal does.
+    if number == signal.SIGINT:  # A terminal signals the whole group.
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
     status, wrong = faults.wait(process, 300), []
-    # A shell has 128 + the signal for a process that a signal ended, too.
+    # A shell also reports 128 + the signal for a process that a signal ended.
     if ended is not None or status not in (128 + number, -number):
         wrong.append(f"status {status}, ended by itself: {ended}")
     if name == "building":
@@ -129,7 +130,7 @@ def output_trial(name, lost, number):
 
 
 def outputs(args):
-    """10 runs of each of four commands: five ways, two signals."""
+    """Run each of four commands 10 times: five ways, two signals."""
     for name in args.only or COMMANDS:
         if name == "building":
             faults.undisturbed(name)
@@ -139,7 +140,7 @@ def outputs(args):
 
 
 def damage_best(folder, number):
-    """One of 20 ways to damage a folder `best`; returns which."""
+    """Damage a folder `best` in one of 20 ways; return the way."""
     draw = random.Random(number)
     best = pathlib.Path(folder, "best")
     index = next(best.glob("model.ckpt-*.index"))
@@ -179,7 +180,7 @@ def damage_best(folder, number):
 
 
 def best(args):
-    """20 damaged folders: `predict` refuses, or answers as the whole does."""
+    """Check that `predict` refuses 20 damaged folders, or answers equally."""
     from fuzzing import attempt
 
     from electra_tf.prediction.predictor import Predictor
@@ -190,7 +191,8 @@ def best(args):
 
     begin("finetuning")
     command = f"{VICTIMS['finetuning']} --num_trials=1 --keep_best=loss"
-    command += " --learning_rate=0.05"  # The best is not the last.
+    # At this rate the best checkpoint is not the last one.
+    command += " --learning_rate=0.05"
     if start(f"{command} --eval_every_n_steps=20").wait():
         sys.exit(read("said"))
     fresh("best/whole", f"killed/{TUNED.removeprefix('made/')}")
@@ -239,7 +241,7 @@ def odd_folders():
 
 
 def folders(args):
-    """`ask`'s walk and index of 12 odd folders, in one process."""
+    """Check `ask`'s walk and index of 12 odd folders, in one process."""
     from fuzzing import attempt
 
     from electra_tf.extras.ask.index import open_index
@@ -266,7 +268,7 @@ def folders(args):
 
 
 def cached(args):
-    """20 flipped bytes in the cached records: named, or made again."""
+    """Flip 20 bytes in cached records; each must be named or repaired."""
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning import runner
     from electra_tf.training.console import Console
@@ -314,7 +316,7 @@ def attempt_quietly(work):
 
 
 def cpu_seconds(session):
-    """Return the CPU seconds of the processes of a session that live."""
+    """Return the CPU seconds of a session's living processes."""
     ticks = 0
     for path in glob.glob("/proc/[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -325,7 +327,7 @@ def cpu_seconds(session):
 
 
 def lines(args):
-    """CPU seconds of a build over one line of 8 and of 64 MB."""
+    """Measure CPU seconds of a build over one line of 8 MB and of 64 MB."""
     words = "the king of the north was in 12 cities and "
     for megabytes in (8, 64):
         text = (words * (megabytes * 10**6 // len(words) + 1)).encode()
@@ -353,7 +355,7 @@ STEPS = 24
 
 
 def determinism(args):
-    """Bits of the weights after 24 steps: with 1, 2, 4 threads; continued."""
+    """Compare weights after 24 steps with 1, 2 and 4 threads, and continued."""
     from configure.pretraining import PretrainingConfig
     from electra_tf.checkpoints import tf1
     from electra_tf.pretraining import runner
@@ -397,7 +399,7 @@ def determinism(args):
 
 
 if __name__ == "__main__":
-    # A shell that starts this in the background has it ignored.
+    # A shell that starts this program in the background makes it ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     faults.run(
         __doc__, (outputs, best, folders, cached, lines, determinism), count=1

@@ -5,7 +5,7 @@
 Generator and discriminator of the same sizes, without optimizer slots, are
 written to a folder and read back into a model from the system's cache.
 transformers writes the embeddings into both of its folders, and creates new
-models when it reads, whereas the others assign to existing ones.
+models when it reads; the other formats are assigned to existing models.
 
   python benchmarks/checkpoints.py --python=PEER/bin/python --before=../before
 """
@@ -55,7 +55,7 @@ def main():
         def turn(arm):
             arm_folder = os.path.join(folder, arm.name)
             os.makedirs(arm_folder, exist_ok=True)
-            os.sync()  # Pending writes of other arms must not delay this one.
+            os.sync()  # Pending writes of other arms must not delay this arm.
             return arm.ask("turn", folder=arm_folder)
 
         with harness.Arms(args, planned) as arms:

@@ -4,8 +4,8 @@
 
 The routes take turns: the original's builder (with --original; it has the same
 seed), this project's with one process, with two, and with draws by document.
-Wall and processor time are of whole programs, including their start; on a busy
-machine the latter varies less. Examples of the first two routes are compared
+Wall and CPU time are of whole programs, including their start; on a busy
+machine the CPU time varies less. Examples of the first two routes are compared
 one by one. Two simultaneous builds show the possible gain of a second core.
 Memory is the resident peak of a route's largest process; --megabytes and
 --copies show whether it grows with the corpus.
@@ -24,7 +24,7 @@ import harness
 SEEDED = """import random, build_pretraining_dataset as original
 random.seed(0)
 original.main()"""
-# Names of ratios: (slow route, fast route, factor).
+# Name of a ratio -> slow route, fast route, factor.
 RATIOS = {
     "one process against the original": ("original", "one process", 1),
     "two processes against one": ("one process", "two processes", 1),
@@ -74,7 +74,7 @@ def make_routes(args, corpus):
     for name, root in list(harness.checkouts(args).items())[1:]:
         routes |= {f"one {name}": (single, root), f"two {name}": (double, root)}
     if unknown := set(args.arms) - set(routes):
-        sys.exit(f"error: no routes {unknown}; there are {list(routes)}")
+        sys.exit(f"error: no routes {unknown}; expected some of {list(routes)}")
     return {name: routes[name] for name in args.arms or routes}
 
 
@@ -103,8 +103,8 @@ def measure(args, folder, corpus):
         if repeat == 0 and name in ("original", "one process"):
             compared[name] = folders[0]
             continue
-        # Files are emptied, not deleted: ext4 checks files deleted in the last
-        # minutes before it creates one, a second for a thousand of them.
+        # Files are emptied, not deleted: after deletions in the last minutes,
+        # ext4 takes a second to create a thousand files.
         for output_dir in folders:
             for shard in os.listdir(output_dir):
                 os.truncate(os.path.join(output_dir, shard), 0)
@@ -131,8 +131,18 @@ def main():
     add = parser.add_argument
     add("--corpus_dir", default=harness.CORPUS)
     add("--vocab_file", default=harness.VOCAB)
-    add("--megabytes", type=float, default=0, help="of the corpus; 0: all")
-    add("--copies", type=int, default=1, help="to make the corpus larger")
+    add(
+        "--megabytes",
+        type=float,
+        default=0,
+        help="megabytes of the corpus; 0: all",
+    )
+    add(
+        "--copies",
+        type=int,
+        default=1,
+        help="number of copies, which make the corpus larger",
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         corpus = os.path.join(folder, "corpus")

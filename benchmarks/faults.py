@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kill tiny runs of the commands hundreds of times, or soak them for hours.
 
-The number of a trial seeds its draws, and its outcome is a line of
-STATE/trials.jsonl: the same command continues with the next number, and
-`totals` adds up all trials, including those of `fuzzing.py` (damaged files).
-Of two workers that train together one is killed, or with --frozen stopped like
-a host that hangs; the other has to end by itself and print the reason.
+The number of a trial seeds its random draws, and its outcome is a line of
+STATE/trials.jsonl. The same command continues with the next number, and
+`totals` counts all trials, including those of `fuzzing.py` (damaged files). Of
+two workers that train together one is killed, or with --frozen stopped like a
+host that hangs; the other worker must end by itself and print the reason.
 
   python benchmarks/faults.py kills --only=building --count=40
   python benchmarks/faults.py soak --only=serve --minutes=60
@@ -71,7 +71,8 @@ MATERIAL = (
         for name in ("first", "second")
     ),
 )
-VICTIMS = {  # Commands that are killed; they write into the folder `killed`.
+# The commands that are killed; they write into the folder `killed`.
+VICTIMS = {
     "pretraining": f"{TRAIN} --data-dir killed",
     "workers": f"""{TRAIN} --data-dir killed --num_train_steps=60
       --distribution_strategy=multi_worker --save_checkpoints_steps=5
@@ -103,7 +104,8 @@ TRAININGS = ("pretraining", "workers", "replicas", "finetuning")
 TRAININGS += ("finetuning_workers",)
 ENDLESS = """--num_train_steps=100000000 --save_checkpoints_steps=200
   --eval_every_n_steps=500 --log_every_n_steps=100"""
-# Seconds: limit of any command; limit of a worker whose partners never connect.
+# The limit of any command, and the limit of a worker whose partners never
+# connect, in seconds.
 PATIENCE, MEETING = 900, 200
 
 
@@ -125,7 +127,7 @@ def start(command, log="said", **environment):
 
 
 def start_all(name):
-    """Return the processes of a command by the files of their output."""
+    """Return the processes of a command, keyed by the files of their output."""
     if "workers" not in name:
         return {"said": start(VICTIMS[name])}
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
@@ -152,7 +154,7 @@ def write(path, content):
 
 
 def fresh(target, source=None):
-    """Make a folder, empty or as a copy, and remove an earlier one."""
+    """Make a folder, empty or as a copy, in place of an earlier folder."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target) if source else os.makedirs(target)
 
@@ -208,7 +210,7 @@ def make_material():
 
 
 def study_file(folder="killed", output="killed/out"):
-    """A study of one arm: its pre-training, and a fine-tuning after it."""
+    """Make a study of one arm: its pre-training, and a fine-tuning after it."""
     pretrain, finetune = json.loads(PRETRAINING), json.loads(FINETUNING)
     del pretrain["num_train_steps"], finetune["task_names"]
     records = f"{folder}/pretrain_tfrecords"
@@ -222,13 +224,13 @@ def study_file(folder="killed", output="killed/out"):
 
 
 def child_of(process):
-    """The number of a process's child; None while it has none."""
+    """Return the id of a process's child; None if it has none."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         children = read(f"/proc/{process.pid}/task/{process.pid}/children")
         return int(children.split()[0]) if children.split() else None
 
 
-# Kills: the same command has to end with the same files.
+# Kills: after a kill, the same command must end with the same files.
 
 
 def begin(name):
@@ -283,7 +285,7 @@ def at_work(name, began):
 
 
 def unfinished():
-    """Return files that are being written, and unnamed checkpoints."""
+    """Return the incomplete files, and the checkpoints without a name."""
     paths = []
     for folder, _, names in os.walk("killed"):
         state = os.path.join(folder, "checkpoint")
@@ -360,7 +362,7 @@ def kill(name, most, args):
             break
         kills -= 1
         before, half_written = newest()
-        # A complete conversion is not made again.
+        # The same command does not repeat a finished conversion.
         done = done or glob.glob("killed/out*/*conversion.json")
         if half_written:
             wrong.append("half-written")
@@ -388,12 +390,12 @@ def strike(name, process, args):
 
 
 def judge_workers(logs, statuses, met):
-    """Return what is wrong with the ends of a killed worker's partners."""
+    """Return the errors in how a killed worker's partners ended."""
     wrong = []
     for log, status in zip(logs, statuses, strict=True):
         output = read(log)
         is_reported = "error: another worker has ended" in output
-        # Status 0: the worker had already trained to the end.
+        # Status 0 means that the worker had already trained to the end.
         if met and status != (75 if is_reported else 0):
             wrong.append(f"status {status}, reported: {is_reported}")
         is_named = re.search(r"error: worker \d.* \(.*:\d+\)", output)
@@ -413,7 +415,7 @@ def lost_checkpoints(output, before):
 
 
 def describe_kill(victim, others, met, args):
-    """Return which processes were killed, and when."""
+    """Describe which processes were killed, and when."""
     how = "parent only" if args.parent_only else "all processes"
     if others:
         how = f"worker {victim[5:] or 0} of two"
@@ -429,7 +431,7 @@ def describe_kill(victim, others, met, args):
 def check_end(row, wrong, whole, failure):
     """Compare the files of a finished chain with those of a run without kills.
 
-    `failure` is the output if the last start failed.
+    `failure` is the output of the last start, if it failed.
     """
     litter = unfinished()
     if litter:
@@ -452,7 +454,7 @@ def kills(args):
             print(name, kept(kind="ends")[-1], flush=True)
 
 
-# Soaks: memory and open files over hours.
+# Soaks: measurements of memory and open files over hours.
 
 
 @contextlib.contextmanager
@@ -525,22 +527,26 @@ def run(description, work, count, **more):
     """Run one kind of work in a persistent folder.
 
     Args:
-      more: help of further boolean flags by name.
+      more: the help texts of further boolean flags, by name.
     """
     parser = Flags(description=description)
     work = {f.__name__: f for f in work}
     add = parser.add_argument
     add("work", choices=work)
     add("--state", default="runs/faults", help="folder of all trials")
-    add("--only", action="append", help="a case, instead of all; repeatable")
+    add(
+        "--only",
+        action="append",
+        help="a case, instead of all cases; repeatable",
+    )
     add("--count", type=int, default=count, help="trials per case")
     add("--minutes", type=float, default=30)
-    add("--show", help="totals: pattern of outcomes that are printed")
+    add("--show", help="totals: pattern of the outcomes to print")
     for name, text in more.items():
         add(f"--{name}", action="store_true", help=text)
     args = parser.parse_args()
     os.makedirs(args.state, exist_ok=True)
-    os.chdir(args.state)  # All paths are relative to it.
+    os.chdir(args.state)  # All paths are relative to this folder.
     open(TRIALS, "a").close()
     make_material()
     work[args.work](args)

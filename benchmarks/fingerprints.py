@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of what runs write, without times."""
+"""Digests of the files that runs write, without times."""
 
 import contextlib
 import glob
@@ -27,7 +27,8 @@ def fingerprint(folder):
         if os.path.isdir(path) or re.search(r"\.data-|tfevents|\.lock$", path):
             continue
         content = pathlib.Path(path).read_bytes()
-        if path.endswith(".pkl"):  # Equal values can be pickled differently.
+        # Equal values may be pickled differently, so their text is compared.
+        if path.endswith(".pkl"):
             content = repr(pickle.loads(content)).encode()
         elif path.endswith(".index"):
             content = tensors_of(path.removesuffix(".index"))
@@ -35,7 +36,7 @@ def fingerprint(folder):
             lines = re.sub(
                 TIMES, "", content.decode(errors="replace")
             ).splitlines()
-            # The jobs of a builder end in any order.
+            # The jobs of a builder may end in any order, so lines are sorted.
             content = "".join(sorted(lines)).encode()
         digests[path] = digest(content)
     return digests
@@ -46,7 +47,8 @@ def tensors_of(prefix):
     reader, parts = tf.train.load_checkpoint(prefix), []
     for name in sorted(reader.get_variable_to_shape_map()):
         if not re.search("save_counter|OBJECT_GRAPH", name):
-            with contextlib.suppress(tf.errors.InternalError):  # An iterator.
+            # Reading the state of an iterator raises this error.
+            with contextlib.suppress(tf.errors.InternalError):
                 value = np.asarray(reader.get_tensor(name))
                 is_text = value.dtype == object
                 content = repr(value).encode() if is_text else value.tobytes()

@@ -3,7 +3,7 @@
 """Open damaged files; pass random input to readers, flags and a server.
 
 Trials are seeded and counted as in `faults.py`. A damaged file must be refused
-or make no difference; no trial may end with a traceback, hang, or write outside
+or change no result; no trial may end with a traceback, hang, or write outside
 the folder.
 
   python benchmarks/fuzzing.py damage --count=80
@@ -64,10 +64,11 @@ from electra_tf.training import loop
 
 SPAWN = multiprocessing.get_context("spawn")
 HANG_SECONDS = 240
-MEMORY = 14 << 30  # bytes of a process that reads damaged files
+# memory limit of a process that reads damaged files, in bytes
+MEMORY = 14 << 30
 PART = f"{RUN}/export/discriminator"
 
-# Damaged files: they are refused, or make no difference.
+# Damaged files: each must be refused, or change no result.
 
 
 def again(folder):
@@ -141,7 +142,7 @@ def task_of(folder):
 
 
 TENSORS = r".*(\.safetensors|digests\.json)"
-DAMAGED = {  # folder, pattern of files, reader, trials out of 80
+DAMAGED = {  # name -> folder, pattern of files, reader, trials out of 80
     "native": (RUN, r"model\.ckpt[^/]*|checkpoint", again, 80),
     "tf1": ("made/tf1", r"model\.ckpt.*(index|\d)|checkpoint", opened, 80),
     "safetensors": ("made/one", TENSORS, opened, 80),
@@ -184,7 +185,7 @@ def damaged(path, draw):
 
 
 def attempt(work, *arguments):
-    """Return an outcome, the result or error, and the warnings."""
+    """Return an outcome (the result or error), and the warnings."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
@@ -246,7 +247,7 @@ def damage(args):
         supervised(damage_worker, "corrupt", name, most)
 
 
-# Random input.
+# Random input for readers, flags and a server.
 
 NASTY = "0 -1 1e400 nan inf [] {} null 1e10 ../.. x 1,2 -- - % mean".split(" ")
 NASTY += ["", "\0", "\n", "é\ud800", "9" * 5000, "a" * 5000, "{" * 500, '{"a":']
@@ -332,7 +333,7 @@ def readers(draw):
 
 
 def tasks_with_mistakes(draw, mistaken):
-    """Tasks whose descriptions have wrong values, over a file that is right."""
+    """Read a task with a wrong description of a correct file."""
     name, task = draw.choice(("a.tsv", "a.csv", "a.jsonl")), draw.choice(TASKS)
     write(f"fuzzed/{name}", whole_files()[name])
     task = {"name": "own", "files": {"train": name, "dev": name}} | task
@@ -403,8 +404,9 @@ def requests(port, bodies, draw):
 
 
 def fuzz_worker(case, minutes):
-    """Draws until the time is over; rows each ten seconds."""
-    os.makedirs("temporary", exist_ok=True)  # so that it is within the folder
+    """Draw inputs until the time is over; write rows every ten seconds."""
+    # Temporary files must be inside the folder, too.
+    os.makedirs("temporary", exist_ok=True)
     tempfile.tempdir = os.path.abspath("temporary")
     with contextlib.ExitStack() as stack:
         work = {"readers": readers, "command lines": command_lines}

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""More files for `fuzzing.py`: of studies, `ask`, `ensemble`, tokenizers.
+"""Further files for `fuzzing.py`: of studies, `ask`, `ensemble`, tokenizers.
 
-What is opened is what commands open, in one process. Mistakes are made in the
-text of a file, or in the values of its JSON, so that they come past the parser.
+Files are opened as commands open them, in one process. Mistakes are made in the
+text of a file, or in the values of its JSON, so that they get past the parser.
 """
 
 import functools
@@ -31,7 +31,7 @@ COUNTED, BPE = "made/counted", "made/bpe"
 
 
 def make_extras():
-    """Make what the cases here damage, once."""
+    """Make the files that these cases damage, once."""
     if os.path.exists("made/extras"):
         return
     write(f"{STUDIED}/study.json", study_file("made", f"{STUDIED}/out"))
@@ -57,7 +57,7 @@ def make_extras():
     write("made/extras", "yes")
 
 
-# What opens damaged files.
+# Functions that open damaged files.
 
 
 def studied(folder):
@@ -93,7 +93,7 @@ def encoded(folder):
     return tokenizer.encode("the king of the north was in 12 cities.")
 
 
-DAMAGED_EXTRAS = {  # As in fuzzing.py.
+DAMAGED_EXTRAS = {  # The values are those of `DAMAGED` in fuzzing.py.
     "study's files": (
         STUDIED,
         r"study\.jsonl|out/.*log\.jsonl|study\.json",
@@ -113,7 +113,7 @@ DAMAGED_EXTRAS = {  # As in fuzzing.py.
     ),
 }
 
-# Nonsense in descriptions.
+# Wrong values in descriptions.
 
 VALUES = [
     None,
@@ -140,7 +140,7 @@ CLUSTER = {
 
 
 def mutated(draw, value):
-    """Return JSON with values, keys or whole branches that are others."""
+    """Return JSON with different values, keys or branches in some places."""
     if draw.random() < 0.06:
         return draw.choice([*VALUES, DEEP])
     if isinstance(value, dict):
@@ -211,7 +211,7 @@ def fuzz_cluster(draw, nonsense):
 
 
 def fuzz_index(draw, nonsense):
-    """Mistakes in the parts of an index whose checksums are right."""
+    """Make mistakes in the parts of an index whose checksums are right."""
     fresh("fuzzed/texts", f"{ASKED}/texts")
     packed = io.BytesIO()
     with (
@@ -239,7 +239,7 @@ def _mistaken_part(draw, content, nonsense):
         changed = mistaken(draw, lines[at], nonsense)
         lines = [line.encode() for line in lines]
         return b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
-    except ValueError:  # Arrays.
+    except ValueError:  # Mistakes in NumPy arrays.
         content = bytearray(content)
         for _ in range(draw.randint(1, 4)):
             content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
@@ -250,7 +250,7 @@ FUZZED = (fuzz_study, fuzz_tokenizer, fuzz_cluster, fuzz_index)
 
 
 def descriptions(draw, nonsense, fuzz_task):
-    """Open one drawn file with mistakes, of any kind here or of a task."""
+    """Draw a file with mistakes, of a kind above or of a task, and open it."""
     fresh("fuzzed")
     work = draw.choice((*FUZZED, None))
     if work:

@@ -4,8 +4,8 @@
 
 An arm is one contestant: arm_KIND.py in its own process and interpreter, which
 prepares once and then handles requests. Arms take turns (A B C A B C), so that
-disturbances of the machine affect all of them, and ratios are of consecutive
-turns. Peers import this file, so that it needs only the standard library.
+disturbances of the machine affect all of them, and ratios compare consecutive
+turns. Peers import this file, so it needs only the standard library.
 """
 
 import argparse
@@ -32,21 +32,21 @@ DATA, GOLDEN = (os.path.join(SHARED, name) for name in ("data", "golden"))
 CORPUS = os.path.join(DATA, "pretrain_corpus")
 VOCAB = os.path.join(DATA, "vocab", "vocab.txt")
 STARTED = time.perf_counter()
-CORES = len(os.sched_getaffinity(0))  # available to this process
-# The environment before electra_tf is imported, which sets variables for
-# TensorFlow that the peers must not inherit.
+CORES = len(os.sched_getaffinity(0))  # cores available to this process
+# The environment is copied before electra_tf is imported, because electra_tf
+# sets variables for TensorFlow that the peers must not inherit.
 _ENVIRONMENT = dict(os.environ)
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 
-Flags = functools.partial(  # The help keeps the lines of the docstring.
+Flags = functools.partial(  # The help keeps the line breaks of the docstring.
     argparse.ArgumentParser,
     formatter_class=argparse.RawDescriptionHelpFormatter,
 )
 
 
 def parser(description, repeats):
-    """Return a command line with the flags of every benchmark."""
+    """Return a parser with the flags of every benchmark."""
     made = Flags(description=description)
     add = made.add_argument
     by_commas = {"type": lambda text: text.split(",")}
@@ -56,13 +56,18 @@ def parser(description, repeats):
     )
     original = "folder with electra/, a copy of the original that runs, and"
     add("--original", default="", help=f"{original} env/bin/python for it")
-    more = "another checkout of this project, a further arm; repeatable"
+    more = "another checkout of this project, as a further arm; repeatable"
     add("--before", action="append", default=[], metavar="DIR", help=more)
     more = 'further arms, JSON: {"NAME": {"arm": KIND (default ours),'
     more += ' "hparams": {...}, "environment": {...}, fields of its spec}}'
     add("--variants", type=json.loads, default={}, help=more)
     add("--threads", type=int, default=CORES)
-    add("--repeats", type=int, default=repeats, help="turns of each arm")
+    add(
+        "--repeats",
+        type=int,
+        default=repeats,
+        help="number of turns of each arm",
+    )
     add("--json", default="", metavar="FILE", help="everything measured")
     return made
 
@@ -73,7 +78,7 @@ def checkouts(args):
     folders = {"ours": ROOT}
     for path in map(os.path.abspath, args.before):
         if not os.path.isdir(os.path.join(path, "electra_tf")):
-            sys.exit(f"error: --before {path}: there is no electra_tf in it")
+            sys.exit(f"error: --before {path}: no electra_tf in this folder")
         name = f"before, {os.path.basename(path)}" if several else "before"
         folders[name] = path
     return folders
@@ -88,7 +93,8 @@ def plan(args, kinds, **shared):
     for name in args.arms:
         if name not in available:
             sys.exit(
-                f"error: no arm {name!r}; there are {', '.join(available)}"
+                f"error: no arm {name!r}; expected one of"
+                f" {', '.join(available)}"
             )
     arms = {}
     for kind in args.arms or available:
@@ -108,7 +114,7 @@ def plan(args, kinds, **shared):
 
 
 class ArmError(RuntimeError):
-    """Failure or end of a worker; the message has its last output."""
+    """An error for an arm that failed or ended; it has the last output."""
 
 
 class Worker:
@@ -161,7 +167,7 @@ class Arms(dict):
             environment = dict(spec.get("environment", {}))
             if (
                 kind != "ours"
-            ):  # This project treats the variable as the user's choice.
+            ):  # This project would treat the variable as the user's choice.
                 environment.setdefault("OMP_NUM_THREADS", str(args.threads))
             python = pythons.get(kind, sys.executable)
             script = os.path.join(HERE, f"arm_{kind}.py")
@@ -191,7 +197,8 @@ class Arms(dict):
 def serve():
     """Make the class named by the spec's `task`, and handle requests.
 
-    Its public methods take keyword arguments and return JSON values.
+    The public methods of the class take keyword arguments and return JSON
+    values.
     """
     # Output of libraries must not mix with the answers.
     channel = os.fdopen(os.dup(1), "w")
@@ -212,7 +219,7 @@ def serve():
 
 
 def process_memory():
-    """Return the present and peak megabytes of this process."""
+    """Return the present and peak memory of this process in megabytes."""
     with open("/proc/self/status", encoding="ascii") as file:
         fields = dict(line.split(":", 1) for line in file)
     now, peak = (int(fields[n].split()[0]) / 1024 for n in ("VmRSS", "VmHWM"))
@@ -227,7 +234,8 @@ def forget_peak():
 def module_command(root, name):
     if os.path.exists(os.path.join(root, "electra_tf", "__main__.py")):
         return [sys.executable, "-m", "electra_tf", name]
-    return [sys.executable, "-m", f"electra_tf.commands.{name}"]  # 4a16307
+    # as at 4a16307
+    return [sys.executable, "-m", f"electra_tf.commands.{name}"]
 
 
 class Program:
@@ -247,7 +255,7 @@ class Program:
         )
 
     def finish(self):
-        """Return seconds to each stage and the end, processor time, and MB."""
+        """Return seconds to each stage and the end, CPU time, and peak MB."""
         measured, lines = {}, []
         for line in self._process.stdout:
             now = time.perf_counter() - self._started
@@ -256,7 +264,7 @@ class Program:
                 if name not in measured and pattern.match(line):
                     measured[name] = now
         self._process.stdout.close()
-        # wait4 reports this program and the workers that it waited for, without
+        # wait4 reports this program and the workers that it waited for, but no
         # programs that were measured before.
         _, status, used = os.wait4(self._process.pid, 0)
         self._process.returncode = os.waitstatus_to_exitcode(status)
@@ -303,7 +311,7 @@ def ratios(above, below):
 
 
 def faster(seconds, base="ours"):
-    """Return how many times as fast `base` is as each other arm."""
+    """Return the speed of `base` relative to each other arm."""
     others = [name for name in seconds if name != base and base in seconds]
     return {name: ratios(seconds[name], seconds[base]) for name in others}
 

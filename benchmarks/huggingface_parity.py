@@ -3,10 +3,10 @@
 """Check that converted checkpoints have equal outputs in transformers.
 
 Each model is written as a Hugging Face folder and run by transformers on a
-padded batch. Its outputs at real tokens are compared with this project's; the
-folder is then saved by transformers and read again, and the bits are compared.
+padded batch. Outputs at real tokens are compared with this project's. Then
+transformers saves the folder, which is read again, and the bits are compared.
 Models are the recorded checkpoints of the original, and the paper's shapes with
-random weights. The program fails beyond the bound.
+random weights. The program fails if a difference exceeds the bound.
 
   python benchmarks/huggingface_parity.py --python=PEER/bin/python
 """
@@ -30,7 +30,7 @@ PARTS = ("discriminator", "generator")
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 RECORDED = "electra tied_generator untied_generator_embeddings mlm".split()
 RECORDED += ["uniform_generator", "gen_layers_half_weights"]
-# The paper's sizes.
+# The sizes of the paper's models.
 SMALL = {"model_size": "small"}
 SHAPES = {
     "small": SMALL,
@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--models", type=int, help=more)
     args = parser.parse_args()
     if not args.python:
-        parser.error("give --python, an interpreter that has transformers")
+        parser.error("Pass --python, an interpreter that has transformers")
     chosen, rows = list(models(harness.GOLDEN).items())[: args.models], {}
     planned = {"transformers": ("transformers", {"task": "Parity"})}
     with harness.Arms(args, planned) as arms:

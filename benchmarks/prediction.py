@@ -23,7 +23,7 @@ import tempfile
 import harness
 import numpy as np
 
-# Name of an export -> rows that its serve_text computes at once (0: all).
+# Name of an export -> number of rows that serve_text computes at once (0: all).
 SERVED = {"served": 0, "served in groups": 8}
 TRAINED, COMPARED = 64, 64
 
@@ -39,11 +39,12 @@ def make_forms(args, lines, folder):
     hparams = {"model_size": args.model_size, "max_seq_length": args.length}
     hparams |= {"task_names": ["sst"], "init_checkpoint": None}
     hparams |= {"do_eval": False, "num_train_epochs": 1}
-    # With the usual spread, all texts would get equal outputs.
+    # With the usual standard deviation, all texts would get equal outputs.
     hparams["model_hparam_overrides"] = {"initializer_range": 0.08}
     train = [sys.executable, "run_finetuning.py", f"--data-dir={folder}"]
     train += ["--model-name=one", f"--hparams={json.dumps(hparams)}"]
-    # The oldest checkout makes the run, because only later ones can read it.
+    # The oldest checkout makes the run, because only later checkouts can read
+    # it.
     *_, oldest = harness.checkouts(args).values()
     harness.Program(train, oldest).finish()
     run = os.path.join(folder, "models/one/finetuning_models/sst_model_1")
@@ -69,7 +70,7 @@ def make_forms(args, lines, folder):
 
 
 def save_head(paths):
-    """Save the head, which the Hugging Face folder holds in other layers."""
+    """Save the head, which the Hugging Face folder stores in other layers."""
     import tensorflow as tf
 
     reader, tensors = tf.train.load_checkpoint(paths["run"]), {}
@@ -119,11 +120,11 @@ def measure(args, texts, paths):
 
 
 def compare(arms, texts):
-    """Return each arm's largest difference from the first's probabilities."""
+    """Return each arm's largest difference from the first arm's output."""
     answers = arms.ask_all("probabilities", texts=texts)
     first = next(iter(answers.values()))
     if len({round(row[0], 6) for row in first}) < len(texts) // 2:
-        raise RuntimeError("the model says the same of every text")
+        raise RuntimeError("the model gives most texts the same probabilities")
     differences = {n: np.subtract(row, first) for n, row in answers.items()}
     return {
         n: float(np.abs(difference).max())
@@ -165,10 +166,14 @@ def tables(result):
 def main():
     parser = harness.parser(__doc__, repeats=9)
     add = parser.add_argument
-    add("--data_dir", default=harness.DATA, help="holds finetuning_data/sst")
+    add(
+        "--data_dir",
+        default=harness.DATA,
+        help="folder that contains finetuning_data/sst",
+    )
     add("--vocab_file", default=harness.VOCAB)
     add("--model_size", default="small")
-    add("--length", type=int, default=128, help="most wordpieces of a text")
+    add("--length", type=int, default=128, help="maximum wordpieces of a text")
     add("--batches", default="1,32", help="sizes, by commas")
     add("--texts", type=int, default=192, help="of each turn")
     args = parser.parse_args()

@@ -159,10 +159,10 @@ def malformed_bodies(about):
     """Return malformed bodies, each with a different mistake."""
     name, *others = about["inputs"]
     row = dict.fromkeys(about["inputs"], "a")
-    # A text of the wrong type, or with invalid base64.
+    # A text of the wrong type, and a text with invalid base64.
     wrong = (7, None, True, ["a"], {"a": 1}, {"b64": "*"})
     rows = [[row | {name: value}] for value in wrong]
-    # A missing field, no row, no list, an unknown field, too many rows.
+    # A missing field, no row, no list, an unknown field, and too many rows.
     rows += [[dict.fromkeys(others, "a")], [], "a"]
     rows += [[row | {"other": 1}], [row] * 5000]
     text = {"signature_name": "serve_text"}
@@ -170,7 +170,7 @@ def malformed_bodies(about):
     right = text | {"instances": [row]}
     values += [text, right | {"other": 1}, right | {"inputs": row}]
     values += [right | {"signature_name": wrong} for wrong in ("none", 7)]
-    # Ids that are texts, floats, too large, ragged, or a scalar.
+    # Ids that are texts, floats, too large, ragged, and a scalar.
     for ids in (["a"], [1.5], [2**40], [1, [2]], 1):
         values.append({"instances": [{"input_ids": ids}]})
     bodies = [json.dumps(value).encode() for value in values]
@@ -196,7 +196,7 @@ def malformed_load(port, about, count, deadline):
                 statuses[str(status)] += 1
             except Exception as error:
                 others.append(f"{body[:80]}: {type(error).__name__}: {error}")
-    # A client announces a body and disconnects.
+    # This client announces a body and disconnects.
     with socket.create_connection((HOST, port), 10) as raw:
         raw.sendall(b"POST /v1/models/x:predict HTTP/1.1\r\n")
         raw.sendall(b"Host: localhost\r\nContent-Type: application/json\r\n")

@@ -3,9 +3,10 @@
 """Time cold starts, from the command line to the first training step.
 
 Every run is a new process of ELECTRA-Small with an empty model directory, on
-existing records. Times are from the start of the process to the lines that it
-prints: settings (TensorFlow is imported), model, the first step, the end. They
-are compared with `--help` and, as the minimum, with `import tensorflow`.
+existing records. Times are measured from the start of the process to the lines
+that it prints: settings (TensorFlow is imported), model, the first step, the
+end. For comparison, `--help` and, as the minimum, `import tensorflow` are also
+timed.
 
   python benchmarks/startup.py --repeats=5 --before=../before \
       --variants='{"XLA": {"hparams": {"jit_compile": true}}}'
@@ -20,7 +21,7 @@ import tempfile
 
 import harness
 
-# Lines of a run by stage.
+# stage -> the line that a run prints at it
 STAGES = {
     "imports": re.compile(r"Config:"),
     "model": re.compile(r"Model: "),
@@ -76,7 +77,11 @@ def make_arms(args, data_dir):
 def main():
     parser = harness.parser(__doc__, repeats=5)
     add = parser.add_argument
-    add("--corpus_dir", default=harness.CORPUS, help="a little of it is used")
+    add(
+        "--corpus_dir",
+        default=harness.CORPUS,
+        help="corpus, of which a small part is used",
+    )
     add("--vocab_file", default=harness.VOCAB)
     add("--model_size", default="small")
     add("--batch", type=int, default=16)

@@ -8,8 +8,8 @@
 
 A pre-training step is the forward pass of generator and discriminator with
 sampling between them, the backward pass, clipping by global norm, and Adam with
-weight decay; with dropout 0.1, equal sizes, and one batch of full rows.
-Fine-tuning is the same for a classifier, and its evaluation, on batches in
+weight decay. Dropout is 0.1, sizes are equal, and there is one batch of full
+rows. Fine-tuning steps, and evaluation, are those of a classifier on batches in
 memory. `--rows=full` has equal full rows for every arm; `--rows=sst` has real
 sentences, which each arm pads as its users do: this project and transformers to
 the longest row of a batch, this project's evaluation sorted by length,
@@ -31,7 +31,7 @@ import harness
 import work
 
 WORK = {"pretraining": work.pretraining, "finetuning": work.finetuning}
-KINDS = ("ours", "tfmodels", "transformers", "original")  # the last: float32
+KINDS = ("ours", "tfmodels", "transformers", "original")  # the last is float32
 
 
 def measure(args, arms):
@@ -43,7 +43,9 @@ def measure(args, arms):
     losses = arms.ask_all("losses", steps=2)
     for what, turn in turns.items():
         for arm in arms.values():
-            turn(arm)  # Tracing and first allocations are excluded.
+            # The first turns trace graphs and allocate memory, so they are
+            # excluded.
+            turn(arm)
             arm.ask("forget_peak")
         seconds[what] = harness.take_turns(arms, turn, args.repeats)
         memory[what] = arms.ask_all("memory")
@@ -51,7 +53,9 @@ def measure(args, arms):
     if args.task == "finetuning":
         rows = {n: a["rows"] for n, a in arms.ask_all("evaluate").items()}
         if len(set(rows.values())) > 1:
-            raise RuntimeError(f"different numbers of rows: {rows}")
+            raise RuntimeError(
+                f"the arms have different numbers of rows: {rows}"
+            )
     return {
         "about": {name: about[name] for name in arms},
         "losses": {name: losses[name] + last[name] for name in arms},
@@ -85,15 +89,23 @@ def main():
     add = parser.add_argument
     add("task", choices=tuple(WORK))
     add("--model_size", default="small", choices=tuple(work.SIZES))
-    add("--batch", type=int, help="default: 16, in fine-tuning 32")
+    add("--batch", type=int, help="default: 16; for fine-tuning 32")
     add("--length", type=int, default=128)
     add("--steps", type=int, default=5, help="of each turn")
     add("--precision", default="float32", choices=("float32", "bf16"))
     add("--hparams", type=json.loads, default={}, help="JSON, of ours")
     add("--rows", default="full", choices=("full", "sst"))
     add("--eval_batches", type=int, default=27, help="of each turn")
-    add("--data_dir", default=harness.DATA, help="holds finetuning_data/sst")
-    add("--vocab_file", default=harness.VOCAB, help="for the rows of sst")
+    add(
+        "--data_dir",
+        default=harness.DATA,
+        help="folder that contains finetuning_data/sst",
+    )
+    add(
+        "--vocab_file",
+        default=harness.VOCAB,
+        help="vocabulary for the rows of sst",
+    )
     args = parser.parse_args()
     args.batch = args.batch or {"pretraining": 16, "finetuning": 32}[args.task]
     shared = {"precision": args.precision, "hparams": args.hparams}

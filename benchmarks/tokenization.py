@@ -3,10 +3,10 @@
 """Time tokenizers and their peers on one core, in Python or in a graph.
 
 Every repeat makes new tokenizers (so that this project's starts with an empty
-memo), which take turns in tokenizing the same chunk of lines. The time is that
-of the processor, for all threads of the arm's process, without reading files,
-making tokenizers and tracing graphs; nothing runs in parallel. At the end the
-ids of every line are compared.
+memo), which take turns in tokenizing the same chunk of lines. CPU time is
+measured for all threads of the arm's process, without reading files, making
+tokenizers and tracing graphs; nothing runs in parallel. At the end the ids of
+every line are compared.
 
   python benchmarks/tokenization.py --python=PEER/bin/python
   python benchmarks/tokenization.py --in_graph --chunk=512 --max_lines=20000
@@ -24,7 +24,7 @@ import tempfile
 import harness
 
 KINDS = ("ours", "tfmodels", "transformers")
-# Nothing runs in parallel, because one core is measured.
+# Nothing may run in parallel, because one core is measured.
 ONE_CORE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 
 
@@ -44,7 +44,7 @@ def measure(args, arms, count):
     seconds, digests, about = {}, {}, arms.ask_all("describe")
     for _ in range(args.repeats):
         arms.ask_all("make")
-        # Label of a tokenizer -> its arm and its name in the arm.
+        # label of a tokenizer -> its arm and its name in the arm
         arm_of_label = {
             f"{a}: {n}": (a, n) for a in arms for n in about[a]["names"]
         }

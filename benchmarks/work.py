@@ -21,8 +21,9 @@ VOCABULARY, MASKED_SHARE = 30522, 0.15
 WEIGHT_DECAY, CLIP_NORM, DISC_WEIGHT = 0.01, 1.0, 50.0
 PRETRAINING = {"rate": 5e-4, "steps": 1_000_000, "warmup": 10_000}
 FINETUNING = {"rate": 1e-4, "steps": 10_000, "warmup": 1_000}
-SIZES = {"small": (256, 128), "base": (768, 768)}  # hidden, embedding
-NAMES = ("input_ids", "input_mask", "segment_ids", "labels")  # of arrays
+SIZES = {"small": (256, 128), "base": (768, 768)}  # hidden size, embedding size
+# names of the arrays
+NAMES = ("input_ids", "input_mask", "segment_ids", "labels")
 
 
 def encoder(hidden_size):
@@ -66,7 +67,7 @@ def pretraining(args, folder):
 
 
 def finetuning(args, folder):
-    """Return sizes, hparams, and a file of [ids, label] rows of both splits."""
+    """Return sizes, hparams, and the file of both splits' [ids, label] rows."""
     hidden, embedding = SIZES[args.model_size]
     counts = {"train": max(args.steps, 8), "dev": args.eval_batches}
     make = _full_rows if args.rows == "full" else _sst_rows
@@ -255,7 +256,7 @@ class Tokenizers:
                 self._made[name](self._given(0))
 
     def chunk(self, name, start):
-        """Return processor seconds for the chunk that begins at `start`."""
+        """Return CPU seconds for the chunk that begins at `start`."""
         lines, encode = self._given(start), self._made[name]
         started = time.process_time()
         encode(lines)

@@ -8,7 +8,7 @@ python examples/beam_predict.py --model exported/sst/1 \
 The model is a folder written by export_model; workers need tensorflow_text and
 apache_beam, but not this project. A row is a JSON object with the inputs of
 serve_text (`text`; pairs also `text_pair`). An answer has the row's `id`, or
-the whole row if it has none. Bad rows are written to OUTPUT.bad-*.
+the whole row if `id` is missing. Bad rows are written to OUTPUT.bad-*.
 """
 
 import argparse
@@ -53,9 +53,10 @@ def format_answer(
 ) -> dict:
     """Return a row's outputs in the format of `predict` and `embed`.
 
-    Outputs of taggers and of question answering stay as they are.
+    Outputs of taggers and of question answering are unchanged.
     """
-    if kind == "encoder":  # `embed` returns the mean of the tokens.
+    # `embed` returns the mean of the tokens, so it is computed here.
+    if kind == "encoder":
         tokens = outputs["sequence_output"][outputs["input_mask"] > 0]
         return {"vector": tokens.mean(0).tolist()}
     outputs = {
@@ -77,7 +78,7 @@ def format_answer(
 
 
 def main(argv: Sequence[str]) -> None:
-    """Run the pipeline; unknown flags are passed to Beam."""
+    """Run the pipeline; pass unknown flags to Beam."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name in ("model", "input", "output"):
         parser.add_argument(f"--{name}", required=True)

@@ -94,7 +94,7 @@ def main(argv: list[str]) -> float:
         verbose=2,
     )
 
-    model.save(args.output)  # The file includes the vocabulary.
+    model.save(args.output)  # The saved file includes the vocabulary.
     again = tf_keras.models.load_model(args.output)
     accuracy = again.evaluate(dev, verbose=0, return_dict=True)["accuracy"]
     labels = [label for _, label in held_out]

@@ -4,7 +4,7 @@
 
 Each acceptable sentence of CoLA is compared with corrupted copies (two adjacent
 words swapped, a word replaced by one drawn by frequency, a word dropped), and
-is ranked in a list of ten that such edits made. `score` scores every text:
+is ranked in a list of ten texts made by such edits. `score` scores every text:
 Electric in one pass, a masked LM in one pass per token. The highest score wins.
 
     PYTHONPATH=. python examples/electric_pairs.py --cola CoLA/dev.tsv \
@@ -38,30 +38,31 @@ from electra_tf.files.lines import LineReader
 
 METHODS = ("electric", "cloze", "masked_lm")  # methods of `score`
 KINDS = ("swapped", "replaced", "dropped")
-LIST = 10  # texts in a list, with the acceptable one
-TEXTS = len(KINDS) + LIST  # texts per sentence
+LIST = 10  # texts in a list, the acceptable one included
+# texts per sentence: itself, its corrupted copies, and the rest of its list
+TEXTS = len(KINDS) + LIST
 LISTED = [0, *range(1 + len(KINDS), TEXTS)]  # indices of the list's texts
-SHORTEST = 4  # words; shorter sentences are skipped
+SHORTEST = 4  # minimum words; shorter sentences are skipped
 FEW = 64  # texts scored first, to measure the time of a start
 
 
 def sound_sentences(path: str) -> list[list[str]]:
-    """Return the words of CoLA's acceptable sentences, without stops."""
+    """Return the words of CoLA's acceptable sentences, without full stops."""
     sentences = []
     for row in read_rows(path, "tsv"):
         if len(row.cells) != 4 or row.cells[1] not in ("0", "1"):
             shown = shorten(row.content or row.cells)
             raise UserError(
                 f"{path}:{row.line}: found {shown}; expected four columns, the"
-                " second of which is 0 or 1."
+                " second of which is 0 or 1. Correct the line."
             )
         words = row.cells[3].rstrip(" .?!").split()
         if row.cells[1] == "1" and len(words) >= SHORTEST:
             sentences.append(words)
     if len(sentences) < 2:
         raise UserError(
-            f"{path}: {len(sentences)} accepted sentences of {SHORTEST} or more"
-            " words; expected CoLA's file."
+            f"{path}: {len(sentences)} accepted sentences of {SHORTEST} or"
+            " more words; expected CoLA's file. Pass it with --cola."
         )
     return sentences
 
@@ -69,7 +70,7 @@ def sound_sentences(path: str) -> list[list[str]]:
 def corrupted(
     words: list[str], kind: str, counts: dict[str, int], draws: random.Random
 ) -> list[str]:
-    """Return the words with one edit, which always changes them."""
+    """Apply one edit to the words, which always changes them."""
     position = draws.randrange(len(words))
     if kind == "dropped":
         return words[:position] + words[position + 1 :]
@@ -87,8 +88,8 @@ def make_texts(
 ) -> tuple[list[str], np.ndarray]:
     """Return texts and their counts of edits, int64 [sentences, TEXTS].
 
-    The texts of a sentence are itself, a corrupted copy of each kind, and the
-    rest of its list.
+    The texts of a sentence are the sentence itself, a corrupted copy of each
+    kind, and the rest of its list.
     """
     draws = random.Random(seed)
     counts = collections.Counter(w for words in sentences for w in words)
@@ -100,7 +101,8 @@ def make_texts(
             number, other = draws.randint(1, 3), words
             for _ in range(number):
                 other = corrupted(other, draws.choice(KINDS), counts, draws)
-            if other != words:  # Two edits may undo each other.
+            # Two edits may undo each other; such a text is dropped.
+            if other != words:
                 group.append(other)
                 counts_of_edits.append(number)
         texts += [f"{' '.join(text)}." for text in group]
@@ -121,17 +123,20 @@ def score_texts(
     seconds = time.perf_counter() - started
     rows = [json.loads(line) for line in LineReader(path).texts()]
     if [row["text"] for row in rows] != list(texts):
-        raise UserError(f"{path}: the texts differ from those of {text_path}.")
+        raise UserError(
+            f"{path}: the texts differ from those of {text_path}. Remove the"
+            " file."
+        )
     return rows, seconds
 
 
 def judge(scores: np.ndarray, edits: np.ndarray) -> dict[str, float]:
-    """Return how often the original scores highest in pairs and lists."""
+    """Return how often the original scores highest, in pairs and in lists."""
     original, copies = scores[:, :1], scores[:, 1 : 1 + len(KINDS)]
     wins = np.where(original == copies, 0.5, original > copies)
     chosen = scores[:, LISTED].argmax(1)[:, None]
     edits_left = np.take_along_axis(edits[:, LISTED], chosen, 1)
-    error = wins.mean(1).std(ddof=1) / len(wins) ** 0.5  # over sentences
+    error = wins.mean(1).std(ddof=1) / len(wins) ** 0.5  # mean over sentences
     return {
         "pairs": float(wins.mean()),
         **dict(zip(KINDS, wins.mean(0).tolist(), strict=True)),
@@ -148,7 +153,8 @@ def main(args: argparse.Namespace) -> None:
     results: dict[str, dict[str, Any]] = {}
     for name, model in args.model:
         path = os.path.join(args.output, f"{name}.jsonl")
-        for _ in range(2):  # The first run initializes libraries.
+        # The first run initializes libraries, so it is not timed.
+        for _ in range(2):
             _, start = score_texts(name, model, texts[:FEW], f"{path}.few")
         rows, seconds = score_texts(name, model, texts, path)
         each = 1000 * (seconds - start) / max(len(texts) - FEW, 1)
@@ -172,7 +178,7 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _parse_model(text: str) -> tuple[str, str]:
-    """Return name and folder of NAME=FOLDER."""
+    """Return the name and the folder in NAME=FOLDER."""
     name, equals, model = text.partition("=")
     if not (name.isidentifier() and equals and model):
         raise argparse.ArgumentTypeError(

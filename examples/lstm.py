@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""A bidirectional LSTM on the data of a task, as one model of an ensemble.
 
-It predicts classes, numbers or tags. Words are lower-cased; their vectors are
-learned, starting from random values or from a file of lines `word number number
-...` (GloVe's format). Predictions have the format of `python -m electra_tf
-predict`.
+The model predicts classes, numbers or tags. Words are lower-cased; their
+vectors are learned, starting from random values or from a file of lines `word
+number number ...` (GloVe's format). Predictions have the format of `python -m
+electra_tf predict`.
 
     PYTHONPATH=. python examples/lstm.py --data_dir data --task sst \
         --output lstm.jsonl
@@ -29,7 +29,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.prediction.answers import make_answerer
 from electra_tf.text.words import split_words
 
-PADDING, UNKNOWN, SEPARATOR = range(3)  # ids before those of words
+PADDING, UNKNOWN, SEPARATOR = range(3)  # number of ids before those of words
 
 
 def words_of(example) -> list[str]:
@@ -60,7 +60,8 @@ def read_vectors(path: str, ids: dict[str, int], table: np.ndarray) -> int:
         if len(vector) != width or not np.isfinite(vector).all():
             raise UserError(
                 f"{path}:{number}: found {len(values)} values for {word!r};"
-                f" expected {width} finite numbers (--width)"
+                f" expected {width} finite numbers (--width). Correct the"
+                " line, or pass another --width"
             )
         table[ids[word]] = vector
         count += 1
@@ -122,7 +123,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
         "batch_size": 32,
         "most_words": 20000,
         "seed": 1,
-        "rows": None,  # of the train split; None: all
+        "rows": None,  # number of rows of the train split; None: all
     }.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--rate", type=float, default=1e-3)
@@ -130,7 +131,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
 
 
 def main(argv: list[str]) -> None:
-    """Train on the task's train split, and predict a different split."""
+    """Train on the task's train split, and predict another split."""
     args = parse_flags(argv)
     tf_keras.utils.set_random_seed(args.seed)
     task = open_task(
@@ -161,7 +162,7 @@ def main(argv: list[str]) -> None:
     )
     examples = task.get_examples(args.split)
     cut = sum(len(words_of(e)) > args.length for e in [*train, *examples])
-    print(f"{cut:,} texts are longer than --length {args.length} and cut off")
+    print(f"{cut:,} texts are longer than --length {args.length} and were cut")
     inputs, _, _ = arrays(task, examples, ids, args.length)
     answerer, lines = make_answerer(task, n_best=1), []
     answerer.all_tags = True

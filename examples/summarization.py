@@ -3,7 +3,7 @@
 """Cross-validate extractive summaries; compare them with lead and oracle.
 
 A small extractor with random initial weights is trained on four fifths of the
-articles and scored on the rest, five times. The table has means of ROUGE and
+articles and scored on the rest, five times. The table shows means of ROUGE and
 their bootstrap standard errors.
 
     PYTHONPATH=. python examples/summarization.py articles.jsonl vocab.txt out
@@ -33,7 +33,7 @@ SETTINGS = {
     "init_checkpoint": None,
     "max_seq_length": 256,
     "train_batch_size": 8,
-    # The encoder would memorize eighty articles, so that it learns far slower
+    # The encoder would memorize eighty articles, so it learns far more slowly
     # than the head.
     "learning_rate": 1e-2,
     "layerwise_lr_decay": 0.1,
@@ -75,7 +75,7 @@ def main(articles: str, vocab: str, out: str) -> None:
         for name in ("model", *BASELINES)
     }
     values |= {f"{a} - {b}": values[a] - values[b] for a, b in DIFFERENCES}
-    # Resampled articles, equal for all systems.
+    # All systems are scored on the same resampled articles.
     shape = [10_000, len(rows)]
     drawn = np.random.default_rng(0).integers(len(rows), size=shape)
     table: dict[str, dict] = {}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tag words with your own head: how was a word capitalized?
+"""Tag words with your own head, by their lost capitalization.
 
 The model reads lower-cased words and classifies each as `lower`, `Capital` or
 `UPPER`. The head is a plain Keras layer: it averages the outputs of all layers
@@ -56,14 +56,14 @@ class WordTagger(tf_keras.layers.Layer):
 
 
 def tag(word: str) -> int:
-    """Return the number of a word's tag."""
+    """Return the index of a word's tag."""
     if word == word.lower():
         return 0
     return 2 if len(word) > 1 and word == word.upper() else 1
 
 
 def sentences() -> list[list[str]]:
-    """Return words of the Python language reference's sentences, shuffled."""
+    """Return the sentences of the Python language reference, shuffled."""
     lines = dict.fromkeys(corpus_lines())
     written = (text for text in lines if re.match(r"[A-Z][\w ,]{40}", text))
     rows = [re.findall(r"\w+|[^\w\s]", text) for text in written]
@@ -149,7 +149,7 @@ def main(argv: list[str]) -> float:
     print(f"always lower: {(tags[words] == 0).mean():.3f}")
     accuracy = float(right[capitals].mean())
     print(f"{capitals.sum()} capitalized ones: accuracy {accuracy:.3f}")
-    most = int(capitals.sum(1).argmax())  # the sentence with most capitals
+    most = int(capitals.sum(1).argmax())  # the sentence with the most capitals
     seen = rows[most][: int(weights[most].sum())]
     write = (str.lower, str.capitalize, str.upper)
     tagged = zip(seen, predicted[most], strict=False)

@@ -5,9 +5,9 @@
   python text.py HTML_DIR CORPUS_FILE NER_DIR
 
 The text is the Debian Handbook (GPL-2+ or CC BY-SA 3.0), with one sentence per
-line and one document per page. Real data of a tagger is labeled by people; here
-a rule replaces them: a capital inside a sentence begins a name (NOM), digits
-are a number (NUM).
+line and one document per page. People label the real data of a tagger; here a
+rule replaces them: a capital inside a sentence begins a name (NOM), digits are
+a number (NUM).
 """
 
 import html.parser
@@ -48,7 +48,7 @@ class Prose(html.parser.HTMLParser):
 
 
 def sentences(page: pathlib.Path) -> list[str]:
-    """Return the sentences of at least 6 words of a page's paragraphs."""
+    """Return the sentences of at least 6 words in a page's paragraphs."""
     prose = Prose()
     prose.feed(page.read_text(encoding="utf-8"))
     blocks = (" ".join(block.split()) for block in prose.blocks)
@@ -74,7 +74,7 @@ def tags(line: str) -> list[tuple[str, str]]:
 def main(html_dir: str, corpus: str, ner: str) -> None:
     """Write the corpus, and four of five documents for the tagger."""
     pages = sorted(pathlib.Path(html_dir).glob("*.html"))
-    # Two pages may have the same section: each sentence is used once.
+    # Two pages may share a section, so each sentence is used once.
     seen: set[str] = set()
     documents = []
     for page in pages:

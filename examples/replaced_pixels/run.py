@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train ELECTRA's two networks on images to detect replaced pixels.
 
-The tokens of this study are black and white pixels. A generator fills in pixels
-that it does not see, by sampling, and the discriminator classifies every pixel
-as replaced or original. Four variants differ in the inputs and the loss of the
+The tokens of this study are black and white pixels. A generator samples the
+pixels that are hidden from it, and the discriminator classifies every pixel as
+replaced or original. Four variants differ in the inputs and the loss of the
 generator. A linear probe then compares the discriminator's features of digits
 with those of random weights.
 
     PYTHONPATH=. python examples/replaced_pixels/run.py --data_dir mnist
 
 `mnist` is a folder with the four files of MNIST under their usual names.
-results.json, curves.png and pictures.png are written to `--output`. It takes
+results.json, curves.png and pictures.png are written to `--output`. A run takes
 some minutes on two cores.
 """
 
@@ -44,11 +44,12 @@ BATCH, SHOWN = 64, 8
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """Inputs and losses of a generator."""
+    """The inputs and losses of a generator."""
 
     unseen: str  # all, patches or lower: pixels that the generator fills in
-    from_pixels: bool  # likelihood of the original pixels, as in ELECTRA
-    from_discriminator: bool  # its gradient, as in adversarial networks
+    from_pixels: bool  # the likelihood of the original pixels, as in ELECTRA
+    # the discriminator's gradient, as in adversarial networks
+    from_discriminator: bool
 
 
 VARIANTS = {
@@ -66,20 +67,27 @@ def read_idx(path: str, *shape: int) -> np.ndarray:
 
     def check(actual: object, expected: object, what: str) -> None:
         if actual != expected:
-            raise UserError(f"{path}: {what} {actual}; expected {expected}.")
+            raise UserError(
+                f"{path}: {what} {actual}; expected {expected}. Restore the"
+                " file of MNIST."
+            )
 
     try:
         with filesystem.open_decompressed(path) as file:
             head = file.read(4 + 4 * axes)
-            begin = bytes([0, 0, 8, axes])  # 8: bytes
+            begin = bytes([0, 0, 8, axes])  # 8 means bytes
             check(head[:4].hex(" "), begin.hex(" "), "begins with")
             check(len(head), 4 + 4 * axes, "bytes of header:")
             count, *sizes = struct.unpack(f">{axes}I", head[4:])
             check(sizes, list(shape), "images of the shape")
             size = count * math.prod(shape)
-            content = file.read(size + 1)  # One more shows extra bytes.
+            # One byte more is read, to detect surplus bytes.
+            content = file.read(size + 1)
     except filesystem.DECOMPRESSION_ERRORS as error:
-        raise UserError(f"{path}: cannot be decompressed: {error}") from error
+        raise UserError(
+            f"{path}: cannot be decompressed: {error}. Restore the file of"
+            " MNIST."
+        ) from error
     check(len(content), max(size, 1), "bytes of data:")
     return np.frombuffer(content, np.uint8).reshape(count, *shape)
 
@@ -94,13 +102,13 @@ def read_split(folder: str, name: str) -> tuple[np.ndarray, np.ndarray]:
     if len(labels) != len(images):
         raise UserError(
             f"{paths[1]}: {len(labels):,} labels; expected {len(images):,},"
-            f" one for each image of {paths[0]}."
+            f" one for each image of {paths[0]}. Restore the files of MNIST."
         )
     if labels.max() >= CLASSES:
         index = int(labels.argmax())
         raise UserError(
             f"{paths[1]}: label {index + 1} is {labels[index]}; expected 0 to"
-            f" {CLASSES - 1}."
+            f" {CLASSES - 1}. Restore the files of MNIST."
         )
     return (images > 127).astype(np.float32), labels
 
@@ -144,7 +152,7 @@ class Pair:
         self.step = tf.function(self._step)
 
     def unseen(self, count: tf.Tensor) -> tf.Tensor:
-        """Return the pixels that the generator fills in, bool [B, 28, 28]."""
+        """Draw the pixels that the generator fills in, bool [B, 28, 28]."""
         everywhere = tf.ones([count, SIDE, SIDE], tf.bool)
         if self.variant.unseen == "lower":
             return everywhere & (tf.range(SIDE) >= SIDE // 2)[:, None]
@@ -155,18 +163,18 @@ class Pair:
         return everywhere
 
     def replace(self, images: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Fill in images by the generator; all results are [B, 28, 28]."""
+        """Fill in images with the generator; all results are [B, 28, 28]."""
         unseen = self.unseen(tf.shape(images)[0])
         seen = tf.where(unseen, tf.random.uniform(tf.shape(images)), images)
         inputs = tf.stack([seen, tf.cast(unseen, tf.float32)], -1)
         logits, _ = self.generator(inputs)
         share = tf.sigmoid(logits)
         drawn = tf.cast(tf.random.uniform(tf.shape(share)) < share, tf.float32)
-        # Sampling has no gradient, so that its probability's is used.
+        # Sampling has no gradient, so the gradient of the probability is used.
         drawn = share + tf.stop_gradient(drawn - share)
         shown = tf.where(unseen, drawn, images)
-        # A correctly guessed pixel is not a replacement, unless the whole image
-        # is generated from noise, since then there is no original.
+        # A correctly guessed pixel is not a replacement. If the whole image is
+        # generated from noise, there is no original, and every pixel is one.
         replaced = unseen
         if self.variant.unseen != "all":
             replaced &= tf.abs(shown - images) > 0.5
@@ -215,7 +223,7 @@ class Pair:
 
 
 def probe(train: np.ndarray, labels: np.ndarray, test: np.ndarray):
-    """Return digits of `test` predicted by ridge regression, int64 [N]."""
+    """Predict the digits of `test` by ridge regression, int64 [N]."""
     mean, scale = train.mean(0), train.std(0) + 1e-6
     rows, new = (
         np.pad((x - mean) / scale, [(0, 0), (0, 1)], constant_values=1.0)
@@ -242,7 +250,7 @@ def compare(values: list[float], base: list[float]) -> dict[str, Any]:
 
 def draw_pictures(pairs: dict[str, Pair], images: np.ndarray) -> bytes:
     """Return a plot of every variant's outputs for images, [N, 28, 28]."""
-    # Imported here because matplotlib takes a second.
+    # matplotlib is imported here, because the import takes a second.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4 * len(pairs)), layout="constrained")
@@ -276,7 +284,7 @@ def draw_curves(losses: dict[str, list[np.ndarray]]) -> bytes:
             style = {"color": f"C{color}", "lw": 0.8}
             for run in runs:
                 axes.plot(run[:, column], **style, label=name)
-                name = None  # The legend has each variant once.
+                name = None  # The legend contains each variant once.
         axes.set(title=f"{title}'s loss, nats per pixel", xlabel="step")
         axes.set_yscale("log")
         axes.grid(alpha=0.3)
@@ -344,7 +352,7 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv[1:])
     for name in ("steps", "seeds"):
         if getattr(args, name) < 1:
-            parser.error(f"--{name}: expected 1 or more")
+            parser.error(f"--{name}: expected 1 or more. Pass a larger number")
     return args
 
 
