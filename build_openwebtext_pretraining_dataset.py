@@ -20,10 +20,10 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = flags.FlagParser(
         originals=("--data_dir", *build_options.ORIGINAL_FLAGS),
-        description="Build pre-training records from OpenWebText: the archives"
-        " in DIR/openwebtext with the vocabulary DIR/vocab.txt, into"
-        " DIR/pretrain_tfrecords. Archives are read in memory; nothing is"
-        " extracted to disk.",
+        description="Build pre-training records from OpenWebText: from the"
+        " archives in DIR/openwebtext and the vocabulary"
+        " DIR/vocab.txt to DIR/pretrain_tfrecords. Archives are"
+        " read in memory; nothing is extracted to disk.",
         usage="%(prog)s --data-dir DIR [flags]",
     )
     flags.add_flags(

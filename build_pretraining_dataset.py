@@ -64,7 +64,10 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv[1:])
     if not args.corpus_dir and args.corpus_format != "tfds":
         if not args.tfds_name:
-            parser.error("--corpus-dir is required (or --tfds-name)")
+            parser.error(
+                "found no corpus; expected --corpus-dir or --tfds-name. Pass"
+                " one"
+            )
     return args
 
 

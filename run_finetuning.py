@@ -15,7 +15,7 @@ from configure.finetuning import FinetuningConfig
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
     """Run the config; return 128 + signal if a signal interrupted the run."""
-    # Imported here because --help and --print_config need no TensorFlow.
+    # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.finetuning import runner
 
     config, _ = parsed

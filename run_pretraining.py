@@ -15,7 +15,7 @@ from configure.pretraining import PretrainingConfig
 
 def main(parsed: tuple[PretrainingConfig, Namespace]) -> int:
     """Run the config; return 128 + signal if a signal interrupted the run."""
-    # Imported here because --help and --print_config need no TensorFlow.
+    # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.pretraining import runner
 
     config, _ = parsed

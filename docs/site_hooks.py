@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pages of the site that are made from other files of the project.
+"""Hooks of `mkdocs build` that generate pages of the site.
 
 README, CONTRIBUTING and CHANGELOG become pages; the help of commands and the
-table of hyperparameters are generated from the programs. `mkdocs build` calls
-the functions whose names begin with `on_`.
+table of hyperparameters are generated from the programs. mkdocs calls the
+functions whose names begin with `on_`.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Pages by the documents that they show.
+# page of the site -> the document that it shows
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -40,9 +40,9 @@ HPARAMS_INTRODUCTION = (
     " `--hparams`. `--print_config` prints all values with their sources. A"
     " value of `None` is unset or derived from other hparams."
 )
-# Keras documents these methods of layers; the reference does not show them.
+# Keras documents these methods of layers, so the reference omits them.
 KERAS_METHODS = {"get_config", "call", "build", "compute_output_shape"}
-# The original's programs, whose help is that of their config or parser.
+# The original's programs; their help comes from a config or a parser.
 CONFIGS = {
     "run_pretraining.py": ("configure.pretraining", "PretrainingConfig"),
     "run_finetuning.py": ("configure.finetuning", "FinetuningConfig"),
@@ -50,7 +50,7 @@ CONFIGS = {
 
 
 def _target_of(link, source):
-    """Return a link of a document outside docs/ as a link of its page."""
+    """Return a link from a document outside docs/ as a link from its page."""
     name, hash_sign, anchor = link.partition("#")
     if not name or ":" in name:
         return link
@@ -60,7 +60,7 @@ def _target_of(link, source):
 
 
 def _with_links(text, source):
-    """Return the text of a document with links that fit its page."""
+    """Return the text of a document with the links of its page."""
 
     def replaced(match):
         return f"{match[1]}{_target_of(match[2], source)}{match[3]}"
@@ -145,7 +145,7 @@ def _hyperparameters_page():
 
 
 def _named_objects():
-    """Return the public names in README and the guides, with their document."""
+    """Return the public names in README and the guides, by document."""
     names = {}
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         text = path.read_text(encoding="utf-8")
@@ -160,7 +160,7 @@ def _named_objects():
 
 
 def _check_reference():
-    """Raise if a public name has no entry, or an entry has no docstring."""
+    """Raise an error if a public name is undocumented."""
     text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
     entries = re.findall(r"(?m)^::: (\S+)$", text)
     for name, document in _named_objects().items():
@@ -191,13 +191,13 @@ def _check_reference():
     if undocumented:
         raise PluginError(
             f"{', '.join(undocumented)}: no docstring; expected one, because"
-            " docs/reference.md shows it. Write it."
+            " docs/reference.md shows it. Write one."
         )
 
 
 def on_files(files, config):
     """Add the generated pages, and the files that documents link to."""
-    # mkdocs restores the path after it has imported this module.
+    # mkdocs restores the path after this import, so it is extended again.
     sys.path.insert(0, str(ROOT))
     _check_reference()
     for source, page in PAGES.items():
@@ -220,7 +220,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Point links that leave docs/ to the pages or files of the site."""
+    """Redirect links out of docs/ to pages or files of the site."""
 
     def replaced(match):
         path = os.path.normpath(os.path.join("docs", match[1]))

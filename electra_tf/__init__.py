@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ELECTRA in TensorFlow: pre-train text encoders as discriminators.
 
-Importing this package does not import TensorFlow, but sets its environment
-variables for oneDNN kernels, which are the default only on newer x86
+Importing this package does not import TensorFlow. It sets environment variables
+of TensorFlow for oneDNN kernels, which are the default only on newer x86
 processors, and for pooled memory on CPUs. Set TF_ENABLE_ONEDNN_OPTS=0 or
 TF_CPU_ALLOCATOR_USE_BFC=false to disable them. The packages for single texts
 (prediction, inspection, serving) disable oneDNN if they are imported before
@@ -16,17 +16,17 @@ import sys
 
 __version__ = "1.1.0"
 
-# TensorFlow reads these variables when it is imported. docs/performance.md has
-# their effect on speed.
+# TensorFlow reads these variables when it is imported. docs/performance.md
+# reports the speed with and without them.
 _enables_onednn = (
     platform.machine().lower() in ("x86_64", "amd64")
     and "TF_ENABLE_ONEDNN_OPTS" not in os.environ
 )
 if _enables_onednn:
     os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
-# Without a pool, every tensor of a step is allocated by the system and freed,
-# which causes page faults and fragments memory. The limit (in MB) replaces a
-# default of 64 GB.
+# Without a pool, the system allocates and frees every tensor of a step, which
+# causes page faults and fragments memory. The limit (in MB) replaces a default
+# of 64 GB.
 os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
 os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", "4000000")
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m electra_tf COMMAND`, installed also as `electra-tf COMMAND`."""
+"""The program `python -m electra_tf COMMAND`, installed as `electra-tf`."""
 
 import difflib
 import importlib
@@ -14,7 +14,7 @@ from configure import flags
 PROGRAMS = {
     "build_pretraining_dataset.py": "records from raw text",
     "build_openwebtext_pretraining_dataset.py": "records from OpenWebText",
-    "run_pretraining.py": "pre-train a model, or evaluate one",
+    "run_pretraining.py": "pre-train or evaluate a model",
     "run_finetuning.py": "fine-tune on tasks, evaluate, predict",
 }
 # Title -> modules of `electra_tf.commands`; a dash may replace the underscore.
@@ -22,27 +22,27 @@ COMMAND_GROUPS = {
     "Train": {
         "demo": "pre-train a tiny ELECTRA on text that comes with Python",
         "build_vocab": "learn a WordPiece vocabulary from a corpus",
-        "plan": "parameters, FLOPs, memory and time of a run",
+        "plan": "compute parameters, FLOPs, memory and time of a run",
         "run_glue": "fine-tune on every GLUE task whose data exist",
         "glue_submission": "check and zip test predictions for the benchmark",
     },
     "Checkpoints": {
-        "convert_checkpoint": "between the formats of ELECTRA checkpoints",
-        "compare_checkpoints": "two models' weights and outputs, side by side",
-        "export_model": "a SavedModel that takes raw text; LiteRT, ONNX",
+        "convert_checkpoint": "convert checkpoints between formats",
+        "compare_checkpoints": "compare two models' weights and outputs",
+        "export_model": "write a SavedModel that takes raw text; LiteRT, ONNX",
     },
     "Use": {
-        "predict": "a fine-tuned model's answers for new data",
-        "embed": "vectors of texts, from any model",
-        "ask": "answers with sources from a folder of texts",
-        "serve": "an exported model over HTTP, with a page to try it",
-        "inspect_tokens": "masked, sampled and detected tokens of texts",
-        "fill_mask": "the likeliest tokens for each [MASK] in a text",
-        "score": "the likelihood of texts",
+        "predict": "predict answers for new data with a fine-tuned model",
+        "embed": "compute vectors of texts with any model",
+        "ask": "answer questions from a folder of texts, with sources",
+        "serve": "serve an exported model over HTTP, with a web page",
+        "inspect_tokens": "show masked, sampled and detected tokens of texts",
+        "fill_mask": "list the likeliest tokens for each [MASK] in a text",
+        "score": "score the likelihood of texts",
     },
     "Studies": {
         "study": "pre-train and fine-tune arms x seeds, and compare them",
-        "draw_exam": "the same replaced tokens for every discriminator",
+        "draw_exam": "draw the same replaced tokens for every discriminator",
         "ensemble": "mix several models' predictions and measure the gain",
     },
 }
@@ -52,7 +52,8 @@ COMMANDS = {
     for name, text in commands.items()
 }
 
-# Commands whose standard output reports progress; the others' is the answer.
+# These commands report progress on standard output; other commands print their
+# answers there.
 LOGGING = {
     "build_vocab",
     "convert_checkpoint",
@@ -86,7 +87,7 @@ def _help() -> str:
 
 def main() -> NoReturn:
     """Run the command that the first argument names."""
-    if sys.argv[1:2] == ["help"]:  # `help COMMAND` is `COMMAND --help`.
+    if sys.argv[1:2] == ["help"]:  # `help COMMAND` means `COMMAND --help`.
         sys.argv[1:] = [*sys.argv[2:3], "--help"]
     name = sys.argv[1] if len(sys.argv) > 1 else "--help"
     if name in ("-h", "--help"):

@@ -8,8 +8,8 @@
     vectors = encoder(tokenizer(text))["pooled_output"]
     model = tf_keras.Model(text, tf_keras.layers.Dense(2)(vectors))
 
-The file that `model.save` writes holds the weights and the vocabulary; the
-folder that they were loaded from may be deleted.
+The file that `model.save` writes contains the weights and the vocabulary, so
+the folder that they were loaded from may be deleted.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ _CASING_ARGUMENTS = {
     "strip_accents": "argument strip_accents",
 }
 
-# The names of inputs in other libraries, and those in this project.
+# name of an input in other libraries -> name in this project
 _OTHER_NAMES = {
     "attention_mask": "input_mask",
     "input_type_ids": "segment_ids",
@@ -56,7 +56,7 @@ _OTHER_NAMES = {
     "token_ids": "input_ids",
     "token_type_ids": "segment_ids",
 }
-# The arguments of every Keras layer that `Encoder` accepts.
+# The Keras layer arguments that `Encoder` accepts.
 _LAYER_ARGUMENTS = ("name", "dtype", "trainable")
 _PRECISIONS = ("float32", "bfloat16", "float16")
 
@@ -66,17 +66,18 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
     """An ELECTRA encoder: token ids [B, L] to vectors.
 
     Args:
-      vocab_size: rows of the token embedding table.
-      embedding_size: width of the embedding tables; None: the hidden size.
-      pad_token_id: the id that is padding if the inputs have no mask; None:
-        no id is.
+      vocab_size: the number of rows of the token embedding table.
+      embedding_size: the width of the embedding tables; None: the hidden size.
+      pad_token_id: the id that means padding if the inputs have no mask; None:
+        no id does.
       return_hidden_states: whether the outputs include `hidden_states`.
       return_attentions: whether the outputs include `attentions`.
-      seed: of dropout and of the initial weights; None: from Keras
+      seed: the seed of dropout and of the initial weights; None: from Keras
         (`tf_keras.utils.set_random_seed`).
-      **arguments: fields of `EncoderConfig`, such as `hidden_size`, and
-        Keras's `name`, `trainable` and `dtype`, a policy: blocks compute in
-        its compute dtype; the rest, the weights and the outputs are float32.
+      **arguments: fields of `EncoderConfig`, such as `hidden_size`, and Keras's
+        `name`, `trainable` and `dtype`. `dtype` is a policy: blocks compute in
+        its compute dtype; all other computations, the weights and the outputs
+        are float32.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         self.return_hidden_states = return_hidden_states
         self.return_attentions = return_attentions
         self.seed = seed
-        # For None, Keras draws a number.
+        # If the seed is None, Keras draws one.
         weights_seed = self._random_generator._create_seed(seed)
         embeddings = Embeddings(
             "electra/embeddings", config, self.embedding_size, weights_seed
@@ -119,8 +120,8 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
             "electra", config, embeddings, seed=weights_seed
         )
         encoder.compute_policy = ComputePolicy(self.compute_dtype)
-        # Keras saves functions of the layers that are attributes, and some
-        # arguments of these layers are no tensors.
+        # Keras would save the functions of layers that are attributes, but some
+        # arguments of these layers are not tensors.
         self._encoder_of = lambda: encoder
         self._variables = {v.name.split(":")[0]: v for v in encoder.variables}
         self.build(None)
@@ -133,10 +134,11 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
 
         Args:
           path: a run's folder or its `best`, a part under `export`, a
-            checkpoint of any format, a Hugging Face folder. A model's encoder
-            is the discriminator's; without one, the generator's.
-          vocab_file: for a checkpoint without a vocabulary next to it.
-          **arguments: of the constructor.
+            checkpoint of any format, or a Hugging Face folder. The
+            discriminator's encoder is loaded; without a discriminator, the
+            generator's.
+          vocab_file: the vocabulary; None: the file next to the checkpoint.
+          **arguments: further arguments of the constructor.
 
         Raises:
           UserError: a size differs from the model's.
@@ -147,11 +149,11 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         for name, value in arguments.items():
             if value != sizes.get(name, value) and "dropout" not in name:
                 raise UserError(
-                    f"{path}: its {name} is {sizes[name]}, not {value!r}. Leave"
-                    f" {name} out, or make an Encoder without its weights."
+                    f"{path}: its {name} is {sizes[name]}, not {value!r}."
+                    f" Remove {name}, or make an Encoder without its weights."
                 )
         layer = cls(**(sizes | arguments))
-        # The scope, the first part of a name, may be the generator's.
+        # The first part of a name is the scope, which may be the generator's.
         stored = {v.name.partition("/")[2]: v for v in source.variables}
         for variable in layer._encoder_of().variables:
             variable.assign(stored[variable.name.partition("/")[2]])
@@ -166,10 +168,11 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
           training: whether dropout is applied.
 
         Returns:
-          All float32: `sequence_output` [B, L, H]; `pooled_output` [B, H],
-          the first token's vector; as the constructor chose, `hidden_states`,
-          a tuple of the embeddings' and each block's output [B, L, H], and
-          `attentions`, a tuple of each block's probabilities [B, A, L, L].
+          Outputs by name, float32: `sequence_output` [B, L, H]; `pooled_output`
+          [B, H], the first token's vector; and, if the constructor requested
+          them, `hidden_states`, a tuple of the embeddings' and each block's
+          output [B, L, H], and `attentions`, a tuple of each block's
+          probabilities [B, A, L, L].
         """
         return self._encode(inputs, training)
 
@@ -211,25 +214,28 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         for name in inputs:
             if name not in INPUTS:
                 hint = _OTHER_NAMES.get(name)
-                hint = f" (it is called {hint} here)" if hint else ""
+                hint = f" (its name here is {hint})" if hint else ""
                 raise ValueError(
                     f"{self.name}: unknown input {name!r}{hint}; expected"
-                    f" {', '.join(INPUTS)}. Rename it, or leave it out."
+                    f" {', '.join(INPUTS)}. Rename it, or remove it."
                 )
         if "input_ids" not in inputs:
-            raise ValueError(f"{self.name}: the inputs lack input_ids.")
+            raise ValueError(
+                f"{self.name}: input_ids is missing from the inputs. Pass"
+                " input_ids."
+            )
         tensors = {n: tf.convert_to_tensor(v) for n, v in inputs.items()}
         for name, value in tensors.items():
             if not (value.dtype.is_integer or value.dtype.is_bool):
                 raise ValueError(
                     f"{self.name}: {name} is {value.dtype.name}; expected"
-                    " integers, for example from"
+                    " integers. Pass integers, for example from"
                     " tf_keras.Input([None], dtype='int32')."
                 )
             if value.shape.rank not in (None, 2):
                 raise ValueError(
                     f"{self.name}: {name} has shape {value.shape}; expected"
-                    " [batch, length]."
+                    " [batch, length]. Reshape the inputs."
                 )
         ids = tf.cast(tensors["input_ids"], tf.int32)
         mask = tensors.get("input_mask")
@@ -253,14 +259,14 @@ def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:
 
 @tf_keras.saving.register_keras_serializable("electra_tf")
 class Tokenizer(tf_keras.layers.Layer):
-    """A tokenizer in the graph: strings [B] to the inputs of `Encoder`.
+    """A tokenizer in the graph: from strings [B] to the inputs of `Encoder`.
 
     Args:
       vocabulary: the path of a file, or the tokens in the order of their ids.
       do_lower_case: whether texts are lowercased; None: the value in
-        `tokenizer_config.json` next to the file, or true.
-      strip_accents: whether accents are removed; None: the value in that
-        file, or that of `do_lower_case`.
+        `tokenizer_config.json` next to the vocabulary, or true.
+      strip_accents: whether accents are removed; None: the value in
+        `tokenizer_config.json`, or the value of `do_lower_case`.
       max_seq_length: L, [CLS] and [SEP] included; longer texts are cut.
       settings: fields of `TokenizerSettings`, such as added tokens; None: the
         values in the files next to the vocabulary, or the original's.
@@ -279,8 +285,9 @@ class Tokenizer(tf_keras.layers.Layer):
         super().__init__(name=name, **kwargs)
         if int(max_seq_length) != max_seq_length or max_seq_length < 3:
             raise UserError(
-                f"max_seq_length is {max_seq_length}; expected an integer of at"
-                " least 3: one token between [CLS] and [SEP]."
+                f"max_seq_length is {max_seq_length}; expected an integer of"
+                " at least 3, for [CLS], a token and [SEP]. Pass a larger"
+                " number."
             )
         if isinstance(vocabulary, str | os.PathLike):
             require_wordpiece(vocabulary, "a tokenizer in the graph")
@@ -303,7 +310,7 @@ class Tokenizer(tf_keras.layers.Layer):
         self.strip_accents = casing["strip_accents"]
         self.max_seq_length = max_seq_length
         tokenizer = GraphTokenizer(wordpieces, **casing, settings=rules)
-        # Keras would wrap each of 30,000 tokens of an attribute.
+        # As an attribute, each of the 30,000 tokens would be wrapped by Keras.
         self._wordpieces_of = lambda: list(wordpieces)
         self._settings_of = lambda: rules
         self._vocabulary_of = lambda: list(rules.with_tokens(wordpieces))
@@ -316,7 +323,8 @@ class Tokenizer(tf_keras.layers.Layer):
         """Load vocabulary and casing of a model; see `Encoder`."""
         settings = read_settings(path, vocab_file)
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
-        # With a path, the casing next to it would override the model's.
+        # A path would make the constructor read the casing next to it, instead
+        # of the model's casing.
         stored = {
             "vocabulary": list(load_wordpieces(settings.vocab_file)),
             "do_lower_case": settings.do_lower_case,
@@ -339,8 +347,8 @@ class Tokenizer(tf_keras.layers.Layer):
         """Return the texts of token ids, by graph operations.
 
         Args:
-          inputs: int [B, L] or [L] ids, dense or ragged, or a dict with them
-            as `input_ids`, such as a call returns.
+          inputs: int [B, L] or [L] ids, dense or ragged, or a dict that
+            contains them as `input_ids`, such as the result of a call.
 
         Returns:
           string [B] or []. Wordpieces are joined to words; single spaces
@@ -362,6 +370,7 @@ class Tokenizer(tf_keras.layers.Layer):
             raise ValueError(
                 f"{self.name}: detokenize got {ids.dtype.name} of shape"
                 f" {ids.shape}; expected integers [batch, length] or [length]."
+                " Pass the output of the tokenizer."
             )
         size = len(self._vocabulary_of())
         is_known = tf.reduce_all((ids >= 0) & (ids < tf.cast(size, ids.dtype)))
@@ -382,7 +391,7 @@ class Tokenizer(tf_keras.layers.Layer):
         """Tokenize a batch.
 
         Args:
-          inputs: string [B] or [B, 1]; or a pair of them, which becomes
+          inputs: texts, string [B] or [B, 1]; or a pair of texts, which becomes
             `[CLS] first [SEP] second [SEP]`.
 
         Returns:
@@ -409,8 +418,8 @@ class Tokenizer(tf_keras.layers.Layer):
                 texts = list(inputs)
         if len(texts) > 2:
             raise ValueError(
-                f"{self.name}: {len(texts)} inputs; expected the texts [B], or"
-                " a pair of them."
+                f"{self.name}: found {len(texts)} inputs; expected the texts"
+                " [B], or a pair of them. Pass a tensor or a list of two."
             )
         encoded = [tokenizer.encode(self._column(text)) for text in texts]
         packed, _ = pack(
@@ -430,7 +439,8 @@ class Tokenizer(tf_keras.layers.Layer):
         if texts.dtype != tf.string:
             raise ValueError(
                 f"{self.name}: the inputs are {texts.dtype.name}; expected"
-                " strings, for example from tf_keras.Input([], dtype='string')."
+                " strings. Pass strings, for example from tf_keras.Input([],"
+                " dtype='string')."
             )
         if texts.shape.rank == 0:
             return texts[None]
@@ -439,6 +449,6 @@ class Tokenizer(tf_keras.layers.Layer):
         if texts.shape.rank != 1:
             raise ValueError(
                 f"{self.name}: the strings have shape {texts.shape}; expected"
-                " [batch]."
+                " [batch]. Reshape the inputs."
             )
         return texts

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes that end with their parent, and signals around a fork."""
+"""Worker processes that end with their parent, and signals during a fork."""
 
 import contextlib
 import ctypes
@@ -13,13 +13,14 @@ from collections.abc import Iterator
 
 from configure import output
 
-PR_SET_PDEATHSIG = 1  # option of prctl: the signal at the parent's death
+# the option of prctl that sets the signal at the parent's death
+PR_SET_PDEATHSIG = 1
 
 
 def become_worker() -> None:
     """Make this process a worker that ends with its parent.
 
-    The worker ignores Ctrl-C, because its parent ends it, and goes on if its
+    The worker ignores Ctrl-C, because its parent ends it. It continues if its
     standard output is closed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -30,9 +31,9 @@ def become_worker() -> None:
         parent.join()
         os._exit(1)
 
-    # A parent that is killed cannot end its workers, and the next run of the
-    # same command would write to the same files. Linux kills the workers
-    # before the parent is reaped, so that the next run never meets them.
+    # A killed parent cannot end its workers, and the next run of the same
+    # command would write to the same files. Linux kills the workers before the
+    # parent is reaped, so the next run never meets them.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=end_with_parent, daemon=True).start()
@@ -42,8 +43,8 @@ def become_worker() -> None:
 def interrupts_later() -> Iterator[None]:
     """Block Ctrl-C until workers are forked.
 
-    Python runs hooks around a fork and ignores an exception that a signal
-    raises in one of them, so that the program would go on.
+    Python runs hooks around a fork and ignores exceptions in them. An exception
+    that a signal raises there would be lost, and the program would continue.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -65,7 +65,7 @@ class ModelSizes:
 
     @property
     def main(self) -> Stack:
-        """Sizes of the encoder, or without an encoder of the generator."""
+        """Encoder, or without an encoder the generator."""
         stack = self.encoder or self.generator
         assert stack is not None
         return stack

@@ -1,11 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers questions from a folder of texts, with their sources.
+"""Answer questions from a folder of texts, with their sources.
 
 The texts are text files, JSON lines (.jsonl: a passage under text) and SQuAD's
-format (.json). They are indexed once, and again when one of them changes. A
-model of question answering reads the passages that share most with a question;
-the best answer is written as JSON, with its file, line, passage and scores.
+format (.json). The texts are indexed once, and again when a text changes. A
+model for question answering reads the passages that share the most words with a
+question. The best answer is written as JSON, with its file, line, passage and
+scores.
 """
 
 import argparse
@@ -40,23 +41,38 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     args = parser.parse_args(list(argv[1:]))
     sources = (args.question, args.questions, args.fit, args.page or None)
     if sum(source is not None for source in sources) != 1:
-        parser.error("expected one of QUESTION, --questions, --fit, --page")
+        parser.error(
+            "QUESTION, --questions, --fit, --page: expected exactly one of"
+            " them. Pass one"
+        )
     for name in ("fit_questions", "passages", "batch_size"):
         if getattr(args, name) < 1:
-            parser.error(f"--{name} must be at least 1")
+            parser.error(
+                f"--{name} is too small; expected 1 or more. Pass a larger"
+                " number"
+            )
     if args.weight is not None and not 0 <= args.weight <= 1:
-        parser.error(f"--weight is {args.weight}; expected 0 to 1")
+        parser.error(
+            f"--weight is {args.weight}; expected 0 to 1. Pass a value in this"
+            " range"
+        )
     if args.fit and args.weight is not None:
-        parser.error("--fit fits the weight that --weight sets; pass only one")
+        parser.error(
+            "--fit and --weight exclude each other, because --fit fits the"
+            " weight. Pass only one"
+        )
     args.index = args.index or _default_index(args.corpus)
-    # The ending keeps other files from being replaced by an index.
+    # The fixed ending protects other files from being replaced by an index.
     if not args.index.endswith(".index"):
-        parser.error(f"--index={args.index}: expected a name in .index")
+        parser.error(
+            f"--index={args.index}: expected a name that ends in .index."
+            " Rename it"
+        )
     return args
 
 
 def _add_question_flags(parser: flags.FlagParser) -> None:
-    """Add the corpus and the sources of questions."""
+    """Add the flags of the corpus and of the sources of questions."""
     parser.add_argument(
         "corpus", metavar="FOLDER", help="a folder of texts, or one text"
     )
@@ -64,52 +80,57 @@ def _add_question_flags(parser: flags.FlagParser) -> None:
     flags.add_flags(
         parser,
         "the questions",
-        ("questions", None, "FILE", "JSON lines with a question each"),
+        ("questions", None, "FILE", "JSON lines, each with a question"),
         (
             "fit",
             None,
             "FILE",
             "questions with answers, in SQuAD's format: fit the weight to them"
-            " (written to INDEX.fit.json), and print what retrieval finds and"
-            " loses",
+            " (written to INDEX.fit.json), and print the gains and losses of"
+            " retrieval",
         ),
         (
             "fit_questions",
             1000,
             "N",
-            "the most of them that are read",
+            "maximum number of questions that --fit reads",
         ),
-        ("page", False, "", "serve a page for questions, on this machine"),
+        ("page", False, "", "serve a web page for questions, on this machine"),
         ("port", 8501, "N", "port of the page; 0: any free port"),
     )
 
 
 def _add_answer_flags(parser: flags.FlagParser) -> None:
-    """Add the model, the index and the output."""
+    """Add the flags of the model, the index and the output."""
     flags.add_flags(
         parser,
         "the answers",
-        ("model", flags.REQUIRED, "DIR", "a trial's folder (squad_model_1)"),
+        (
+            "model",
+            flags.REQUIRED,
+            "DIR",
+            "folder of a trial, such as squad_model_1",
+        ),
         (
             "task",
             None,
             "NAME",
-            "the task; needed if the model was trained on several",
+            "the task, required if the model has several",
         ),
         ("index", None, "FILE", "default: FOLDER.index"),
         (
             "language",
             "english",
             "NAME",
-            "language by whose rules words are stemmed; words of another"
-            " script, by the rules of its largest language; none: no stemming",
+            "language of the stemmer; words of another script are stemmed by"
+            " its largest language; none: no stemming",
         ),
-        ("passages", 5, "N", "passages read for a question"),
+        ("passages", 5, "N", "number of passages that are read for a question"),
         (
             "weight",
             float,
             "X",
-            "weight of retrieval, 0 to 1; default: fitted, or 0.5",
+            "weight of retrieval, 0 to 1; default: the fitted weight, or 0.5",
         ),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
@@ -155,7 +176,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _default_index(corpus: str) -> str:
-    """Return the path next to a corpus: its name, also of ".", and .index."""
+    """Return the default path of the index: the corpus's path and .index."""
     path = corpus.rstrip("/")
     if os.path.basename(path) in ("", ".", ".."):
         path = os.path.abspath(corpus)
@@ -178,7 +199,7 @@ def _read_questions(args: argparse.Namespace) -> list[dict[str, Any]]:
         if question is None and row.get("question") is not None:
             raise UserError(
                 f"{location}: question is {values.describe(row['question'])};"
-                " expected a text"
+                " expected a text. Correct the line"
             )
         check_question(question, location)
         rows.append({**row, "question": question})
@@ -191,7 +212,7 @@ def _write_answers(
     rows: Sequence[dict[str, Any]],
     weight: float,
 ) -> None:
-    """Write the answers to all questions, with their ids if one has an id."""
+    """Write the answers to all questions, with ids if any question has one."""
     has_ids = any("id" in row for row in rows)
     with shared_flags.open_answers(args) as write:
         for start in range(0, len(rows), args.batch_size):
@@ -210,8 +231,8 @@ def _fit_file(args: argparse.Namespace) -> str:
 def _weights_digest(folder: str) -> dict[str, str]:
     """Return the SHA-256 of a model's weights, by the path of their file.
 
-    Of a checkpoint of the original it is the digest of the index, which holds
-    the checksums of all tensors.
+    For a checkpoint of the original this is the digest of the index, which
+    contains the checksums of all tensors.
     """
     from electra_tf.checkpoints.formats import digest_file
     from electra_tf.prediction.loading import find_run
@@ -221,7 +242,7 @@ def _weights_digest(folder: str) -> dict[str, str]:
 
 
 def _choose_weight(args: argparse.Namespace) -> float:
-    """Return the weight of --weight, else the fitted one, else the default."""
+    """Return the weight: of --weight, or the fitted one, or the default."""
     if args.weight is not None:
         return args.weight
     path = _fit_file(args)
@@ -229,11 +250,14 @@ def _choose_weight(args: argparse.Namespace) -> float:
     if fitted.get("model") != _weights_digest(args.model):
         if not args.fit:
             shared_flags.report(
-                f"weight {DEFAULT_WEIGHT}: {path} has none for {args.model};"
-                " --fit fits one"
+                f"weight {DEFAULT_WEIGHT} (the default): {path} has no weight"
+                f" for {args.model}. Pass --fit to fit one"
             )
         return DEFAULT_WEIGHT
     weight = fitted.get("weight")
     if not isinstance(weight, float) or not 0.0 <= weight <= 1.0:
-        raise UserError(f"{path}: weight: found {weight!r}; expected 0 to 1")
+        raise UserError(
+            f"{path}: weight: found {weight!r}; expected 0 to 1. Fit it again"
+            " with --fit"
+        )
     return weight

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Learns a WordPiece vocabulary from text and writes it, one token per line."""
+"""Learn a WordPiece vocabulary from text and write it, one token per line."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.text import casing, vocab_builder
 from electra_tf.text.changed_letters import ScriptCounter, stripping_warnings
 
-# Hparam that strips accents -> how to keep them.
+# hparam that strips accents -> remedy that keeps them
 _REMEDIES = {
     "do_lower_case": "Pass --no-lower-case; records and models take it from"
     f" {casing.CASING_FILE}.",
@@ -33,7 +33,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         metavar="CORPUS",
         nargs="?",
         default="",
-        help="directory of text files, or one file; none with --tfds_name",
+        help="directory of text files, or one file; omitted with --tfds_name",
     )
     flags.add_flags(
         parser,
@@ -41,19 +41,31 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         ("output", flags.REQUIRED, "FILE", "file to write"),
         ("overwrite", False, "", "replace the output if it exists"),
         ("strict", False, "", "stop at the first byte that is not UTF-8"),
-        ("vocab_size", 30522, "N", "tokens, including special tokens"),
-        ("num_unused", 99, "N", "[unused*] tokens to reserve"),
-        ("min_count", 2, "N", "rarer characters and pairs get no token"),
+        (
+            "vocab_size",
+            30522,
+            "N",
+            "number of tokens, including special tokens",
+        ),
+        ("num_unused", 99, "N", "number of [unused*] tokens to reserve"),
+        (
+            "min_count",
+            2,
+            "N",
+            "minimum number of occurrences of characters and pairs that get a"
+            " token",
+        ),
         (
             "max_characters",
             vocab_builder.MAX_CHARACTERS,
             "N",
-            "different characters at most; raise it for Chinese or Japanese",
+            "maximum number of different characters; raise it for Chinese"
+            " or Japanese",
         ),
     )
     flags.add_flags(
         parser,
-        "words (use the same for the records)",
+        "how text is split into words (use the same for the records)",
         ("do_lower_case", True, "", "lower-case (default: true)"),
         (
             "do_strip_accents",
@@ -65,7 +77,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     build_options.add_corpus_flags(parser)
     args = parser.parse_args(list(argv[1:]))
     if not args.corpus_dir and not args.tfds_name:
-        parser.error("a CORPUS is required (or --tfds_name)")
+        parser.error(
+            "found no corpus; expected a CORPUS or --tfds_name. Pass one"
+        )
     return args
 
 
@@ -87,7 +101,8 @@ def main(args: argparse.Namespace) -> None:
             min_count=args.min_count,
             max_characters=args.max_characters,
         )
-    # Atomically, because half a vocabulary looks like a whole one.
+    # The file is written atomically, because half a vocabulary would pass for a
+    # whole one.
     write_atomically(args.output, "".join(f"{token}\n" for token in tokens))
     casing_file = casing.write_casing(args.output, *switches)
     total, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
@@ -105,7 +120,10 @@ def main(args: argparse.Namespace) -> None:
         ["  pieces a word", f"{pieces / total:.3f}"],
         ["  took", f"{time.monotonic() - started:,.1f} s"],
     ]
-    print(f"Vocabulary written to {args.output}, its casing to {casing_file}")
+    print(
+        f"Wrote the vocabulary to {args.output}, and its casing to"
+        f" {casing_file}"
+    )
     print("\n".join(render_rows(table)))
     stripped = stripping_warnings(letters.scripts(), switches, _REMEDIES)
     invalid = corpora.invalid_bytes_warning(report.invalid, report.bytes_read)
@@ -114,22 +132,23 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _check_output(args: argparse.Namespace) -> None:
-    """Raise if the output is a directory, or a file that must not change."""
+    """Raise a UserError if the output is a directory, or must not change."""
     if filesystem.is_directory(args.output):
         raise UserError(
-            f"--output={args.output!r} is a directory; pass the name of a"
-            f" file, such as {os.path.join(args.output, 'vocab.txt')}."
+            f"--output={args.output!r} is a directory; expected the name of a"
+            " file. Pass one, such as"
+            f" {os.path.join(args.output, 'vocab.txt')}."
         )
     if filesystem.exists(args.output) and not args.overwrite:
         raise UserError(
-            f"Output {args.output!r} exists, and records made with it would"
-            " not fit a new vocabulary. Pass another --output, or --overwrite"
-            " to replace it."
+            f"--output={args.output!r} exists, and existing records would not"
+            " fit a new vocabulary. Pass another --output, or --overwrite to"
+            " replace it."
         )
 
 
 def _refuse_other_casing(args: argparse.Namespace) -> None:
-    """Raise if the casing of another vocabulary in the folder would change."""
+    """Raise a UserError if the casing of a neighbouring vocabulary changes."""
     if args.overwrite:
         return
     before = casing.read_casing(args.output)
@@ -139,20 +158,20 @@ def _refuse_other_casing(args: argparse.Namespace) -> None:
     }
     if before not in ({}, after):
         raise UserError(
-            f"{casing.casing_path(args.output)} states {before} for another"
-            f" vocabulary in its folder; {args.output} would have {after}."
-            " Choose another folder, or pass --overwrite to replace it."
+            f"{casing.casing_path(args.output)}: another vocabulary in this"
+            f" folder uses {before}; {args.output} would use {after}. Choose"
+            " another folder, or pass --overwrite to replace the file."
         )
 
 
 def _corpus_lines(
     corpus: corpora.Corpus, report: corpora.ReadingReport
 ) -> Iterator[str]:
-    """Yield the lines of all documents; print the directories left out."""
+    """Yield the lines of all documents; print the skipped directories."""
     listing = corpora.list_sources(corpus)
     if listing.nested_directories:
         print(
-            "warning: directories within the corpus are not read:"
+            "warning: skipped the directories within the corpus:"
             f" {', '.join(listing.nested_directories)}"
         )
     for source in listing.sources:

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two checkpoints of any format: weights, then outputs on real text.
+"""Compare two checkpoints of any format: weights, then outputs on real text.
 
-Each may be a TF1 checkpoint of the original or of BERT, one of this project's,
-or a Hugging Face folder. Instead of a second one, --expect takes recorded
-outputs. Exit status: 0 if they agree within the tolerance, 1 if they do not, 2
-on an error.
+Each checkpoint may be a TF1 checkpoint of the original or of BERT, a checkpoint
+of this project, or a Hugging Face folder. Instead of a second checkpoint,
+--expect takes recorded outputs. Exit status: 0 if both sides agree within the
+tolerance, 1 if they differ, 2 on an error.
 """
 
 import argparse
@@ -26,7 +26,8 @@ from electra_tf.compare.differences import TensorDifference, compare_tensors
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.lines import LineReader
 
-if TYPE_CHECKING:  # Their imports take seconds.
+# The imports of these packages take seconds, so they wait until they are used.
+if TYPE_CHECKING:
     from electra_tf.checkpoints.weights import Weights
     from electra_tf.compare.outputs import Outcome, Request
 
@@ -34,7 +35,7 @@ RESULT_FILE = "comparison.json"
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("compare_checkpoints", __doc__)
     parser.add_argument("a", metavar="A", help="a checkpoint")
     parser.add_argument("b", metavar="B", nargs="?", help="another checkpoint")
@@ -47,7 +48,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "output_dir",
             None,
             "DIR",
-            f"write {RESULT_FILE} to this folder; an earlier one is replaced",
+            f"write {RESULT_FILE} to this folder; replaces an earlier file",
         ),
     )
     args = parser.parse_args(list(argv[1:]))
@@ -63,19 +64,21 @@ def _add_decision_flags(parser: argparse.ArgumentParser) -> None:
             "tolerance",
             1e-5,
             "X",
-            "largest difference, relative to max(1, max|B|) of each tensor",
+            "largest accepted difference, relative to max(1, max|B|) of"
+            " each tensor",
         ),
         (
             "allow_missing",
             None,
             "REGEX",
-            "variables, or recorded outputs, that one side may lack",
+            "regular expression of variables, or recorded outputs, that"
+            " one side may lack",
         ),
         (
             "include_optimizer",
             False,
             "",
-            "Adam slots and the step must agree, too",
+            "also compare Adam slots and the step",
         ),
         (
             "expect",
@@ -89,9 +92,14 @@ def _add_decision_flags(parser: argparse.ArgumentParser) -> None:
 def _add_text_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(
         parser,
-        "the text they are compared on",
+        "the text to compare outputs on",
         ("text", None, "FILE", "default: the Python language reference"),
-        ("vocab_file", None, "FILE", "default: the one next to a checkpoint"),
+        (
+            "vocab_file",
+            None,
+            "FILE",
+            "default: the vocabulary next to a checkpoint",
+        ),
         ("hparams", None, "JSON", "hparams that the checkpoints do not state"),
         (
             "max_seq_length",
@@ -101,7 +109,7 @@ def _add_text_flags(parser: argparse.ArgumentParser) -> None:
             " of the models)",
         ),
         ("num_examples", 32, "N", "examples"),
-        ("seed", 0, "N", "of masked positions and replacements"),
+        ("seed", 0, "N", "random seed of masked positions and replacements"),
     )
 
 
@@ -110,23 +118,32 @@ def _check_flags(
 ) -> None:
     """Exit with a message if flags are invalid or exclude each other."""
     if bool(args.b) == bool(args.expect):
-        parser.error("pass two checkpoints, or one and --expect=FILE.npz")
+        parser.error(
+            "expected two checkpoints, or one checkpoint and a recording. Pass"
+            " A B, or A --expect=FILE.npz"
+        )
     if args.expect and (args.text or args.max_seq_length):
         parser.error(
-            "--expect brings its own inputs; remove --text, --max_seq_length"
+            "--expect uses its own inputs. Remove --text and --max_seq_length"
         )
     if not 0 <= args.tolerance < math.inf:
-        parser.error(f"--tolerance is {args.tolerance}; expected 0 or more")
+        parser.error(
+            f"--tolerance is {args.tolerance}; expected 0 or more. Pass a"
+            " larger number"
+        )
     for name, minimum in (("max_seq_length", 5), ("num_examples", 1)):
         value = getattr(args, name)
         if value is not None and value < minimum:
-            parser.error(f"--{name} is {value}; expected at least {minimum}")
+            parser.error(
+                f"--{name} is {value}; expected at least {minimum}. Pass a"
+                " larger number"
+            )
     try:
         re.compile(args.allow_missing or "")
     except re.error as error:
         parser.error(
             f"--allow_missing is {args.allow_missing!r}; expected a regular"
-            f" expression: {error}"
+            f" expression: {error}. Correct it"
         )
 
 
@@ -141,7 +158,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    # These import TensorFlow, which takes seconds.
+    # TensorFlow is imported late, because it takes seconds.
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.checkpoints.weights import describe_counts
 
@@ -181,7 +198,7 @@ def _compare(args: argparse.Namespace) -> int:
 def _compare_with_recording(
     a: "Weights", args: argparse.Namespace
 ) -> tuple["Outcome", list[str]]:
-    """Compare A's outputs with recorded ones; return the problems, too."""
+    """Compare A's outputs with recorded outputs; also return the problems."""
     from electra_tf.compare.recording import compare_on_recording
 
     outcome = compare_on_recording(a, args.expect, _request(args))
@@ -200,9 +217,9 @@ def _compare_two(
     args: argparse.Namespace,
     result: dict[str, Any],
 ) -> tuple["Outcome", list[str]]:
-    """Compare tensors, then outputs; return the problems, too.
+    """Compare tensors, then outputs; also return the problems.
 
-    `result` gets the rows of both tables.
+    The rows of both tables are added to `result`.
     """
     from electra_tf.compare.outputs import compare_on_text
 
@@ -239,8 +256,7 @@ def _request(args: argparse.Namespace) -> "Request":
     def lines() -> Iterable[str]:
         return LineReader(args.text).texts() if args.text else corpus_lines()
 
-    # The .json of a recording has a key `hparams`; the config.json of a run
-    # has none.
+    # Only the .json of a recording wraps its values in a key `hparams`.
     hparams = read_hparams(args.hparams) if args.hparams else {}
     hparams = PretrainingConfig.explicit_hparams(
         hparams.get("hparams", hparams)
@@ -260,7 +276,7 @@ def _problems(
     tolerance: float,
     allow_missing: str | None,
 ) -> list[str]:
-    """Return a line for each tensor that decides against agreement."""
+    """Return a line for each tensor that breaks the agreement."""
 
     def may_be_missing(row: TensorDifference) -> bool:
         if row.shape_a is not None and row.shape_b is not None:

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a checkpoint in another format, or a part of it.
+"""Write a checkpoint in another format, or a part of it.
 
-Converts between the original's TF1 files, this project's and Hugging Face
-folders in every direction, and from BERT's TF1 files. The format of SOURCE is
-inferred from its content. Every tensor is either written bit for bit or listed
-with the reason.
+The command converts between TF1 files of the original, checkpoints of this
+project and Hugging Face folders in every direction, and from TF1 files of BERT.
+The format of SOURCE is inferred from its content. Every tensor is either
+written bit for bit or listed with the reason why it is not.
 """
 
 import argparse
@@ -47,18 +47,18 @@ _HUGGING_FACE_SUFFIXES = (".safetensors", ".bin")
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser("convert_checkpoint", __doc__)
     parser.add_argument(
         "source",
         metavar="SOURCE",
-        help="prefix (dir/model.ckpt-1000), folder, or hf:OWNER/NAME to read",
+        help="prefix (dir/model.ckpt-1000), folder or hf:OWNER/NAME to read",
     )
     parser.add_argument(
         "target",
         metavar="TARGET",
         help="for tf1 and native a prefix, or a folder (existing, or ending in"
-        " a slash) that gets model.ckpt-<step>; for huggingface a folder",
+        " a slash) for model.ckpt-<step>; for huggingface a folder",
     )
     _add_file_flags(parser)
     _add_content_flags(parser)
@@ -73,23 +73,23 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
             "output_format",
             None,
             FORMATS,
-            "default: huggingface if TARGET is already such a folder or"
+            "default: huggingface if TARGET is a Hugging Face folder or"
             " .safetensors file, otherwise tf1, which this project also reads",
         ),
         (
             "vocab_file",
             None,
             "FILE",
-            "copied next to the result as vocab.txt (default: the one next to"
-            " the source)",
+            "vocabulary, copied next to the result as vocab.txt (default: the"
+            " one next to the source)",
         ),
         (
             "hparams",
             None,
             "JSON",
-            "what shapes do not show, as a JSON object or a .json file, such as"
-            ' {"model_hparam_overrides": {"num_attention_heads": 4}}; overrides'
-            " a config next to the source",
+            "hparams that shapes do not show, as a JSON object or a .json"
+            ' file, such as {"model_hparam_overrides": {"num_attention_heads":'
+            " 4}}; overrides a config next to the source",
         ),
         ("overwrite", False, "", "replace files of an earlier conversion"),
     )
@@ -116,21 +116,21 @@ def _add_content_flags(parser: argparse.ArgumentParser) -> None:
             "drop_unrepresentable",
             False,
             "",
-            "leave out what the format cannot hold and list it, instead of"
-            " failing",
+            "leave out and list tensors that the format cannot hold, instead"
+            " of failing",
         ),
         (
             "half_precision",
             False,
             "",
-            "round to float16, half the bytes; for Hugging Face folders only",
+            "round to float16 (half the size); for Hugging Face folders only",
         ),
         (
             "task",
             None,
             "NAME",
-            "new name of the task whose head SOURCE holds (default: its name,"
-            " or for transformers' heads chunk, squad or their type)",
+            "new name of the task whose head SOURCE contains (default: the old"
+            " name; for heads of transformers chunk, squad or their type)",
         ),
         (
             "extend_positions",
@@ -143,19 +143,19 @@ def _add_content_flags(parser: argparse.ArgumentParser) -> None:
 
 
 class _Target(NamedTuple):
-    """The place and format of the result."""
+    """The path and format of the result."""
 
     path: str  # prefix of a checkpoint, or a Hugging Face folder
     format: str  # one of FORMATS
 
     @property
     def is_hugging_face(self) -> bool:
-        """Whether `path` is a folder that the result fills."""
+        """True if `path` is a folder that contains only the result."""
         return self.format == "huggingface"
 
     @property
     def folder(self) -> str:
-        """The folder that the result is in."""
+        """The folder that contains the result."""
         if self.is_hugging_face:
             return self.path
         return os.path.dirname(self.path) or "."
@@ -173,31 +173,31 @@ class _Target(NamedTuple):
 
 
 class _Description(NamedTuple):
-    """What describes the result next to its weights."""
+    """The metadata that is written next to the weights of the result."""
 
     hparams: dict[str, Any]
     assumptions: list[str]  # lines such as "hidden_act: gelu assumed"
     vocab_file: str | None
-    heads: dict[str, TaskHead]  # of fine-tuned tasks; {} in a folder's config
+    heads: dict[str, TaskHead]  # for fine-tuned tasks; {} in a folder's config
 
     @property
     def assumed_names(self) -> list[str]:
-        """Names of the hparams that are assumed."""
+        """The names of the hparams that are assumed."""
         return [n for text in self.assumptions for n in _hparams_in(text)]
 
     @property
     def config_text(self) -> str:
-        """Contents of `electra_config.json`."""
+        """The content of `electra_config.json`."""
         return formats.format_config(
             self.hparams, self.assumed_names, self.heads
         )
 
 
 def main(args: argparse.Namespace) -> None:
-    """Convert, and report what was read, dropped and written."""
+    """Convert, and report the tensors that were read, dropped and written."""
     source = formats.open_weights(args.source)
     if source.contents.tasks and not source.heads:
-        # It loads all tasks, which few checkpoints have heads of.
+        # The import is late, because it loads all tasks, which few need.
         from electra_tf.prediction.loading import read_heads
 
         source.heads = read_heads(source, args.source)
@@ -224,7 +224,7 @@ def main(args: argparse.Namespace) -> None:
             dropped = {}
             remarks = _write_tensorflow(weights, target, description, overwrite)
     if vocab_file is None:
-        remarks.append("no vocabulary is known; pass one as --vocab_file")
+        remarks.append("the vocabulary is unknown. Pass one with --vocab_file")
     result = _reopened(target.path) if target.is_hugging_face else weights
     unknown = source.contents.unknown
     report = {
@@ -243,13 +243,13 @@ def main(args: argparse.Namespace) -> None:
     print(_format_report(report), f"Report   {target.report}", sep="\n")
 
 
-# The source: heads, hparams, and the tensors that are converted.
+# The source: heads, hparams, and the tensors to convert.
 
 
 def _infer_hparams(
     source: Weights, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the hparams of the result, and which of them are assumptions."""
+    """Return the hparams of the result, and the assumed ones among them."""
     hparams = source.contents.hparams()
     from_flag: dict[str, Any] = {}
     if args.hparams is not None:
@@ -275,9 +275,9 @@ def _infer_hparams(
         }
     stated = {**casing, **source.hparams, **from_flag}
     stated |= stated.get("model_hparam_overrides", {})
-    if source.hparams:  # A config leaves out the usual activation.
+    if source.hparams:  # A config may omit the usual activation.
         stated.setdefault("hidden_act", "gelu")
-    if set(TOKENIZER_HPARAMS) & stated.keys():  # One line is about both.
+    if set(TOKENIZER_HPARAMS) & stated.keys():  # One line is for all of them.
         stated |= dict.fromkeys(TOKENIZER_HPARAMS, True) | stated
     assumptions = [
         text
@@ -299,7 +299,7 @@ def _change_weights(
     weights, changes = source, []
     if args.task is not None:
         weights, former = rename_task(weights, args.task)
-        changes.append(f"the head of {former} is that of {args.task} (--task)")
+        changes.append(f"the head of {former} is renamed {args.task} (--task)")
     if args.extend_positions is not None:
         weights = extend_positions(weights, args.extend_positions)
         changes.append(describe_extension(source, args.extend_positions))
@@ -311,8 +311,8 @@ def _change_weights(
     kinds = [head.kind for head in source.heads.values()]
     if source.kind == "huggingface" and "tagging" in kinds:
         changes.append(
-            "segments: all rows are row 0, the only one that taggers of"
-            " transformers use"
+            "segments: all rows become row 0, because taggers of transformers"
+            " use no other"
         )
     return weights, changes
 
@@ -326,7 +326,7 @@ def _heads_in(weights: Weights) -> dict[str, TaskHead]:
 def _check_vocabulary(
     vocab_file: str | None, weights: Weights, source: Weights
 ) -> list[str]:
-    """Refuse a vocabulary of a different model; return remarks on its size."""
+    """Refuse the vocabulary of a different model; return notes on its size."""
     if vocab_file is None:
         return []
     notes = []
@@ -334,29 +334,29 @@ def _check_vocabulary(
     n_tokens = len(check_vocab(vocab_file, n_rows))
     if n_tokens < n_rows:
         notes.append(
-            f"{vocab_file} has {n_tokens} tokens, the embeddings {n_rows} rows:"
-            " is it the vocabulary of this model?"
+            f"{vocab_file} has {n_tokens} tokens, but the embeddings have"
+            f" {n_rows} rows. Check that it is the vocabulary of this model"
         )
     if source.vocab_file:
         refuse_other_vocab(vocab_file, source.vocab_file, source.path)
     return notes
 
 
-# The target, and what must not be replaced in it.
+# The target, and the files that must not be replaced in it.
 
 
 def _choose_target(args: argparse.Namespace, step: int | None) -> _Target:
     """Return the path and format of the result.
 
-    `step` names a checkpoint in a folder; None if the source stores none.
+    `step` names a checkpoint in a folder; None: the source stores no step.
     """
     path, output_format = args.target, args.output_format
     if path.endswith(_HUGGING_FACE_SUFFIXES):
         if output_format not in (None, "huggingface"):
             raise UserError(
-                f"{path}: a Hugging Face file name, but --output_format is"
-                f" {output_format}. Pass --output_format=huggingface, or a"
-                " prefix without this ending."
+                f"{path}: a Hugging Face file name; expected a prefix, as"
+                f" --output_format is {output_format}. Pass"
+                " --output_format=huggingface, or a prefix."
             )
         return _Target(os.path.dirname(path) or ".", "huggingface")
     if output_format is None:
@@ -377,7 +377,7 @@ def _sidecars(description: _Description, target: _Target) -> dict[str, bytes]:
     if vocab_file is None:
         return sidecars
     name = formats.vocab_name(vocab_file)
-    # The writer of a Hugging Face folder checks its own vocab.txt.
+    # The writer of a Hugging Face folder checks vocab.txt itself.
     if not (target.is_hugging_face and name == "vocab.txt"):
         sidecars[name] = read_bytes(vocab_file)
     settings = settings_text(read_settings(vocab_file))
@@ -392,27 +392,27 @@ def _check_free(
     sidecars: Mapping[str, bytes],
     overwrite: bool,
 ) -> None:
-    """Refuse to replace different files, before anything is written.
+    """Refuse to replace different files, before any file is written.
 
-    `source`: the path of the checkpoint that is read.
+    `source` is the path of the checkpoint to read.
     """
     if os.path.realpath(target.path) == os.path.realpath(source):
         raise UserError(
-            f"{target.path} is the checkpoint that is read. Choose another"
-            " TARGET."
+            f"TARGET {target.path} is also the SOURCE. Choose another TARGET."
         )
     if filesystem.exists(os.path.join(target.folder, formats.TRAIN_LOG)):
         raise UserError(
-            f"{target.folder} is the folder of a run, which would continue"
-            " from what is written there. Choose another TARGET."
+            f"{target.folder} is the folder of a run; the run would continue"
+            " from the new checkpoint. Choose another TARGET."
         )
     has_vocab = not sidecars.keys().isdisjoint(formats.VOCAB_FILES)
     if not has_vocab and not target.is_hugging_face:
         vocab = formats.find_vocab(target.folder)
         if vocab:
             raise UserError(
-                f"{vocab} would be taken for this model's vocabulary, which is"
-                " not known. Pass --vocab_file, or choose another TARGET."
+                f"the vocabulary of SOURCE is unknown, and {vocab} next to"
+                " TARGET would be read with it. Pass --vocab_file, or choose"
+                " another TARGET."
             )
     differing = []
     for name, content in sidecars.items():
@@ -420,14 +420,14 @@ def _check_free(
         if filesystem.exists(path) and read_bytes(path) != content:
             differing.append(path)
     if not target.is_hugging_face:
-        # Importing TensorFlow takes seconds, which Hugging Face folders save.
+        # TensorFlow is imported late: Hugging Face folders do not need it.
         from electra_tf.checkpoints.tf1 import list_files
 
         differing += list_files(target.path)
     if differing and not overwrite:
         raise UserError(
             f"{differing[0]} exists and would be replaced. Choose another"
-            " TARGET, or add --overwrite."
+            " TARGET, or pass --overwrite."
         )
 
 
@@ -438,7 +438,7 @@ def _mark_content(source: str) -> str:
 def _was_interrupted(source: str, target: _Target) -> bool:
     """Return whether the same conversion was killed before its report.
 
-    What it left may be replaced.
+    Its incomplete files may then be replaced.
     """
     mark = target.unfinished_mark
     if not filesystem.exists(mark):
@@ -450,8 +450,8 @@ def _was_interrupted(source: str, target: _Target) -> bool:
 def _unfinished_mark(source: str, target: _Target) -> Iterator[None]:
     """Mark a conversion as unfinished while files are written.
 
-    An error removes the mark and, if it is new, the folder. Without an error
-    the mark stays until the report is written.
+    An error removes the mark, and also the folder if it is new. Without an
+    error the mark stays until the report is written.
     """
     is_new = not filesystem.exists(target.folder)
     write_atomically(target.unfinished_mark, _mark_content(source))
@@ -459,13 +459,14 @@ def _unfinished_mark(source: str, target: _Target) -> Iterator[None]:
         yield
     except Exception:
         filesystem.remove(target.unfinished_mark)
-        with contextlib.suppress(OSError):  # The folder may not be empty.
+        # The folder may contain other files, which are kept.
+        with contextlib.suppress(OSError):
             if is_new:
                 os.rmdir(target.folder)
         raise
 
 
-# Writing.
+# Writers of the result.
 
 
 def _write_hugging_face(
@@ -475,8 +476,8 @@ def _write_hugging_face(
     args: argparse.Namespace,
     overwrite: bool,
 ) -> tuple[dict[str, str], list[str]]:
-    """Write a folder; return what it cannot hold, and remarks."""
-    # Other conversions need not load it.
+    """Write a Hugging Face folder; return the tensors left out, and notes."""
+    # The import is late, because other conversions do not need it.
     from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
     report = write_huggingface(
@@ -501,8 +502,8 @@ def _write_tensorflow(
     description: _Description,
     overwrite: bool,
 ) -> list[str]:
-    """Write a TensorFlow checkpoint with its config; return remarks."""
-    # Hugging Face folders are written without TensorFlow.
+    """Write a TensorFlow checkpoint with its config; return notes."""
+    # TensorFlow is imported late: Hugging Face folders do not need it.
     from electra_tf.checkpoints import tf1, tf2
 
     def complete() -> None:
@@ -519,7 +520,7 @@ def _write_tensorflow(
         tf2.write_native(weights, target.path, overwrite, complete)
         if weights.global_step is None:
             notes.append(
-                "no step was stored; continuing training from it starts at 0"
+                "SOURCE stores no step, so training continues from step 0"
             )
     else:
         tf1.write_tf1(weights, target.path, overwrite, complete=complete)
@@ -527,21 +528,22 @@ def _write_tensorflow(
             notes.append(
                 f"embedding_sharing {weights.contents.embedding_sharing}: the"
                 " original can fine-tune this discriminator, but has no such"
-                " generator; do not continue pre-training with the original"
+                " generator. Do not continue pre-training with the original"
             )
     if not weights.slots:
         notes.append(
-            "no Adam slots: training starts from it with --init_checkpoint"
+            "the result has no Adam slots. Start training from it with"
+            " --init_checkpoint"
         )
     return notes
 
 
-# The report.
+# The report of a conversion.
 
 
 def _reopened(folder: str) -> Weights:
-    """Open what was written, to report what can be read back."""
-    # Other conversions need not load it.
+    """Open the written checkpoint, to report its readable tensors."""
+    # The import is late, because other conversions do not need it.
     from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
     return open_huggingface(folder)
@@ -553,8 +555,9 @@ def _group_by_reason(
     """Return the dropped names by the reason, with a remedy.
 
     Args:
-      not_converted: names and reasons of what is not part of the conversion.
-      not_representable: those of what the format of the result cannot hold.
+      not_converted: names of tensors outside the conversion, with reasons.
+      not_representable: names of tensors that the result's format cannot hold,
+        with reasons.
     """
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in {**not_converted, **not_representable}.items():
@@ -564,7 +567,7 @@ def _group_by_reason(
 
 
 def _remedy(reason: str, is_unrepresentable: bool) -> str:
-    """Return what keeps something that a conversion drops."""
+    """Return a remedy that keeps a dropped tensor."""
     if "--" in reason:
         return ""
     if is_unrepresentable:
@@ -588,7 +591,7 @@ def _format_report(report: Mapping[str, Any]) -> str:
     if report["unknown"]:
         lines.append(
             f"Unknown  {join_names(report['unknown'], 3)}: no model of the"
-            " original has them; kept under their names"
+            " original has these variables; their names are kept"
         )
     lines += [f"Note     {text}" for text in report["notes"]]
     lines += [f"Assumed  {text}" for text in report["assumed"]]

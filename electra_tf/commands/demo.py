@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Pre-trains a tiny ELECTRA on text that comes with every Python.
+"""Pre-train a tiny ELECTRA on text that comes with every Python.
 
-It is real pre-training at a small size: a corpus, a WordPiece vocabulary
+The demo is real pre-training at a small size: a corpus, a WordPiece vocabulary
 learned from it, records, training with held-out evaluation, results and curves.
 """
 
@@ -27,7 +27,7 @@ _PRESET = "demo"
 PARAGRAPHS_PER_DOCUMENT = 12
 _SHORTEST_PARAGRAPH = 40  # characters
 
-# Title and metric; the baseline's title and metric.
+# Title and metric of a result; title and metric of its baseline.
 _RESULTS = (
     (
         "generator: right word at [MASK]",
@@ -45,7 +45,7 @@ _RESULTS = (
 
 
 def corpus_lines() -> list[str]:
-    """Return Python's reference, a sentence a line, a blank per document."""
+    """Return Python's reference: a line per sentence, a blank per document."""
     from pydoc_data import topics
 
     paragraphs: set[str] = set()
@@ -72,7 +72,7 @@ def prepare(output_dir: str) -> int:
     if filesystem.exists(vocab_file) and not filesystem.exists(corpus_file):
         raise UserError(
             f"{vocab_file} was not written by the demo, which would replace"
-            " it; choose another --output_dir"
+            " it. Choose another --output_dir"
         )
     lines = corpus_lines()
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)
@@ -106,7 +106,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "output_dir",
             "demo",
             "DIR",
-            "directory for all files; those of an earlier demo are replaced",
+            "directory for all files; files of an earlier demo are replaced",
         ),
         ("steps", 1500, "N", "training steps"),
     )
@@ -117,7 +117,7 @@ def main(args: argparse.Namespace) -> int:
     """Prepare the data, pre-train, and compare with the baselines."""
     started = time.time()
     vocab_size = prepare(args.output_dir)
-    # Imported here because TensorFlow takes seconds, which --help need not.
+    # TensorFlow is imported late, because --help does not need it.
     from electra_tf.pretraining import runner
 
     config = PretrainingConfig.create(

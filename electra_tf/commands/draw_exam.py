@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Draws an exam: the same replaced tokens in held-out text for every run.
+"""Draw an exam: the same replaced tokens in held-out text for every run.
 
 A trained generator and token frequencies replace tokens at the same positions.
-Pre-training with --exam=FILE scores the discriminator on them at each
+Pre-training with --exam=FILE scores the discriminator on these tokens at each
 evaluation, so that runs with different generators can be compared.
 """
 
@@ -45,7 +45,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "examples",
             1000,
             "N",
-            "rows to take from the start of the held-out records",
+            "number of rows to take from the start of the held-out records",
         ),
     )
     flags.add_flags(
@@ -55,15 +55,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "generator",
             "reference",
             "DIR",
-            "a pre-trained model whose generator draws tokens, from its"
+            "a pre-trained model whose generator draws tokens from its"
             " vocabulary",
         ),
         (
             "vocab_file",
             None,
             "FILE",
-            "the records' vocabulary, whose tokens must be the generator's;"
-            " default: the one next to the generator",
+            "the vocabulary of the records, whose tokens must be the"
+            " generator's; default: the one next to the generator",
         ),
         ("mask_prob", 0.15, "P", "share of the tokens that are replaced"),
         ("seed", 1, "N", "random seed"),
@@ -75,7 +75,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 def main(args: argparse.Namespace) -> None:
     """Draw the exam, write it and print its digest."""
     writer.check_free(args.output, bool(args.overwrite))
-    # Imported here because TensorFlow takes seconds, which --help need not.
+    # TensorFlow is imported late, because --help does not need it.
     from configure.errors import UserError
     from configure.pretraining import PretrainingConfig
     from electra_tf.data.record_checks import check_records
@@ -83,7 +83,10 @@ def main(args: argparse.Namespace) -> None:
     from electra_tf.pretraining.loading import load_pretrained
 
     if args.examples < 1:
-        raise UserError(f"--examples={args.examples}: expected 1 or more")
+        raise UserError(
+            f"--examples={args.examples}: expected 1 or more. Pass a larger"
+            " number"
+        )
     loaded = load_pretrained(args.generator, args.vocab_file)
     records = {"pretrain_tfrecords": args.pretrain_tfrecords}
     if args.eval_tfrecords:

@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes vectors of texts, words or wordpieces from the encoder of any model.
+"""Write vectors of texts, words or wordpieces from the encoder of any model.
 
 The model may be fine-tuned or pre-trained, of this project, the original or
-Hugging Face. The command writes FILE.npy (a vector for each text) or FILE.npz
-(several for each text, with the offset of each text's first), FILE.json with
-the settings, and FILE.rows.jsonl with each text's line and, for words and
-wordpieces, the unit of each vector. Note: an encoder that was not fine-tuned
-has not learned which sentences mean the same.
+Hugging Face. The command writes FILE.npy (one vector per text) or FILE.npz
+(several vectors per text, and the offset of each text's first vector),
+FILE.json with the settings, and FILE.rows.jsonl with each text's line and, for
+words and wordpieces, the unit of each vector. Note: an encoder that was not
+fine-tuned has not learned which sentences have the same meaning.
 """
 
 import argparse
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from electra_tf.prediction.embedding import Embedded, Embedder
     from electra_tf.prediction.reader import Read
 
-# Values of --pooling that make several vectors of a text.
+# The values of --pooling that make several vectors per text.
 _SEVERAL_VECTORS = ("words", "none")
-_BATCHES_AT_ONCE = 16  # so that texts of similar lengths share a batch
+# inputs that are sorted, so that a batch has texts of similar length
+_BATCHES_AT_ONCE = 16
 _STATED_FLAGS = ("model", "part", "layers", "pooling", "combine")
 
 
@@ -49,22 +50,23 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "part",
             "encoder",
             ("encoder", "generator"),
-            "the discriminator's encoder (of a masked LM, its only one), or"
-            " the generator",
+            "the discriminator's encoder (or a masked LM's only one), or the"
+            " generator",
         ),
         (
             "layers",
             "-1",
             "N,...",
-            "0: the output of the embeddings, k: of the k-th block, -1: of"
-            " the last block",
+            "layers: 0 is the output of the embeddings, k the output of block"
+            " k, -1 the output of the last block",
         ),
         (
             "pooling",
             "mean",
             ("first", "mean", "max", *_SEVERAL_VECTORS),
-            "one vector a text: first (at [CLS]), mean or max over its"
-            " wordpieces; several: words (mean of each word's) or none",
+            "one vector per text: first (at [CLS]), mean or max over its"
+            " wordpieces; several: words (mean of each word's wordpieces) or"
+            " none",
         ),
         (
             "combine",
@@ -77,15 +79,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "max_length",
             int,
             "N",
-            "wordpieces of a text; default: the length of pre-training",
+            "maximum wordpieces of a text; default: the length of pre-training",
         ),
         (
             "output",
             flags.REQUIRED,
             "FILE",
-            "ends in .npy or .npz; words and none need .npz",
+            "a name that ends in .npy or .npz; words and none need .npz",
         ),
-        ("overwrite", False, "", "allow replacing the output files"),
+        ("overwrite", False, "", "replace the output files if they exist"),
     )
     return parser.parse_args(list(argv[1:]))
 
@@ -96,7 +98,7 @@ def main(args: argparse.Namespace) -> int:
     args.layers = _parse_layers(args.layers)
     rows_path = f"{stem}.rows.jsonl"
     shared_flags.check_files(args, args.output, f"{stem}.json", rows_path)
-    use_onednn(True)  # faster for batches of many texts
+    use_onednn(True)  # The setting makes batches of many texts faster.
     from electra_tf.prediction.embedding import Embedder
 
     hparams = read_hparams(args.hparams) if args.hparams else {}
@@ -140,7 +142,7 @@ def main(args: argparse.Namespace) -> int:
     write_atomically(f"{stem}.json", f"{text}\n")
     if cut_texts:
         shared_flags.report(
-            f"{cut_texts:,} texts cut to {embedder.max_length} wordpieces"
+            f"{cut_texts:,} texts were cut to {embedder.max_length} wordpieces"
         )
     stream.report_summary("texts")
     shared_flags.report(f"{vectors.rows:,} vectors of {width} in {args.output}")
@@ -154,12 +156,13 @@ def _check_output_name(args: argparse.Namespace) -> str:
         if ending != ".npz":
             raise UserError(
                 f"--output={args.output}: expected a name that ends in .npz,"
-                f" since --pooling={args.pooling} makes several vectors of a"
-                " text"
+                f" because --pooling={args.pooling} makes several vectors per"
+                " text. Rename it"
             )
     elif ending not in (".npy", ".npz"):
         raise UserError(
-            f"--output={args.output}: expected a name that ends in .npy or .npz"
+            f"--output={args.output}: expected a name that ends in .npy or"
+            " .npz. Rename it"
         )
     return stem
 
@@ -169,7 +172,8 @@ def _parse_layers(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise UserError(
-            f"--layers={text}: expected whole numbers, such as -2,-1"
+            f"--layers={text}: expected whole numbers, such as -2,-1."
+            " Correct it"
         ) from None
 
 

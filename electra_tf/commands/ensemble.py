@@ -1,13 +1,13 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Mixes predictions of several models of a task, and measures the gain.
+"""Mix predictions of several models of a task, and measure the gain.
 
 Mixtures are the mean, a vote, and a mean with weights fitted to the labels of a
-split. Files are those of `predict` (tagging: with --all_tags), evaluations'
-..._nbest.json, or JSON lines of the same form. If the split has labels, every
-file and mixture is scored, and gains over the mean and the best file have
-standard errors (paired bootstrap over examples). Fitted weights are scored on
-folds that they were not fitted to.
+split. The input files are outputs of `predict` (tagging: with --all_tags), the
+..._nbest.json of evaluations, or JSON lines of the same form. If the split has
+labels, every file and mixture is scored, and gains over the mean and the best
+file have standard errors (paired bootstrap over examples). Fitted weights are
+scored on folds that were held out from fitting.
 """
 
 import argparse
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from electra_tf.extras.ensemble.predictions import Predictions
 
 MIXTURES = ("mean", "vote", "fitted")
-MAX_DRAWS = 2**28  # of all resamples together; 2 GiB
+MAX_DRAWS = 2**28  # bytes of all resamples together (2 GiB)
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -40,40 +40,58 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         "the predictions",
         ("data_dir", flags.REQUIRED, "DIR", "the data directory"),
         ("task", None, "NAME", "the task; not needed with --task_config"),
-        ("task_config", None, "FILE", "description of a task of your own"),
+        ("task_config", None, "FILE", "description of your own task"),
         (
             "vocab_file",
             None,
             "FILE",
             "default: vocab.txt in the data directory",
         ),
-        ("split", "dev", "NAME", "the split that the files are about"),
+        ("split", "dev", "NAME", "the split that was predicted"),
     )
     flags.add_flags(
         parser,
         "the ensemble",
-        ("folds", 5, "N", "folds of the examples, for fitted weights"),
-        ("resamples", 1000, "N", "resamples of them, for standard errors"),
+        (
+            "folds",
+            5,
+            "N",
+            "number of folds of the examples, for fitted weights",
+        ),
+        (
+            "resamples",
+            1000,
+            "N",
+            "number of resamples of the examples, for standard errors",
+        ),
         ("seed", 0, "N", "random seed of folds and resamples"),
-        ("json", None, "FILE", "file for all metrics and weights"),
+        ("json", None, "FILE", "output file for all metrics and weights"),
         (
             "weights",
             "mean",
             "MIXTURE",
-            "what --output holds: mean, vote, fitted, or a weight for each"
-            " file, as 0.5,0.3,0.2 (such as those fitted on dev, for test)",
+            "the mixture in --output: mean, vote, fitted, or a weight for each"
+            " file, as 0.5,0.3,0.2 (for test: the weights fitted on dev)",
         ),
-        ("output", None, "FILE", "file for the mixed predictions"),
+        ("output", None, "FILE", "output file for the mixed predictions"),
         shared_flags.OVERWRITE,
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
     args = parser.parse_args(list(argv[1:]))
     if not args.task and not args.task_config:
-        parser.error("--task or --task_config is needed")
+        parser.error(
+            "found no task; expected a name or a description. Pass --task or"
+            " --task_config"
+        )
     if len(set(args.files)) != len(args.files) or len(args.files) < 2:
-        parser.error("expected two files or more, each once")
+        parser.error(
+            "expected two or more different files. Pass each file once"
+        )
     if min(args.folds, args.resamples) < 2 or args.seed < 0:
-        parser.error("--folds, --resamples: at least 2; --seed: at least 0")
+        parser.error(
+            "expected --folds and --resamples of at least 2, and --seed of"
+            " at least 0. Pass larger numbers"
+        )
     return args
 
 
@@ -100,8 +118,9 @@ def main(args: argparse.Namespace) -> None:
         _score(args, predictions, mixtures, weights.tolist())
     if args.weights not in mixtures:
         raise UserError(
-            f"--weights={args.weights}: {args.split} has no labels to fit to;"
-            " fit on dev, and pass the weights that it prints"
+            f"--weights={args.weights}: cannot be fitted, because {args.split}"
+            " has no labels. Fit on dev, and pass the weights that are printed"
+            " there"
         )
     if args.output:
         with writer.answer_file(args.output, "jsonl", args.overwrite) as write:
@@ -126,14 +145,14 @@ def _read_predictions(args: argparse.Namespace) -> "Predictions":
         shared_flags.report(line)
     if not predictions.has_labels and (args.json or not args.output):
         raise UserError(
-            f"{predictions.name}: has no labels to score by; pass --output"
-            " without --json"
+            f"{predictions.name}: has no labels, so nothing can be scored."
+            " Pass --output without --json"
         )
     return predictions
 
 
 def _parse_weights(text: str, count: int) -> np.ndarray | None:
-    """Return the weights of `--weights`, or None for the name of a mixture."""
+    """Return the weights in `--weights`, or None for the name of a mixture."""
     if text in MIXTURES:
         return None
     try:
@@ -144,8 +163,8 @@ def _parse_weights(text: str, count: int) -> np.ndarray | None:
     if len(weights) != count or not usable.all() or not weights.any():
         raise UserError(
             f"--weights={text}: expected {', '.join(MIXTURES)}, or {count}"
-            " finite numbers, none below 0 and at least one above it, separated"
-            " by commas"
+            " finite numbers separated by commas, each at least 0 and one"
+            " above 0. Pass one of these"
         )
     with np.errstate(over="ignore"):
         overflows = np.isinf(weights.sum())
@@ -164,7 +183,7 @@ def _score(
       args: the parsed flags.
       predictions: the files' predictions.
       mixtures: name -> [units, columns] for each example.
-      weights: those fitted to all examples.
+      weights: the weights that were fitted to all examples.
     """
     from electra_tf.extras.ensemble.mixing import compare
 
@@ -176,8 +195,8 @@ def _score(
     count, metric = len(predictions.stacks), predictions.metric
     if args.resamples > (limit := max(2, MAX_DRAWS // count)):
         raise UserError(
-            f"--resamples={args.resamples}: expected at most {limit:,}, since"
-            f" {predictions.name} has {count:,} examples"
+            f"--resamples={args.resamples}: expected at most {limit:,},"
+            f" because {predictions.name} has {count:,} examples. Lower it"
         )
     rng = np.random.default_rng(args.seed)
     resamples = rng.integers(count, size=[args.resamples, count])

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a model as a SavedModel that takes raw text, for serving.
+"""Write a model as a SavedModel that takes raw text, for serving.
 
-DIR/<version>/ includes the tokenizer, the label names and the settings, for
-TensorFlow Serving and for any program with tensorflow and tensorflow_text, and
-MODEL_CARD.md. A fine-tuned model is exported with the head of its task; for a
-pre-trained one --head selects a head.
+DIR/<version>/ contains the model with its tokenizer, label names and settings,
+and a MODEL_CARD.md. TensorFlow Serving and any program with tensorflow and
+tensorflow_text can load it. A fine-tuned model is exported with the head of its
+task; for a pre-trained model --head selects the head.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _MINIMA = {"max_seq_length": 5, "top_k": 1, "rows_at_once": 0}
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
-    """Read the command line."""
+    """Parse the command line."""
     parser = flags.FlagParser(
         "export_model",
         __doc__,
@@ -58,21 +58,26 @@ def _add_model_flags(parser: argparse.ArgumentParser) -> None:
             "head",
             None,
             HEADS,
-            "task: that of a fine-tuned model (its default); encoder: vectors,"
-            " by TF Hub's convention; of pre-trained models also"
-            " replaced_tokens (the discriminator), fill_mask (the generator, or"
-            " a masked LM) and electric (Electric's scores)",
+            "task: the head of a fine-tuned model (its default); encoder:"
+            " vectors, by TF Hub's convention; pre-trained models also have"
+            " replaced_tokens (the discriminator), fill_mask (the generator,"
+            " or a masked LM) and electric (Electric's scores)",
         ),
-        ("task", None, "NAME", "for a model of several tasks: which"),
+        ("task", None, "NAME", "the task to export, if the model has several"),
         ("task_config", None, "FILE", "new path of a task's JSON file"),
-        ("vocab_file", None, "FILE", "default: the one next to the model"),
+        (
+            "vocab_file",
+            None,
+            "FILE",
+            "default: the vocabulary next to the model",
+        ),
         ("hparams", None, "JSON", "hparams that override the run's"),
         (
             "max_seq_length",
             int,
             "N",
-            "wordpieces that texts are cut to (default: as in fine-tuning;"
-            " encoder: 128; other heads of pre-trained models: their own)",
+            "maximum wordpieces of a text (default: as in fine-tuning;"
+            " encoder: 128; other heads of pre-trained models: all positions)",
         ),
         (
             "rows_at_once",
@@ -94,9 +99,14 @@ def _add_output_flags(parser: argparse.ArgumentParser) -> None:
             "output_dir",
             None,
             "DIR",
-            "folder of all versions of the served model; made if needed",
+            "folder of all versions of the served model; created if missing",
         ),
-        ("version", int, "N", "default: one more than the highest in DIR"),
+        (
+            "version",
+            int,
+            "N",
+            "default: one more than the highest version in DIR",
+        ),
         (
             "overwrite",
             False,
@@ -107,28 +117,28 @@ def _add_output_flags(parser: argparse.ArgumentParser) -> None:
             "tflite",
             None,
             ("float", "dynamic", "float,dynamic"),
-            "also LiteRT (TFLite) files for ids (dynamic: 8-bit weights); size"
-            " and change of outputs are printed",
+            "also write LiteRT (TFLite) files for ids (dynamic: 8-bit"
+            " weights), and print size and change of outputs",
         ),
         (
             "onnx",
             False,
             "",
-            "also an ONNX file for ids (needs the extra onnx)",
+            "also write an ONNX file for ids (needs the extra onnx)",
         ),
         (
             "check",
             None,
             "FOLDER",
             "write nothing: measure an exported version and compare it with"
-            " its model card; status 1 if something differs",
+            " its model card; exit status 1 if something differs",
         ),
     )
 
 
 def main(args: argparse.Namespace) -> None:
     """Export a model, or check a card."""
-    # These import TensorFlow, which takes seconds.
+    # TensorFlow is imported late, because it takes seconds.
     from electra_tf.export import conversions
     from electra_tf.export.card import check_card, write_card
     from electra_tf.export.saved_model import choose_version, export
@@ -140,7 +150,7 @@ def main(args: argparse.Namespace) -> None:
                 f"{args.check}: {len(problems)} statement(s) of MODEL_CARD.md"
                 f" are false:{lines}\nExport the model again."
             )
-        print(f"{args.check}: MODEL_CARD.md equals what was measured")
+        print(f"{args.check}: MODEL_CARD.md agrees with the measurements")
         return
     choose_version(args.output_dir, args.version, args.overwrite)
     if args.onnx:
@@ -207,24 +217,24 @@ def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
 def _check_head(
     head: str, is_finetuned: bool, args: argparse.Namespace
 ) -> None:
-    """Refuse a head that the model lacks, and flags of other heads."""
+    """Refuse a head that the model does not have, and flags of other heads."""
     expected = HEADS[:2] if is_finetuned else HEADS[1:]
     if head not in expected:
         kind = "the" if is_finetuned else "not the"
         raise UserError(
             f"--head is {head}, but {args.model} is {kind} folder of a"
-            " fine-tuned model (which has a config.json with task_names)."
-            f" Pass --head={' or '.join(expected)}."
+            " fine-tuned model (which has a config.json with task_names). Pass"
+            f" --head={' or '.join(expected)}."
         )
     for name in ("task", "task_config", "rows_at_once"):
         if getattr(args, name) and head != "task":
             raise UserError(
-                f"--{name} is for the head of a fine-tuned model, but the head"
+                f"--{name} applies to heads of fine-tuned models, but the head"
                 f" is {head}. Remove the flag."
             )
     if args.top_k and head != "fill_mask":
         raise UserError(
-            f"--top_k is for fill_mask, but the head is {head}. Remove the"
+            f"--top_k applies to fill_mask, but the head is {head}. Remove the"
             " flag."
         )
 

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lists the likeliest tokens for each [MASK] in a text.
+"""List the likeliest tokens for each [MASK] in a text.
 
 The probabilities are those of an ELECTRA's generator, a masked LM, or a
-two-tower cloze model. A [MASK] stands for one wordpiece, and each is filled
+two-tower cloze model. Each [MASK] stands for one wordpiece and is filled
 independently of the others. Without --output the tokens are shown in tables.
 """
 
@@ -26,7 +26,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "the answers",
-        ("top_k", 5, "N", "tokens listed for each [MASK]"),
+        ("top_k", 5, "N", "number of tokens listed for each [MASK]"),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )

@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Packs test predictions into the zip file that the GLUE server accepts.
+"""Pack test predictions into the zip file that the GLUE server accepts.
 
-The predictions are those that --write_test_outputs of run_glue or
-run_finetuning.py writes. The command checks that every row of the test files
-has a prediction, and that labels and numbers are within the task's.
+The predictions are files that run_glue or run_finetuning.py wrote with
+--write_test_outputs. The command checks that every row of the test files has a
+prediction, and that labels and numbers are valid for the task.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "zip file to write (default: in the model's directory,"
             " test_predictions/glue_submission.zip)",
         ),
-        ("run_name", None, "NAME", "the run's --run_name, if it had one"),
+        ("run_name", None, "NAME", "the --run_name of the run, if it has one"),
         (
             "trial",
             int,
@@ -45,18 +45,20 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     args = parser.parse_args(list(argv[1:]))
     if args.trial is not None and args.trial < 1:
-        parser.error(f"--trial: expected a number from 1, got {args.trial}")
+        parser.error(
+            f"--trial is {args.trial}; expected 1 or more. Pass a larger number"
+        )
     return args
 
 
 def main(args: argparse.Namespace) -> None:
-    """Write the submission, and print its contents and what is missing."""
+    """Write the submission; print its contents and its missing files."""
     from electra_tf.finetuning import glue_submission
 
     path = args.output or _default_output(args)
     if filesystem.exists(path) and not args.overwrite:
         raise UserError(
-            f"{path} exists; pass --overwrite to replace it, or another"
+            f"{path} exists. Pass --overwrite to replace it, or another"
             " --output"
         )
     submission = glue_submission.collect(

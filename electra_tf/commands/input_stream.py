@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The inputs of a command: their lines, bad lines, progress and a summary."""
+"""The input of a command: its lines, bad lines, progress and a summary."""
 
 import argparse
 import collections
@@ -18,14 +18,14 @@ from electra_tf.data import values
 from electra_tf.files.reading import STDIN
 from electra_tf.prediction.reader import InputRow
 
-SHOWN_LINES = 20  # bad lines that are printed; further ones are counted
+SHOWN_LINES = 20  # bad lines that are printed; later ones are only counted
 
 
 class InputStream:
     """The lines of a command's inputs, with a progress bar.
 
-    Lines that cannot be used are named on standard error and skipped, or raise
-    a UserError if --strict was passed.
+    Unusable lines are named on standard error and skipped; with --strict they
+    raise a UserError.
     """
 
     def __init__(
@@ -39,9 +39,10 @@ class InputStream:
 
         Args:
           args: the parsed flags of `shared_flags.add_input_flags`.
-          columns: name of a value -> columns to look for it in.
+          columns: name of a value -> columns that may contain it, likeliest
+            first.
           bar: whether to show a progress bar if standard error is a terminal.
-          optional: names of values that a line may lack.
+          optional: the names of values that a line may omit.
         """
         chosen = shared_flags.parse_columns(args.columns, columns)
         self.sources = shared_flags.make_sources(args, chosen, optional)
@@ -87,7 +88,7 @@ class InputStream:
     def texts(
         self, check: Callable[[str], Any] = str
     ) -> Iterator[tuple[InputRow, str]]:
-        """Yield the lines with their texts, but not those `check` refuses."""
+        """Yield lines with their texts, except those that `check` refuses."""
         for read in self.lines():
             text = read.values["text"]
             if not isinstance(text, str):
@@ -101,7 +102,7 @@ class InputStream:
             yield read, text
 
     def refuse_text(self, read: InputRow, error: UserError) -> None:
-        """Raise the error of a --text; count a file's line as bad."""
+        """Raise the error of a --text; count a bad line of a file."""
         if read.path == "--text":
             raise error
         shown_text = shorten(read.values["text"])
@@ -126,8 +127,8 @@ class InputStream:
         if len(self.sources) > 1:
             columns["file"] = read.path
         columns["line"] = read.line
-        # Every answer has an id or none has: the header of a TSV file is
-        # written with its first answer.
+        # If any answer has an id, all must have one, because the header of a
+        # TSV file is written with the first answer.
         if self._has_ids:
             columns["id"] = read.key
         return columns
@@ -135,14 +136,14 @@ class InputStream:
     def require_rows(self, unit: str, done: str) -> None:
         """Raise a UserError if there were lines, and all were bad.
 
-        Called before output files are complete, so that earlier ones stay.
+        Call this before output files are complete, so that earlier files stay.
         """
         if self._bad_lines and not self.rows:
             self.report_summary(unit)
             raise UserError(f"no line could be {done}")
 
     def report_summary(self, unit: str) -> None:
-        """Print the count of answers, the seconds and the skipped lines."""
+        """Print the numbers of answers, seconds and skipped lines."""
         seconds = time.monotonic() - self._started
         text = f"{self.rows:,} {unit} in {seconds:.1f} s"
         if self.rows and seconds:

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Shows what a pre-trained model does with sentences, token by token.
+"""Show the predictions of a pre-trained model for sentences, token by token.
 
-The masked tokens, the generator's proposals, the sampled tokens and the
-discriminator's predictions: in color on the screen, as an HTML page, or as
-JSON. Supports ELECTRA, Electric and masked LMs, and notes which parts do not
-apply to the model.
+The output shows the masked tokens, the generator's proposals, the sampled
+tokens and the discriminator's predictions, in color on the screen, as an HTML
+page, or as JSON. The command supports ELECTRA, Electric and masked LMs, and
+notes which parts do not apply to the model.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from electra_tf.commands.input_stream import InputStream
 from electra_tf.files.atomic import write_atomically
 from electra_tf.prediction.writer import answer_file
 
-_PAGE_WIDTH = 100  # characters of the HTML page
+_PAGE_WIDTH = 100  # width of the HTML page in characters
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -38,7 +38,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             None,
             "WORDS",
             "mask every occurrence of these words, separated by commas; a"
-            " [MASK] in the text is masked as well",
+            " [MASK] in the text is also masked",
         ),
         ("mask_none", False, "", "mask nothing: show the text as it is"),
         ("seed", 0, "N", "random seed of positions and samples"),
@@ -46,14 +46,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "the output",
-        ("top_k", 5, "N", "proposals listed for each position"),
+        ("top_k", 5, "N", "number of proposals listed for each position"),
         ("html", None, "FILE", "write a page"),
         shared_flags.OVERWRITE,
         (
             "json",
             None,
             "FILE",
-            "write JSON, a sentence a line; - prints it instead",
+            "write JSON, one sentence per line, to this file; -: print it",
         ),
     )
     return parser.parse_args(list(argv[1:]))
@@ -64,7 +64,9 @@ def main(args: argparse.Namespace) -> int:
     masked_words = (args.mask_words or "").split(",")
     masked_words = tuple(filter(None, map(str.strip, masked_words)))
     if masked_words and args.mask_none:
-        raise UserError("--mask_none contradicts --mask_words; pass only one.")
+        raise UserError(
+            "--mask_none and --mask_words exclude each other. Pass only one."
+        )
     shared_flags.check_files(args, args.html, args.json)
     import rich.console
 
@@ -75,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
     model = shared_flags.load_model(args)
     inspector = TokenInspector(model, args.top_k, args.seed)
     console = rich.console.Console()
-    # The page is recorded, not printed, and has a width of its own.
+    # The page is recorded instead of printed, so its width is fixed.
     page = rich.console.Console(
         record=True, file=io.StringIO(), width=_PAGE_WIDTH, no_color=False
     )

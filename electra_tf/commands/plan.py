@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what a pre-training run needs; trains nothing.
+"""Print the requirements of a pre-training run without training it.
 
 The flags are those of run_pretraining.py. Parameters, operations, memory and
 disk space are computed from them, without TensorFlow; existing records are
@@ -42,10 +42,10 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
             "measure",
             int,
             "B",
-            "time steps of B random examples on this machine, after two that"
-            " are not timed; the time is scaled to the run's batch",
+            "time steps of B random examples on this machine, after two"
+            " untimed steps; the time is scaled to the run's batch",
         ),
-        ("measured_steps", 5, "N", "steps that --measure times"),
+        ("measured_steps", 5, "N", "number of steps that --measure times"),
         ("json", False, "", "print JSON, not a screen"),
         (
             "memory_curve",
@@ -53,23 +53,26 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
             "DIR",
             "instead of the plan: peak memory over lengths and sizes,"
             " predicted, and measured in a process for each point (about a"
-            " minute each); the same command continues. Writes memory.txt,"
+            " minute each). A repeated command continues. Writes memory.txt,"
             " .json and .png to DIR",
         ),
         (
             "memory_gib",
             float,
             "G",
-            "for --memory_curve: memory for which the longest rows and the"
-            " largest batches are found, and beyond which nothing is measured;"
-            " default: three quarters of the machine's",
+            "for --memory_curve: the memory that the longest rows and largest"
+            " batches may take, and beyond which nothing is measured; default:"
+            " three quarters of the machine's",
         ),
     )
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
     for name in ("measure", "measured_steps", "memory_gib"):
         value = getattr(args, name)
         if value is not None and not 0 < value < math.inf:
-            parser.error(f"--{name} must be finite, above 0, got {value}")
+            parser.error(
+                f"--{name} is {value}; expected a finite number above 0. Pass"
+                " another value"
+            )
     return config, args
 
 
@@ -94,14 +97,14 @@ def main(parsed: Parsed) -> None:
 
 
 def _measure(config: PretrainingConfig, batch_size: int, count: int) -> Numbers:
-    """Return measured times of steps, and the time of the run by them.
+    """Return measured times of steps, and the time of the run from them.
 
     Args:
-      config: the run.
-      batch_size: examples of a measured step.
-      count: steps to measure in each stage of the run's schedule.
+      config: the settings of the run.
+      batch_size: the number of examples of a measured step.
+      count: the number of steps to measure in each stage of the schedule.
     """
-    # Imported here because TensorFlow takes seconds, which a plan need not.
+    # TensorFlow is imported late, because only --measure needs it.
     from electra_tf.commands.step_timer import time_steps
 
     seconds: list[float] = []

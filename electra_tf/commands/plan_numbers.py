@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of a plan, and the reasons why training would stop."""
+"""The numbers of a plan, and the errors that would stop training."""
 
 import contextlib
 import dataclasses
@@ -46,12 +46,13 @@ def plan(config: PretrainingConfig) -> Numbers:
     """Return the numbers of a run that need no training, for JSON."""
     if not config.do_train:
         raise UserError(
-            "do_train is false, and only training is planned; leave it out"
+            "do_train is false, but only training can be planned. Remove"
+            " do_train"
         )
     parameters = pretraining_parameters(config)
     flops = pretraining_step_flops(config, parameters=parameters.total)
     memory, machine = pretraining_memory(config), machine_memory()
-    checkpointed = None  # with activation checkpointing, if it is switched on
+    checkpointed = None  # with activation checkpointing, if it is on
     is_too_large = memory.total > activations_limit(machine)
     if config.recompute_grad is None and is_too_large:
         checkpointed = pretraining_memory(
@@ -113,7 +114,7 @@ def _stages(
 
 
 def _count_records(config: PretrainingConfig) -> Numbers | None:
-    """Return the count of examples; None if `_find_problems` has the reason."""
+    """Return the examples' number; None if `_find_problems` has the reason."""
     with contextlib.suppress(UserError):
         return count_training_examples(config)._asdict()
     return None
@@ -147,7 +148,7 @@ def _check_initial_checkpoint(config: PretrainingConfig) -> None:
     if not any(map(filesystem.exists, (initial, f"{initial}.index"))):
         raise UserError(
             f"init_checkpoint {initial}: no such folder or checkpoint."
-            + hub_hint(initial)
+            " Correct the path." + hub_hint(initial)
         )
 
 
@@ -162,17 +163,18 @@ def _check_earlier_run(config: PretrainingConfig) -> None:
 
 
 def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
-    """Return the bytes and counts of checkpoints, and the free bytes."""
+    """Return the bytes and numbers of checkpoints, and the free bytes."""
     steps, every = config.num_train_steps, config.save_checkpoints_steps
-    saves = 1 + (math.ceil(steps / every) if every else 1)  # one before step 1
+    # One checkpoint is written before step 1.
+    saves = 1 + (math.ceil(steps / every) if every else 1)
     kept_count = min(config.keep_checkpoint_max or saves, saves)
     if milestones := config.keep_every_n_steps:
-        # The latest checkpoints may be milestones as well.
+        # The latest checkpoints may also be milestones.
         kept_count = min(saves, kept_count + steps // milestones)
     size = checkpoint_bytes(
         parameters, config.max_seq_length, config.shuffle_buffer_size
     )
-    # A checkpoint is written before the oldest is deleted, in best/ as well.
+    # A checkpoint is written before the oldest is deleted, also in best/.
     needed_count = min(saves, kept_count + 1)
     if config.keep_best:
         needed_count += 2
@@ -186,7 +188,7 @@ def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
 
 
 def _free_bytes(path: str) -> int | None:
-    """Return the free bytes where a folder will be; None for remote paths."""
+    """Return the free bytes at a future folder; None for remote paths."""
     if filesystem.is_remote(path):
         return None
     path = os.path.abspath(path)
@@ -205,13 +207,13 @@ def _memory_warnings(
     needed = (checkpointed or memory).total
     if not machine_bytes or needed <= machine_bytes:
         return
-    # Accelerators have one copy of the gradients, processors one per core.
+    # An accelerator has one copy of the gradients, a CPU one per core.
     accelerator = pretraining_memory(dataclasses.replace(config, threads=1))
     if checkpointed:
         config = dataclasses.replace(config, recompute_grad=True)
     text = (
         f"{format_gib(needed)} of memory are needed at train_batch_size"
-        f" {config.train_batch_size}, and this machine has"
+        f" {config.train_batch_size}, but this machine has"
         f" {format_gib(machine_bytes)}; an accelerator needs"
         f" {format_gib(accelerator.total)}"
     )
@@ -232,9 +234,9 @@ def _disk_warnings(checkpoints: Numbers) -> Iterator[str]:
     needed, free = checkpoints["needed"], checkpoints["free"]
     if free is not None and needed > free:
         yield (
-            f"the checkpoints need {format_gib(needed)}, and"
-            f" {format_gib(free)} are free; lower keep_checkpoint_max or choose"
-            " another model_dir"
+            f"the checkpoints need {format_gib(needed)}, but only"
+            f" {format_gib(free)} are free. Lower keep_checkpoint_max, or"
+            " choose another model_dir"
         )
 
 
@@ -243,5 +245,5 @@ def _memory_parts(memory: MemoryEstimate) -> dict[str, int]:
 
 
 def format_gib(count: float) -> str:
-    """Return a count of bytes in gibibytes."""
+    """Format a number of bytes in gibibytes."""
     return f"{count / 2**30:,.2f} GiB"

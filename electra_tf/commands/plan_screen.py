@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A plan's numbers as tables for people."""
+"""Tables of a plan's numbers for the terminal."""
 
 import datetime
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from configure.text_tables import render_rows
 from electra_tf.commands.plan_numbers import Numbers, format_gib
 from electra_tf.plan.flops import PUBLISHED_FLOPS
 
-_WIDTH = 80  # columns; also where output is piped
+_WIDTH = 80  # columns, also if the output is piped
 _THIS_RUN = "> this run"
 
 
@@ -94,9 +94,9 @@ def _memory_rows(numbers: Numbers) -> Iterator[list[str]]:
     if checkpointed := numbers["memory_bytes_recomputed"]:
         yield [
             "  with recompute_grad",
-            f"about {format_gib(checkpointed['total'])}, which training uses"
-            " without an accelerator: activation checkpointing, in about 1.4"
-            " times the time",
+            f"about {format_gib(checkpointed['total'])} with activation"
+            " checkpointing, which training without an accelerator uses (about"
+            " 1.4 times the time)",
         ]
 
 
@@ -109,15 +109,15 @@ def _progress_rows(numbers: Numbers) -> Iterator[list[str]]:
     ]
     measured = numbers.get("measured")
     if not measured:
-        yield ["Time to finish", "--measure B times some steps"]
+        yield ["Time to finish", "unknown; pass --measure B to time some steps"]
         return
     seconds = measured["seconds"]
     extremes = dict.fromkeys(f"{f(seconds):.3g}" for f in (min, max))
     left = datetime.timedelta(seconds=round(numbers["seconds_to_finish"]))
     yield [
         "Time to finish",
-        f"{left}, as {len(seconds)} steps of {measured['batch_size']} examples"
-        f" took {' to '.join(extremes)} s each on this machine",
+        f"{left}, since {len(seconds)} steps of {measured['batch_size']}"
+        f" examples took {' to '.join(extremes)} s each on this machine",
     ]
 
 
@@ -127,7 +127,7 @@ def _comparison_rows(numbers: Numbers) -> Iterator[list[str]]:
     models = {**PUBLISHED_FLOPS, _THIS_RUN: run_flops}
     yield ["Operations as the paper counts them", "", "to this run"]
     for name in sorted(models, key=models.get):
-        ratio = "-"  # a run without steps has no operations
+        ratio = "-"  # A run without steps has no operations.
         if run_flops:
             ratio = f"{models[name] / run_flops:,.2f}"
         yield [name, f"{models[name]:.2e}", ratio]

@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answers for new data, from any fine-tuned model.
+"""Predict answers for new data, with any fine-tuned model.
 
 Answers are labels with probabilities, numbers, tags, answers to questions, or
 summaries. Files or standard input are read line by line (files may be larger
-than memory), and an answer is written for each, in the same order. Lines that
-cannot be used are named, counted and left out.
+than memory), and an answer is written for each line, in the same order.
+Unusable lines are named, counted and left out.
 """
 
 import argparse
@@ -35,23 +35,33 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "model",
             flags.REQUIRED,
             "DIR",
-            "folder of a trial, as run_finetuning.py leaves it (..._model_1), a"
-            " folder of transformers, or hf:OWNER/NAME",
+            "folder of a trial of run_finetuning.py (..._model_1), a folder of"
+            " transformers, or hf:OWNER/NAME",
         ),
         (
             "task",
             None,
             "NAME",
-            "the task; needed if the model was trained on several",
+            "the task, required if the model has several",
         ),
-        ("task_config", None, "FILE", "the task's description, if it moved"),
-        ("data_dir", None, "DIR", "the data directory, if it has moved"),
-        ("vocab_file", None, "FILE", "default: the one in the folder"),
+        (
+            "task_config",
+            None,
+            "FILE",
+            "new path of the task's description, if it moved",
+        ),
+        (
+            "data_dir",
+            None,
+            "DIR",
+            "new path of the data directory, if it moved",
+        ),
+        ("vocab_file", None, "FILE", "default: the vocabulary in the folder"),
         (
             "like",
             None,
             "SPLIT",
-            "read files as the task reads this split: with its columns and"
+            "read files as the task reads this split, with its columns and"
             " header",
         ),
         shared_flags.BATCH_SIZE,
@@ -72,9 +82,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "all_tags",
             False,
             "",
-            "tagging: the probabilities of all tags, for `ensemble`",
+            "tagging: write the probabilities of all tags, for `ensemble`",
         ),
-        ("n_best", 3, "N", "answers listed, up to the run's n_best_size"),
+        (
+            "n_best",
+            3,
+            "N",
+            "number of answers listed, up to the run's n_best_size",
+        ),
     )
     return parser.parse_args(list(argv[1:]))
 
@@ -85,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
     Raises:
       UserError: no line could be answered; an existing output file stays.
     """
-    use_onednn(True)  # faster for batches of many texts
+    use_onednn(True)  # The setting makes batches of many texts faster.
     # Files are checked before TensorFlow is imported, which takes seconds.
     shared_flags.check_files(args)
     predictor = _load_predictor(args)
@@ -97,7 +112,7 @@ def main(args: argparse.Namespace) -> int:
     if predictor.task.spec.format or are_plain_text:
         args.format = args.format or kind
     stream = InputStream(args, columns, optional=predictor.answerer.optional)
-    # The lines that were read and are not answered, with their numbers.
+    # The lines that were read and have no answer yet, with their numbers.
     waiting: collections.deque[tuple[int, InputRow]] = collections.deque()
 
     def read_items() -> Iterator[Any]:
@@ -119,10 +134,13 @@ def main(args: argparse.Namespace) -> int:
             echo = read.values if args.echo else {}
             write({**stream.location(read), **echo, **answer})
             stream.count()
-        # Raised within the block, so that an earlier output file stays.
+        # The error is raised inside the block, so that an earlier output file
+        # stays.
         if not stream.rows:
             stream.report_summary("answers")
-            raise UserError("no line could be answered")
+            raise UserError(
+                "no line could be answered. Correct the lines named above"
+            )
     for what, count in predictor.task.row_report.losses.items():
         shared_flags.report(f"{count:,} {what}")
     stream.report_summary("answers")
@@ -156,24 +174,26 @@ def _find_columns(
 
     Args:
       predictor: the model and its task.
-      like: a split of the task to read files like; None: the task's names,
+      like: a split of the task whose format is used; None: the task's names,
         then the usual names, then the columns in order.
 
     Returns:
-      Name of a value -> columns; whether there is a header (None: detected);
-      the files' format (None: by their names).
+      Name of a value -> columns; whether the files have a header (None:
+      inferred); their format (None: from the names).
     """
     spec, usual_names = predictor.task.spec, predictor.answerer.columns
     split = spec if like is None else spec.find_split(like, "")
     task_columns = {}
     for name, column in split.columns.items():
-        # A description calls the column of a word "word", answers "words".
+        # Descriptions name the column of a word "word", answers name it
+        # "words".
         task_columns["words" if name == "word" else name] = column
     columns = {}
     for index, (name, others) in enumerate(usual_names.items()):
         column = task_columns.get(name)
         if like is None:
-            # Numbers are of the task's files, names may be of any file.
+            # Column numbers fit only the task's files, column names may fit any
+            # file.
             first = [column] if isinstance(column, str) else []
             columns[name] = [*first, *others, index]
         else:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tunes a model on all GLUE tasks and averages their scores."""
+"""Fine-tune a model on all GLUE tasks and average the scores."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
         "       [--any_hparam VALUE ...]"
     )
     parser.description = (
-        "Fine-tunes a pre-trained model on each of the nine GLUE tasks whose"
-        " data exist (or on those of --task_names), names the missing ones,"
-        " and writes scores and averages to results/glue.txt and .json. Values"
-        " that depend on the task, such as num_train_epochs, are derived for"
-        " each. Running the same command again continues where it stopped."
+        "Fine-tune a pre-trained model on each of the nine GLUE tasks whose"
+        " data exist (or on --task_names), list the missing ones, and write"
+        " scores and averages to results/glue.txt and .json. Values that"
+        " depend on the task, such as num_train_epochs, are derived for each."
+        " Running the same command again continues an interrupted run."
     )
     return flags.parse_config(
         FinetuningConfig, argv, parser, {"task_names": list(GLUE_TASKS)}
@@ -39,7 +39,7 @@ def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
     Returns:
       The exit status: 1 if a task failed, 128 + the signal's number if stopped.
     """
-    # Imported here because --help and --print_config need no TensorFlow.
+    # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.finetuning import glue_suite
 
     config, _ = parsed

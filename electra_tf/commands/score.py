@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scores texts: the higher the score, the likelier the text.
+"""Score texts: the higher the score, the likelier the text.
 
 A score is the sum of log-probabilities over a text's wordpieces, in nats.
 """
@@ -16,7 +16,7 @@ from configure import flags
 from electra_tf.commands import shared_flags
 from electra_tf.commands.input_stream import InputStream
 
-# Above this mean loss a perplexity would be a number without meaning.
+# Above this mean loss a perplexity would be too large to mean anything.
 _MAX_NATS = 50
 
 
@@ -32,10 +32,10 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "method",
             "auto",
             ("auto", "electric", "cloze", "masked_lm"),
-            "masked_lm takes a pass for each token, the others one for each"
-            " text; auto: the first that the model supports",
+            "masked_lm takes a pass per token, the others one per text; auto:"
+            " the first that the model supports",
         ),
-        ("token_scores", False, "", "write each token's score as well"),
+        ("token_scores", False, "", "also write the score of each token"),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
     )
@@ -52,7 +52,7 @@ def main(args: argparse.Namespace) -> int:
     totals: collections.Counter[str] = collections.Counter()
     stream = InputStream(args)
     with stream, shared_flags.open_answers(args) as write:
-        # The scorer reads some batches ahead of the answers.
+        # The scorer reads some batches of texts before it yields their scores.
         texts, reads = itertools.tee(stream.texts())
         scores = scorer.score(text for _, text in texts)
         for result, (read, _) in zip(scores, reads, strict=False):
@@ -78,17 +78,18 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _report_totals(totals: collections.Counter[str], method: str) -> None:
-    """Print the mean score of a token, and what makes scores unreliable."""
+    """Print the mean score of a token, and reasons to distrust scores."""
     if totals["tokens"]:
         per_token = -totals["score"] / totals["tokens"]
         line = f"{totals['tokens']:,} tokens, {per_token:.3f} nats a token"
-        # Electric's scores are not normalized: their mean is no entropy.
+        # Electric's scores are not normalized, so their mean is not an entropy.
         if method != "electric" and per_token < _MAX_NATS:
             line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
         shared_flags.report(line)
     if totals["unknown"]:
         shared_flags.report(
-            f"{totals['unknown']:,} tokens are [UNK]: their scores mean little"
+            f"{totals['unknown']:,} tokens are [UNK], so their scores mean"
+            " little"
         )
     if totals["divided"]:
         shared_flags.report(

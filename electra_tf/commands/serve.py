@@ -1,14 +1,14 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Serves an exported model over HTTP, on this machine.
+"""Serve an exported model over HTTP, on this machine.
 
-Predictions follow TensorFlow Serving's REST protocol. The page at / lets a
-person type text and shows the answer; Prometheus's metrics are at /metrics. The
-latest version in DIR is served. The server listens on this machine only, unless
---host is passed: it has no password and no encryption. A request must name an
-address that the server listens on, or one of --allowed_hosts, and its body must
-be application/json. Requests that arrive together are computed together. Ctrl-C
-or SIGTERM stops the server once all received requests are answered.
+Predictions follow TensorFlow Serving's REST protocol. The web page at / answers
+typed text; metrics for Prometheus are at /metrics. The latest version in DIR is
+served. The server has no password and no encryption, so it listens on this
+machine only, unless --host is passed. A request must name an address that the
+server listens on, or one of --allowed_hosts, and its body must be
+application/json. Requests that arrive together are computed together. Ctrl-C or
+SIGTERM stops the server once all received requests are answered.
 """
 
 import argparse
@@ -22,9 +22,19 @@ from configure.errors import missing_extra
 
 _LIMITS = (
     ("max_batch", 32, "N", "rows computed together"),
-    ("max_wait_ms", 2.0, "N", "milliseconds a request waits for others"),
-    ("max_rows", 1024, "N", "rows of one request; more are refused"),
-    ("max_body_mb", 4.0, "N", "megabytes of a request; more are refused"),
+    ("max_wait_ms", 2.0, "N", "milliseconds that a request waits for others"),
+    (
+        "max_rows",
+        1024,
+        "N",
+        "maximum rows of one request; larger ones are refused",
+    ),
+    (
+        "max_body_mb",
+        4.0,
+        "N",
+        "maximum megabytes of a request; larger ones are refused",
+    ),
 )
 
 
@@ -39,15 +49,20 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "the model and the address",
-        ("name", None, "NAME", "the model's name; default: that of DIR"),
+        ("name", None, "NAME", "name of the model; default: the name of DIR"),
         ("version", int, "N", "default: the highest version in DIR"),
-        ("host", "127.0.0.1", "ADDRESS", "this machine only by default"),
+        (
+            "host",
+            "127.0.0.1",
+            "ADDRESS",
+            "address to listen on; default: this machine only",
+        ),
         ("port", 8501, "N", "0: any free port"),
         (
             "allowed_hosts",
             "",
             "NAMES",
-            "further host names that requests may name, separated by commas",
+            "further host names that requests may use, separated by commas",
         ),
     )
     flags.add_flags(parser, "limits", *_LIMITS)
@@ -56,9 +71,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         value = getattr(args, name)
         is_too_small = value == 0 and name != "max_wait_ms"
         if not 0 <= value < math.inf or is_too_small:
-            parser.error(f"--{name} is {value}; expected more than 0")
+            parser.error(
+                f"--{name} is {value}; expected more than 0. Pass a larger"
+                " number"
+            )
     if not 0 <= args.port < 65536:
-        parser.error(f"--port is {args.port}; expected 0 to 65535")
+        parser.error(
+            f"--port is {args.port}; expected 0 to 65535. Pass another port"
+        )
     return args
 
 
@@ -70,7 +90,7 @@ def main(args: argparse.Namespace) -> int:
     from electra_tf.extras.serving.served_model import open_model
 
     allowed = list(filter(None, args.allowed_hosts.split(",")))
-    HostCheck(allowed)  # refuses bad names before the model is loaded
+    HostCheck(allowed)  # Bad host names are refused before the model is loaded.
     model = open_model(args.folder, args.name, args.version)
     kind = f" ({model.kind})" if model.kind else ""
     print(f"Model {model.name}, version {model.version}{kind}", flush=True)
@@ -101,8 +121,8 @@ def serve_model(host: str, port: int, model: Any, *settings: Any) -> int:
     """Serve a loaded model until a signal stops the server.
 
     Args:
-      host: address to listen on.
-      port: port to listen on; 0: any free port.
+      host: the address to listen on.
+      port: the port to listen on; 0: any free port.
       model: a `ServedModel` or an object with its attributes.
       *settings: further arguments of `ModelServer`.
 

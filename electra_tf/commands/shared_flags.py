@@ -16,22 +16,22 @@ from electra_tf.files.reading import STDIN
 from electra_tf.prediction import writer
 from electra_tf.prediction.reader import FORMATS, Source
 
-# Columns in which a text is looked for, likeliest first.
+# The columns that may contain a text, likeliest first.
 TEXT_COLUMNS = {"text": ("text", "text_a", "sentence", 0)}
 
-# Format -> flags about columns that the format has none of.
+# format -> column flags that do not apply to the format
 _UNUSED_FLAGS = {"text": ("columns", "header"), "conll": ("header",)}
 
-# Rows for `flags.add_flags`.
-BATCH_SIZE = ("batch_size", 32, "N", "inputs computed at a time")
-OVERWRITE = ("overwrite", False, "", "allow replacing the output file")
+# Each row is an argument of `flags.add_flags`.
+BATCH_SIZE = ("batch_size", 32, "N", "number of inputs computed at a time")
+OVERWRITE = ("overwrite", False, "", "replace the output file if it exists")
 OUTPUT = (
-    ("output", "-", "FILE", "file for the answers; - prints them"),
+    ("output", "-", "FILE", "file for the answers; -: print them"),
     (
         "output_format",
         None,
         writer.FORMATS,
-        "default: by the end of the file's name, else jsonl",
+        "default: from the end of the file's name, or jsonl",
     ),
     OVERWRITE,
 )
@@ -54,7 +54,7 @@ def add_model_flags(parser: flags.FlagParser) -> None:
             "vocab_file",
             None,
             "FILE",
-            "needed if there is no vocabulary next to the model",
+            "required if there is no vocabulary next to the model",
         ),
         (
             "hparams",
@@ -67,14 +67,14 @@ def add_model_flags(parser: flags.FlagParser) -> None:
 
 
 def load_model(args: argparse.Namespace) -> Any:
-    """Return the model that the flags name; print what was assumed of it."""
-    # Imported here because TensorFlow takes seconds, which --help need not.
+    """Return the model that the flags name; print the assumptions about it."""
+    # TensorFlow is imported late, because --help does not need it.
     from electra_tf.pretraining.loading import load_pretrained
 
     hparams = read_hparams(args.hparams) if args.hparams else None
     pretrained = load_pretrained(args.model, args.vocab_file, hparams)
     for assumption in pretrained.assumptions:
-        report(f"Not stated in any file: {assumption}.")
+        report(f"Assumed, because no file states it: {assumption}.")
     return pretrained
 
 
@@ -87,15 +87,14 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
             "format",
             None,
             FORMATS,
-            "default: by the end of the file's name, and text for standard"
-            " input",
+            "default: from the end of the file's name; text for standard input",
         ),
         (
             "columns",
             None,
             "NAME=COLUMN,...",
-            "which column (its name, or its number from 0) holds which value,"
-            " such as text_a=review or question=0,context=2",
+            "column (its name, or its number from 0) of each value, such as"
+            " text_a=review or question=0,context=2",
         ),
         (
             "id_column",
@@ -108,16 +107,16 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
             bool,
             "",
             "whether the first row of TSV and CSV names the columns; default:"
-            " it does if it contains the expected names",
+            " true if it contains the expected names",
         ),
-        ("strict", False, "", "stop at the first line that cannot be used"),
+        ("strict", False, "", "stop at the first unusable line"),
     )
     if sentences:
         group.add_argument(
             "--text",
             metavar="SENTENCE",
             action="append",
-            help="a text instead of files; may be repeated",
+            help="a text, instead of files; repeatable",
         )
     group.add_argument(
         "inputs",
@@ -128,19 +127,19 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
 
 
 def _parse_column(text: str) -> int | str:
-    """Return a column's number, or else its name."""
+    """Return a column's number, or its name."""
     return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def parse_columns(
     text: str | None, defaults: Mapping[str, Sequence[int | str]]
 ) -> dict[str, Sequence[int | str]]:
-    """Return the columns of each value: those of --columns, else the defaults.
+    """Return the columns of each value: from --columns, or the defaults.
 
     Args:
       text: the value of --columns, NAME=COLUMN pairs separated by commas; a
         COLUMN alone is enough if there is one name.
-      defaults: name of a value -> columns to look for it in.
+      defaults: name of a value -> columns that may contain it.
     """
     columns = dict(defaults)
     for part in filter(None, (text or "").split(",")):
@@ -150,7 +149,8 @@ def parse_columns(
         check_names([name], defaults, "value of --columns")
         if not column:
             raise UserError(
-                f"--columns={text}: expected NAME=COLUMN, such as {name}=0"
+                f"--columns={text}: expected NAME=COLUMN, such as"
+                f" {name}=0. Correct it"
             )
         columns[name] = [_parse_column(column)]
     return columns
@@ -165,7 +165,7 @@ def make_sources(
     if getattr(args, "text", None):
         if args.inputs:
             raise UserError(
-                "Both --text and input files were passed; pass only one of"
+                "--text and input files exclude each other. Pass only one of"
                 " them."
             )
         return []
@@ -177,28 +177,30 @@ def make_sources(
 
 
 def check_files(args: argparse.Namespace, *outputs: str) -> None:
-    """Raise for missing inputs and existing outputs, before TensorFlow loads.
+    """Refuse missing inputs and existing outputs before TensorFlow loads.
 
     Args:
       args: the parsed flags of inputs and outputs.
-      *outputs: paths to be written; default: that of --output.
+      *outputs: the paths to write; default: the path of --output.
 
     Raises:
-      UserError: a file is missing or in the way, a count is below 1, or a flag
-        does not apply to the format of a file.
+      UserError: an input is missing, an output exists, a count is below 1, or a
+        flag does not apply to the format of a file.
     """
     for path in filter(None, outputs or [getattr(args, "output", None)]):
         writer.check_free(path, getattr(args, "overwrite", True), args.inputs)
     for name in ("batch_size", "n_best", "top_k"):
         if (value := getattr(args, name, 1)) < 1:
-            raise UserError(f"--{name}={value}: expected 1 or more")
+            raise UserError(
+                f"--{name}={value}: expected 1 or more. Pass a larger number"
+            )
     for source in make_sources(args, {}):
         source.check()
         for name in _UNUSED_FLAGS.get(source.kind(), ()):
             if getattr(args, name) is not None:
                 raise UserError(
                     f"{source.path}: --{name}={getattr(args, name)}:"
-                    f" {source.kind()} has no columns for it; use tsv, csv or"
+                    f" {source.kind()} has no columns for it. Use tsv, csv or"
                     " jsonl (see --format)"
                 )
 

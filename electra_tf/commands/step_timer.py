@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The time of pre-training steps on this machine, of random examples."""
+"""The timer of pre-training steps on this machine, on random examples."""
 
 import dataclasses
 import os
@@ -26,7 +26,8 @@ from electra_tf.training.devices import create_strategy
 from electra_tf.training.replicas import creation_scope
 from electra_tf.training.threads import set_threads
 
-_WARM_UP = 2  # steps: the first builds the graph, the second fills memory
+# Untimed steps: the first builds the graph, the second allocates memory.
+_WARM_UP = 2
 _SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -36,9 +37,9 @@ def time_steps(
     """Return the seconds of training steps of a new model.
 
     Args:
-      config: the run.
-      batch_size: examples of a step, in one micro-batch.
-      count: steps to time, after two that are not timed.
+      config: the settings of the run.
+      batch_size: the number of examples of a step, in one micro-batch.
+      count: the number of steps to time, after two untimed steps.
       first_step: the step at which training begins, which determines the stage
         of its schedule.
     """
@@ -60,7 +61,8 @@ def time_steps(
         )
         strategy = create_strategy(config)
         if generator_kind(config) is GeneratorKind.UNIGRAM:
-            # The made-up tokens have no counts; the operations are the same.
+            # The made-up tokens have no counts, so a uniform generator is
+            # timed, which has the same operations.
             config = dataclasses.replace(
                 config, generator="uniform", uniform_generator=True
             )
@@ -85,7 +87,7 @@ def time_steps(
     for _ in range(_WARM_UP + count):
         start = time.perf_counter()
         loop.train(1)
-        loop.take_chunk()  # waits for the step's numbers
+        loop.take_chunk()  # reading the values waits for the step
         times.append(time.perf_counter() - start)
     return times[_WARM_UP:]
 

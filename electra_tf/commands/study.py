@@ -1,10 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a study: arms x seeds, pre-trained, fine-tuned on tasks, compared.
+"""Run a study: arms x seeds, pre-trained, fine-tuned on tasks, compared.
 
 The same command continues after a stop or a kill. Exit status: 0 if everything
 is done, 1 if a run failed, 2 if the study cannot be run, 3 if the time is up,
-128 + a signal's number if one stopped it. docs/study.md describes FILE.
+128 + a signal's number if a signal stopped it. docs/study.md describes FILE.
 """
 
 import argparse
@@ -31,26 +31,33 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "piece",
             60.0,
             "MINUTES",
-            "time of a run's first process; each further one has twice as long",
+            "time of a run's first process; each further process gets"
+            " twice as long",
         ),
         (
             "output_dir",
             "",
             "DIR",
-            "models, log, table, pictures (default: the study's, or runs/NAME)",
+            "folder of models, log, table and pictures (default: from the"
+            " study, or runs/NAME)",
         ),
-        ("data_dir", "", "DIR", "replaces the study's data_dir"),
+        (
+            "data_dir",
+            "",
+            "DIR",
+            "directory of the tasks' data, instead of the study's data_dir",
+        ),
         (
             "dry_run",
             False,
             "",
-            "print the table of finished runs and the runs that are left",
+            "print the table of finished runs and the remaining runs",
         ),
     )
     args = parser.parse_args(list(argv[1:]))
     for name in ("time_budget", "piece"):
         if not getattr(args, name) > 0:
-            parser.error(f"--{name} must be above 0")
+            parser.error(f"--{name} must be above 0. Pass a larger number")
     return args
 
 
@@ -80,8 +87,9 @@ def main(args: argparse.Namespace) -> int:
     for name, reason in runner.failed.items():
         print(f"FAILED {name}: {reason}")
     print(
-        f"{len(runs) - len(remaining)} of {len(runs)} runs are done; log, table"
-        f" and pictures are in {study.output}, results in {runner.results}"
+        f"{len(runs) - len(remaining)} of {len(runs)} runs are done; log,"
+        f" table and pictures are in {study.output}, results in"
+        f" {runner.results}"
     )
     if remaining:
         print("Run the same command again to continue.")

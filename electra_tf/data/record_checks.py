@@ -93,10 +93,7 @@ def find_problems(
         except UserError as error:
             yield Problem(Level.ERROR, str(error))
         if not training and text == "pretrain_text":
-            message = (
-                "eval_text is not set: evaluating on the training text. Set"
-                " eval_text."
-            )
+            message = "No eval_text: evaluating on the training text."
             yield Problem(Level.WARNING, message)
     elif not errors:
         record_files = collect_error(

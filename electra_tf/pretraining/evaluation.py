@@ -75,7 +75,7 @@ class Evaluation:
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool],
     ) -> None:
-        """Prepare the evaluation, for which only the exam is read.
+        """Prepare the evaluation; reads only the exam.
 
         Args:
           model: model to evaluate, whose config names the data.
@@ -142,7 +142,7 @@ class Evaluation:
 
     @functools.cached_property
     def _token_counts(self) -> np.ndarray | None:
-        """Counts of training tokens, or None with only held-out data."""
+        """Counts of training tokens; None with only held-out data."""
         config = self._config
         try:
             batches = build_dataset(config, config.train_batch_size, True)

@@ -64,7 +64,7 @@ def script_of(char: str) -> str:
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return the groups that count a character, and whether each changes it."""
+    """Return the groups that count a character, and if it changes in each."""
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)

@@ -175,7 +175,7 @@ class Run(abc.ABC):
         return ""
 
     def is_finished(self, evaluation_due: bool) -> bool:
-        """Return whether all steps and evaluations are done."""
+        """Return whether neither steps nor an evaluation remain."""
         return self.global_step >= self.intervals.total_steps and (
             not evaluation_due
         )
@@ -517,5 +517,5 @@ class Run(abc.ABC):
 
 
 def _with_prefix(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a training row's values with the prefix `train_`."""
+    """Return a training row's values under names that evaluations lack."""
     return {f"train_{k}": v for k, v in row.items() if k != "step"}

@@ -99,13 +99,13 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     assert nothing.items() <= answers[1].items()
     assert answers[0]["reason"] is None and answers[0]["answerable"]
     assert answers[1].keys() == answers[0].keys()
-    assert "--fit fits one" in capsys.readouterr().err
+    assert "Pass --fit to fit one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ("??", r"q.jsonl:2: .*question with words"),
+        ("??", r"q.jsonl:2: .*question with at least one word"),
         (True, r"q.jsonl:2: question is true; expected a text"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_fitted_weight_is_stored_for_its_model(run, text_folder, capsys):
     other = {**fitted, "weight": 1.0, "model": {index: "other weights"}}
     path.write_text(json.dumps(other))
     run("where is the king?")
-    assert "--fit fits one" in capsys.readouterr().err
+    assert "Pass --fit to fit one" in capsys.readouterr().err
     path.write_text(json.dumps({**fitted, "weight": 2}))
     refused(r"fit.json: weight: found 2", run, "where is the king?")
 

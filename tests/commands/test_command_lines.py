@@ -70,14 +70,17 @@ def test_a_command_may_have_dashes_and_a_wrong_one_names_the_nearest(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("ask texts --model=m", "expected one of QUESTION"),
-        ("compare_checkpoints A", "pass two checkpoints"),
-        ("compare_checkpoints A --expect=x.npz --text=t", "brings its own"),
+        ("ask texts --model=m", "expected exactly one"),
+        ("compare_checkpoints A", "expected two checkpoints"),
+        ("compare_checkpoints A --expect=x.npz --text=t", "uses its own"),
         ("export_model --head=nonsense", "invalid choice: 'nonsense'"),
         ("plan --mask_probe=0.2", "Nearest names: mask_prob"),
         ("serve x --max_wait_ms=nan", "--max_wait_ms"),
         ("serve x --max_body_mb=inf", "--max_body_mb"),
-        ("plan --model-name=n --data-dir=d --memory_gib=inf", "be finite"),
+        (
+            "plan --model-name=n --data-dir=d --memory_gib=inf",
+            "expected a finite",
+        ),
     ],
 )
 def test_an_impossible_command_line_has_status_two(line, message, capsys):

@@ -129,7 +129,7 @@ def short(edited, values):
 
 def test_shortened_examples_are_reported(compare, short):
     status, text, result = compare(*short)
-    message = "Examples have 64 wordpieces, not 128"
+    message = "Examples have 64 wordpieces instead of 128"
     assert status == 0 and message in text
     assert any(message in note for note in result["notes"])
     assert result["outputs"]["inputs"]["length"] == 64

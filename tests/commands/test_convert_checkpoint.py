@@ -200,7 +200,7 @@ def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
     convert(source, tmp_path / "out", "--overwrite")
     before = tensors(source)
-    message = "is the checkpoint that is read"
+    message = "is also the SOURCE"
     (tmp_path / "link").symlink_to(os.path.dirname(source))
     linked = tmp_path / "link" / os.path.basename(source)
     for target in (source, linked):
@@ -215,7 +215,7 @@ def test_files_are_replaced_with_overwrite_only(file, source, tmp_path):
     (folder / file).write_text("mine")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
     arguments = (source, folder / "m", "--hparams", HEADS)
-    refused("add --overwrite", convert, *arguments)
+    refused("pass --overwrite", convert, *arguments)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     convert(source, folder / "m", "--overwrite")
 
@@ -355,6 +355,6 @@ def test_a_vocabulary_next_to_another_result_is_not_reused(source, tmp_path):
     for path in pathlib.Path(source).parent.glob("model.ckpt-40*"):
         shutil.copy(path, tmp_path)
     convert(source, tmp_path / "out" / "m")
-    message = "would be taken for this model's"
+    message = "the vocabulary of SOURCE is unknown"
     target = tmp_path / "out" / "without_vocabulary"
     refused(message, convert, tmp_path / "model.ckpt-40", target)

@@ -42,7 +42,7 @@ def facts(screen):
         "100 steps of 4 examples of 16 wordpieces",
         "Wordpieces a step 64; 6.400e+03 in all steps",
         "no records at",
-        "--measure B times some steps",
+        "pass --measure B to time some steps",
         "RoBERTa",
         "> this run",
         "warning: training would stop: No record file matches",
@@ -156,7 +156,7 @@ def test_every_obstacle_is_among_the_warnings(obstructed):
 
 
 LARGE = ("--train_batch_size=65536", "--max_seq_length=32")
-CHECKPOINTED = "activation checkpointing, in about 1.4 times the time"
+CHECKPOINTED = "with activation checkpointing, which training without"
 
 
 @pytest.fixture

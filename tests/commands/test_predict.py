@@ -176,7 +176,7 @@ def test_a_missing_file_is_refused_before_the_model(tmp_path):
     [
         ("out.npy", "--batch_size=0", "--batch_size=0: expected 1 or more"),
         ("out.txt", "--layers=1", r"ends in \.npy or \.npz"),
-        ("out.npy", "--pooling=none", r"\.npz, since"),
+        ("out.npy", "--pooling=none", r"\.npz, because"),
         ("out.npy", "--layers=last", "whole numbers"),
     ],
 )
@@ -224,7 +224,7 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
     refused("--overwrite", _embed, *argv)
     overwriting = ("--model", folder, tmp_path / "out.json", "--overwrite")
     refused(
-        "out.json: the output is an input",
+        "out.json: the output is also an input",
         _embed,
         *overwriting,
         "--output",

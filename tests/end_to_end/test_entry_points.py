@@ -130,7 +130,9 @@ def test_help_and_config_need_no_tensorflow(task_dir, hparams, call):
 def test_more_frozen_layers_than_the_model_has_are_refused(task_dir, hparams):
     hparams["freeze_layers"] = 9
     config = FinetuningConfig.create("m", str(task_dir), **hparams)
-    with pytest.raises(UserError, match="freeze_layers is 9 but the model has"):
+    with pytest.raises(
+        UserError, match="freeze_layers is 9, but the model has"
+    ):
         finetuning.run(config, Console(io.StringIO()))
 
 

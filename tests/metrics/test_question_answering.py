@@ -143,7 +143,7 @@ def test_the_best_of_several_expected_answers_counts(evaluate):
     ],
 )
 def test_questions_without_answers_cannot_be_scored(evaluate, arguments):
-    refused("no metric can", evaluate, [WITHOUT_ANSWER], *arguments)
+    refused("nothing to score", evaluate, [WITHOUT_ANSWER], *arguments)
 
 
 WORDS = "Steve Smith's"

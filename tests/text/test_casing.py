@@ -210,7 +210,7 @@ def test_build_vocab_refuses_to_change_the_casing_of_another_vocabulary(
     run_build_vocab(
         tmp_path, f"--output={tmp_path}/cased.txt", "--nolower_case"
     )
-    with pytest.raises(UserError, match="for another vocabulary in its folder"):
+    with pytest.raises(UserError, match="another vocabulary in this folder"):
         run_build_vocab(tmp_path, f"--output={tmp_path}/vocab.txt")
     assert not (tmp_path / "vocab.txt").exists()
     assert casing.read_casing(f"{tmp_path}/cased.txt") == CASED
