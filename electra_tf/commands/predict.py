@@ -38,24 +38,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "folder of a trial of run_finetuning.py (..._model_1), a folder of"
             " transformers, or hf:OWNER/NAME",
         ),
-        (
-            "task",
-            None,
-            "NAME",
-            "the task, required if the model has several",
-        ),
-        (
-            "task_config",
-            None,
-            "FILE",
-            "new path of the task's description, if it moved",
-        ),
-        (
-            "data_dir",
-            None,
-            "DIR",
-            "new path of the data directory, if it moved",
-        ),
+        ("task", None, "NAME", "required if the model has several tasks"),
+        ("task_config", None, "FILE", "new path of the task's description"),
+        ("data_dir", None, "DIR", "new path of the data directory"),
         ("vocab_file", None, "FILE", "default: the vocabulary in the folder"),
         (
             "like",

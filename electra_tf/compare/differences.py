@@ -91,7 +91,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The largest difference, or the number of non-finite elements."""
+        """The largest difference, or a count if some are not finite."""
         return self.note.strip() or f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:

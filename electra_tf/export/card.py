@@ -191,7 +191,7 @@ def render(facts: Mapping[str, Any]) -> str:
 
 
 def _section(facts: Mapping[str, Any]) -> str:
-    """Return a table if all facts have sub-facts, otherwise a list."""
+    """Return a table if every fact is a mapping, otherwise a list."""
     if not facts:
         return "None recorded."
     rows = [(_code(name), value) for name, value in facts.items()]

@@ -254,7 +254,7 @@ class StudyRunner:
         print(f"{now} {text}"[:120], flush=True)
 
     def _run_piece(self, run: Run, limit: float) -> int:
-        """Run a process of a run for some seconds; return its exit status."""
+        """Run one process for some seconds; return its exit status."""
         program, *arguments = run.command
         before_exec = None
         if sys.platform == "linux":
