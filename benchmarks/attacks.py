@@ -50,11 +50,11 @@ def lose(lost):
         return {"stdout": full, "stderr": full}, full
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
-    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    log = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     closed = {"standard error": (2,), "both closed": (1, 2)}.get(lost, ())
     streams = {"stdout": writer, "stderr": writer}
     if lost == "standard output":
-        streams["stderr"] = said
+        streams["stderr"] = log
     return streams | {"preexec_fn": lambda: [*map(os.close, closed)]}, reader
 
 
@@ -84,12 +84,12 @@ def output_trial(name, lost, number):
         study["pretrain"] |= {"save_checkpoints_steps": LONG}
         write("killed/study.json", json.dumps(study))
     streams, reader = lose(lost)
-    program, *words = COMMANDS[name].split()
+    program, *arguments = COMMANDS[name].split()
     script = [os.path.join(ROOT, program)]
     if not program.endswith(".py"):
         script = ["-m", "electra_tf", program]
     process = subprocess.Popen(
-        [sys.executable, *script, *words],
+        [sys.executable, *script, *arguments],
         env=os.environ | {"PYTHONPATH": ROOT},
         start_new_session=True,
         **streams,
@@ -203,10 +203,10 @@ def best(args):
     for number in range(20):
         fresh("best/damaged", "best/whole")
         how = damage_best("best/damaged", number)
-        outcome, found, _ = attempt(answers, "best/damaged")
+        outcome, answer, _ = attempt(answers, "best/damaged")
         if outcome == "read":
-            outcome = "same" if found == whole else "silent"
-        detail = found[-300:] if outcome != "same" else ""
+            outcome = "same" if answer == whole else "silent"
+        detail = answer[-300:] if outcome != "same" else ""
         keep(
             kind="best", case="predict", how=how, outcome=outcome, detail=detail
         )
@@ -255,15 +255,15 @@ def folders(args):
         folder = f"odd/{number}"
         began = time.monotonic()
         signal.alarm(6 * ODD_SECONDS)
-        said = []
-        outcome, found, _ = attempt(
-            open_index, folder, f"{folder}.index", "english", said.append
+        messages = []
+        outcome, result, _ = attempt(
+            open_index, folder, f"{folder}.index", "english", messages.append
         )
         signal.alarm(0)
         seconds = round(time.monotonic() - began, 1)
         outcome = "slow" if seconds > ODD_SECONDS else outcome
         row = {"kind": "folders", "case": "ask", "how": str(number)}
-        detail = str(found)[-300:] if outcome != "read" else said
+        detail = str(result)[-300:] if outcome != "read" else messages
         keep(**row, outcome=outcome, seconds=seconds, detail=detail)
 
 
@@ -280,10 +280,10 @@ def cached(args):
         hparams |= {"num_trials": 1, "num_train_epochs": 0.2}
         hparams |= {"init_checkpoint": faults.RUN}
         config = FinetuningConfig.create("tiny", "killed", **hparams)
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            result = runner.run(config, Console(said))
-        return result["trials"][0]["results"], said.getvalue()
+        stream = io.StringIO()
+        with contextlib.redirect_stdout(stream):
+            result = runner.run(config, Console(stream))
+        return result["trials"][0]["results"], stream.getvalue()
 
     begin("finetuning")
     shutil.copy("made/vocab.txt", "killed")
@@ -298,15 +298,16 @@ def cached(args):
         content = bytearray(pathlib.Path(path).read_bytes())
         content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
         pathlib.Path(path).write_bytes(content)
-        outcome, found, _ = attempt_quietly(tune)
+        outcome, detail, _ = attempt_quietly(tune)
         if outcome == "read":
-            is_named = os.path.basename(path) in found[1]
+            results, printed = detail
+            is_named = os.path.basename(path) in printed
             outcome = "remade" if is_named else "not read"
-            if found[0] != whole:
+            if results != whole:
                 outcome += ", other results"
-            found = ""
+            detail = ""
         row = {"kind": "cached", "case": "records", "outcome": outcome}
-        keep(**row, how=os.path.basename(path), detail=str(found)[-400:])
+        keep(**row, how=os.path.basename(path), detail=str(detail)[-400:])
 
 
 def attempt_quietly(work):

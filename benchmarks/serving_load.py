@@ -202,8 +202,11 @@ def malformed_load(port, about, count, deadline):
         raw.sendall(b"Host: localhost\r\nContent-Type: application/json\r\n")
         raw.sendall(b"Content-Length: 100\r\n\r\n{")
     answered = sum(n for status, n in statuses.items() if status[0] == "4")
-    found = {"statuses": dict(statuses), "others": others[:10]}
-    return {"answered_4xx": answered, **found}
+    return {
+        "answered_4xx": answered,
+        "statuses": dict(statuses),
+        "others": others[:10],
+    }
 
 
 if __name__ == "__main__":

@@ -78,6 +78,26 @@ def refused(message, call, /, *arguments, **settings):
         call(*arguments, **settings)
 
 
+def differences(actual, expected, rtol=0.0, atol=0.0):
+    """Return a line for each array of two dictionaries that differs.
+
+    The bounds are those of `np.testing.assert_allclose`.
+    """
+    lines = [f"{name}: missing" for name in expected.keys() - actual.keys()]
+    lines += [f"{name}: unexpected" for name in actual.keys() - expected.keys()]
+    for name in expected.keys() & actual.keys():
+        try:
+            if rtol or atol:
+                np.testing.assert_allclose(
+                    actual[name], expected[name], rtol, atol
+                )
+            else:
+                np.testing.assert_array_equal(actual[name], expected[name])
+        except AssertionError as error:
+            lines.append(f"{name}: {error}")
+    return sorted(lines)
+
+
 def restore(model, path, allow_missing=False):
     """Load a checkpoint of the original; return the matched variables."""
     from electra_tf.checkpoints.assignment import assign

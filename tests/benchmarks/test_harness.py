@@ -100,7 +100,9 @@ def test_arms_are_those_whose_peer_is_there_with_checkouts_and_variants():
         harness.plan(arguments("--arms=transformers"), kinds)
 
 
-def test_what_the_arms_use_of_the_product_is_there():
-    for names in arm_ours.PLACES.values():
-        for name in names.split():
-            assert arm_ours.product(name, harness.ROOT)
+@pytest.mark.parametrize(
+    "name",
+    [name for names in arm_ours.PLACES.values() for name in names.split()],
+)
+def test_the_product_has_every_name_that_an_arm_uses(name):
+    assert arm_ours.product(name, harness.ROOT)

@@ -169,20 +169,20 @@ def test_epochs_have_different_examples(text_config):
 
 def test_every_epoch_has_all_tokens_of_a_document(text_config):
     text = RawText(text_config, "pretrain_text")
-    long_documents = 0
-    for document in range(len(text)):
-        counts, sizes = [], []
-        for epoch in range(3):
-            tokens = collections.Counter()
+    epochs, longest = [], 0
+    for epoch in range(3):
+        counts = [collections.Counter() for _ in range(len(text))]
+        for document, tokens in enumerate(counts):
             for first, second in text.segments(document, epoch):
                 tokens.update(first + second)
                 specials = 3 if second else 2
-                sizes.append(len(first) + len(second) + specials)
-            counts.append(tokens)
-        assert counts[0] == counts[1] == counts[2] and max(sizes) <= LENGTH
-        if counts[0].total() > LENGTH:
-            long_documents += 1
-    assert long_documents > 100  # Only the cuts of these move.
+                longest = max(longest, len(first) + len(second) + specials)
+        epochs.append(counts)
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert longest <= LENGTH
+    # Epochs cut only these differently.
+    long_documents = [c for c in epochs[0] if c.total() > LENGTH]
+    assert len(long_documents) > 100
 
 
 def test_the_first_epoch_equals_a_build(text_config, build):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tiny models with random weights, exported once and asked elsewhere."""
+"""Tiny models with random weights, exported and run in another process."""
 
 import functools
 import os
@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-# What the other process runs: two packages and files, nothing of ours. It
-# reads folder, questions and answers from its standard input, line by line.
+# The other process imports two packages and none of this project. Each line of
+# its standard input has three paths: SavedModel, inputs and outputs.
 CLIENT = """
 import pickle, sys
 import tensorflow as tf
@@ -19,18 +19,18 @@ import tensorflow_text
 assert not any(m.startswith(("electra_tf", "configure", "tf_keras"))
                for m in sys.modules), "not a fresh process"
 for line in sys.stdin:
-    folder, asked, answered = line.rstrip().split("|")
+    folder, inputs_path, outputs_path = line.rstrip().split("|")
     loaded = tf.saved_model.load(folder)
     answers = []
-    for signature, inputs in pickle.load(open(asked, "rb")):
+    for signature, inputs in pickle.load(open(inputs_path, "rb")):
         tensors = {
             name: tf.constant(value, tf.string, [len(value)])
             if isinstance(value, list) else tf.constant(value)
             for name, value in inputs.items()
         }
-        found = loaded.signatures[signature](**tensors)
-        answers.append({name: value.numpy() for name, value in found.items()})
-    pickle.dump(answers, open(answered, "wb"))
+        outputs = loaded.signatures[signature](**tensors)
+        answers.append({name: value.numpy() for name, value in outputs.items()})
+    pickle.dump(answers, open(outputs_path, "wb"))
     print("done", flush=True)
 """
 
@@ -41,16 +41,16 @@ def as_numpy(outputs):
 
 @pytest.fixture(scope="session")
 def finetuned_folder(finished_runs, roughen, long_sizes):
-    """A factory of folders of trials of one block: `("reviews")`."""
+    """Return a factory of trials' folders: `finetuned_folder("reviews")`."""
     sizes = long_sizes | {"num_hidden_layers": 1}
-    # Labels leave as bytes; not all of them are ASCII.
+    # Graphs return labels as bytes, and one of these is not ASCII.
     labels = {"reviews": ["bad", "good", "Übermaß"]}
     return finished_runs(roughen, labels, model_hparam_overrides=sizes)
 
 
 @pytest.fixture(scope="session")
 def finetuned_module(finetuned_folder):
-    """A factory of models and their modules: `finetuned_module("reviews")`."""
+    """Return a factory of models and modules: `finetuned_module("pairs")`."""
 
     @functools.cache
     def make(name, **hparams):
@@ -65,13 +65,16 @@ def finetuned_module(finetuned_folder):
 
 @pytest.fixture(scope="session")
 def ask_elsewhere(tmp_path_factory):
-    """Asks SavedModels in a process without our packages on its path."""
-    place = tmp_path_factory.mktemp("elsewhere")
-    asked, answered = place / "asked.pkl", place / "answered.pkl"
-    (place / "client.py").write_text(CLIENT)
+    """Return a function that runs SavedModels in another process.
+
+    The packages of this project are not on its path.
+    """
+    directory = tmp_path_factory.mktemp("elsewhere")
+    inputs_path, outputs_path = directory / "in.pkl", directory / "out.pkl"
+    (directory / "client.py").write_text(CLIENT)
     client = subprocess.Popen(
-        [sys.executable, str(place / "client.py")],
-        cwd=place,
+        [sys.executable, str(directory / "client.py")],
+        cwd=directory,
         env={n: v for n, v in os.environ.items() if n != "PYTHONPATH"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -79,12 +82,12 @@ def ask_elsewhere(tmp_path_factory):
     )
 
     def ask(folder, batches):
-        """From [(signature, {input: int32 array or list of bytes})]."""
-        asked.write_bytes(pickle.dumps(batches))
-        client.stdin.write(f"{folder}|{asked}|{answered}\n")
+        """Return the outputs of [(signature, {name: int32 or bytes})]."""
+        inputs_path.write_bytes(pickle.dumps(batches))
+        client.stdin.write(f"{folder}|{inputs_path}|{outputs_path}\n")
         client.stdin.flush()
         assert client.stdout.readline() == "done\n", "see standard error"
-        return pickle.loads(answered.read_bytes())
+        return pickle.loads(outputs_path.read_bytes())
 
     yield ask
     client.stdin.close()

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the command writes or refuses; model cards and their check."""
+"""The command writes or refuses files; model cards state recorded facts."""
 
 import json
 import os
@@ -97,7 +97,7 @@ def test_a_refused_export_writes_nothing(
 
 @pytest.fixture(scope="module")
 def exported(finetuned_folder, tmp_path_factory):
-    """A run with data and results, exported with its card."""
+    """Export a run with data and results, and its card."""
     source = finetuned_folder("reviews", seed=11)
     data_dir = os.path.dirname(os.path.dirname(source))
     for split in ("train", "dev"):
@@ -143,7 +143,7 @@ def test_a_card_has_the_metrics_of_its_checkpoint_only(
 
 @pytest.fixture
 def recorded_of():
-    """A function that returns recorded facts of a pre-trained model."""
+    """Return a function that returns recorded facts of a pre-trained model."""
 
     def record(path):
         loaded = load_pretrained(path)

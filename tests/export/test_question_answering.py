@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Served answers are those of evaluation, from the same strings."""
+"""Exported models answer questions as evaluation does."""
 
 import random
 
@@ -13,6 +13,7 @@ from electra_tf.export.signatures import Inputs
 from electra_tf.finetuning.questions import Passage
 from electra_tf.text.graph_normalization import GraphNormalizer
 from electra_tf.text.graph_tokenization import GraphTokenizer
+from tests.conftest import differences
 from tests.export.conftest import as_numpy
 from tests.made_questions import (
     LANGUAGES,
@@ -35,8 +36,8 @@ SIZES = {
 INDEPENDENT = {"joint_prediction": False}
 UNCLASSIFIED = {"answerable_classifier": False}
 SEARCHED = {"answer_offsets": False}  # as in the original's tasks
-# The kinds of head: version, and what differs from the defaults; three of
-# them with windows or casing of their own, too.
+# Task and hparams of each kind of head. Three kinds change the windows or the
+# casing, too.
 KINDS = {
     "v1 joint": ("facts", {}),
     "v1 independent, cased": ("facts", {**INDEPENDENT, "do_lower_case": False}),
@@ -62,7 +63,7 @@ _SPACES = [" ", " ", " ", "  ", "\n", "\t", "\r\n", "\u202f", " \x0b "]
 
 
 def _texts(seed, count):
-    """Questions with contexts, some long, some empty."""
+    """Return questions with contexts, of which some are long and some empty."""
     random_ = random.Random(seed)
     pairs = []
     for number in range(count):
@@ -85,44 +86,44 @@ def model(finetuned_module):
     return make
 
 
-def _compare(scorer, found, pairs):
-    """Compares answers; returns how many of the n-best differ in letters."""
+def _compare(scorer, answers, pairs):
+    """Compare answers; return the count of n-best that differ in letters."""
     final = scorer.final_answers()
     differing = 0
     for i, (_, context) in enumerate(pairs):
         best = scorer.best[str(i)]
         if best[0].words is None:
             # Evaluation files contain "empty"; the server answers "".
-            assert (found["answer"][i], found["start"][i]) == (b"", -1)
-            assert found["score"][i] == 0 and found["probability"][i] == 0
+            assert (answers["answer"][i], answers["start"][i]) == (b"", -1)
+            assert answers["score"][i] == 0 and answers["probability"][i] == 0
             continue
-        texts = [text.decode() for text in found["answers"][i] if text]
+        texts = [text.decode() for text in answers["answers"][i] if text]
         assert len(texts) <= len(best)
-        for place, (text, wanted) in enumerate(zip(texts, best, strict=False)):
-            if text != wanted.text:
-                both = (text, wanted.text)
+        for rank, (text, expected) in enumerate(zip(texts, best, strict=False)):
+            if text != expected.text:
+                both = (text, expected.text)
                 plain = [t.lower().replace(" ", "") for t in both]
                 assert plain[0] == plain[1]
                 differing += 1
-            score = found["scores"][i, place]
-            np.testing.assert_allclose(score, wanted.score, atol=2e-5)
-            start, end = found["starts"][i, place], found["ends"][i, place]
+            score = answers["scores"][i, rank]
+            np.testing.assert_allclose(score, expected.score, atol=2e-5)
+            start, end = answers["starts"][i, rank], answers["ends"][i, rank]
             cut = context.encode()[start:end].decode()
-            if wanted.span is None:
+            if expected.span is None:
                 assert " ".join(Passage(cut).words) == text
                 continue
-            assert cut == text == wanted.text
-            ends = [len(context[:n].encode()) for n in wanted.span]
+            assert cut == text == expected.text
+            ends = [len(context[:n].encode()) for n in expected.span]
             assert [start, end] == ends
         if best[0].text == texts[0]:
-            assert found["answer"][i].decode() == final[str(i)]
-        if found["answer"][i]:
-            assert found["start"][i] == found["starts"][i, 0]
+            assert answers["answer"][i].decode() == final[str(i)]
+        if answers["answer"][i]:
+            assert answers["start"][i] == answers["starts"][i, 0]
         else:
-            assert found["start"][i] == found["end"][i] == -1
+            assert answers["start"][i] == answers["end"][i] == -1
         odds = scorer.null_odds.get(str(i))
         if odds is not None:
-            np.testing.assert_allclose(found["null_odds"][i], odds, atol=2e-5)
+            np.testing.assert_allclose(answers["null_odds"][i], odds, atol=2e-5)
     return differing
 
 
@@ -132,74 +133,91 @@ def test_served_answers_are_the_evaluation_s(kind, model, evaluated_questions):
     pairs = _texts(1, 24)
     asked = [[t.encode("utf-8", "ignore") for t in pair] for pair in pairs]
     outputs = module.compute_text(*map(tf.constant, zip(*asked, strict=True)))
-    found = as_numpy(outputs)
-    differing = _compare(evaluated_questions(loaded, pairs), found, pairs)
-    assert differing <= 0.02 * (found["starts"] >= 0).sum()
-    assert max(found["n_windows"]) > 3 and (found["n_windows"] == 0).any()
+    actual = as_numpy(outputs)
+    differing = _compare(evaluated_questions(loaded, pairs), actual, pairs)
+    assert differing <= 0.02 * (actual["starts"] >= 0).sum()
+    assert max(actual["n_windows"]) > 3 and (actual["n_windows"] == 0).any()
     assert differing == 0 or "answer_offsets" in KINDS[kind][1]
     if kind.startswith("v2 joint"):
-        assert {bool(answer) for answer in found["answer"]} == {True, False}
+        assert {bool(answer) for answer in actual["answer"]} == {True, False}
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 4), (2, 5), (9, 40), (1, 512)])
 def test_signatures_on_ids_take_rows_of_any_length(shape, model, head_outputs):
     loaded, module = model("v2 joint")
     ids = np.random.default_rng(0).integers(0, 200, shape, np.int32)
-    found = module.compute(module.complete(tf.constant(ids)))
+    actual = module.compute(module.complete(tf.constant(ids)))
     mask = (ids != 0).astype(np.int32)
     is_sep = ids == loaded.tokenizer.vocab["[SEP]"]
     segments = np.where(np.cumsum(is_sep, 1) - is_sep > 0, mask, 0)
     missing = max(0, loaded.config.beam_size - ids.shape[1])
     padded = np.pad([ids, mask, segments], [[0, 0], [0, 0], [0, missing]])
     features = dict(zip(Inputs._fields, padded, strict=True))
-    wanted = head_outputs(loaded, features)
-    assert found["start_logits"].shape == ids.shape
-    assert "end_logits" not in found and "loss" not in found
-    for name, value in found.items():
-        expected = wanted[name]
-        if name == "start_logits":
-            expected = expected[:, : ids.shape[1]]
-        if not name.endswith("_index"):  # Masked places are equally good.
-            np.testing.assert_allclose(value, expected, 1e-6, 1e-5)
+    outputs = head_outputs(loaded, features)
+    outputs["start_logits"] = outputs["start_logits"][:, : ids.shape[1]]
+    assert actual["start_logits"].shape == ids.shape
+    assert "end_logits" not in actual and "loss" not in actual
+    # The indices of equally good, masked positions may differ.
+    names = {name for name in actual if not name.endswith("_index")}
+    actual, expected = (
+        {name: values[name] for name in names} for values in (actual, outputs)
+    )
+    assert differences(actual, expected, rtol=1e-6, atol=1e-5) == []
 
 
-def test_strings_may_be_empty_or_not_utf8(model):
+def test_bytes_that_are_not_utf8_are_left_out(model):
     _, module = model("v1 joint")
     spoilt = b"the k\xffing's ci\xc3ty \xf0\x9f was in \xa0 the no\xedrth"
     plain = spoilt.decode("utf-8", "ignore").encode()
-    found, wanted = (
+    actual, expected = (
         module.compute_text(tf.constant([q]), tf.constant([c]))
         for q, c in [[b"is\xfe it", spoilt], [b"is it", plain]]
     )
-    np.testing.assert_array_equal(found["answers"], wanted["answers"])
-    np.testing.assert_allclose(found["scores"], wanted["scores"], atol=1e-6)
-    places = (found[name][0].numpy() for name in ("answers", "starts", "ends"))
-    for text, start, end in zip(*places, strict=True):
-        assert spoilt[start:end].decode("utf-8", "ignore") == text.decode()
+    np.testing.assert_array_equal(actual["answers"], expected["answers"])
+    np.testing.assert_allclose(actual["scores"], expected["scores"], atol=1e-6)
+    answers, starts, ends = (
+        actual[name][0].numpy() for name in ("answers", "starts", "ends")
+    )
+    assert [text.decode() for text in answers] == [
+        spoilt[start:end].decode("utf-8", "ignore")
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def test_unequal_counts_of_questions_and_contexts_are_refused(model):
+    _, module = model("v1 joint")
     with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
         module.compute_text(tf.constant(["a", "b"]), tf.constant(["c"]))
-    for kind in ("v1 joint", "v2 independent"):
-        _, module = model(kind)
-        no_strings = tf.zeros([0], tf.string)
-        found = module.compute_text(no_strings, no_strings)
-        assert found["answers"].shape == [0, SIZES["n_best_size"]]
-        found = module.compute_text(
-            tf.constant(["", "is it"]), tf.constant(["", " \n\u200b"])
-        )
-        nothing = {"answer": b"", "n_windows": 0, "null_score": 1e6}
-        for name, value in (nothing | {"start": -1}).items():
-            assert found[name].numpy().tolist() == [value, value]
+
+
+@pytest.mark.parametrize("kind", ["v1 joint", "v2 independent"])
+def test_no_strings_have_no_answers(model, kind):
+    _, module = model(kind)
+    no_strings = tf.zeros([0], tf.string)
+    outputs = module.compute_text(no_strings, no_strings)
+    assert outputs["answers"].shape == [0, SIZES["n_best_size"]]
+
+
+@pytest.mark.parametrize("kind", ["v1 joint", "v2 independent"])
+def test_contexts_without_words_have_empty_answers(model, kind):
+    _, module = model(kind)
+    outputs = module.compute_text(
+        tf.constant(["", "is it"]), tf.constant(["", " \n\u200b"])
+    )
+    values = {"answer": b"", "n_windows": 0, "null_score": 1e6, "start": -1}
+    actual = {name: outputs[name].numpy().tolist() for name in values}
+    assert actual == {name: [value] * 2 for name, value in values.items()}
 
 
 def test_a_huge_context_is_read_as_far_as_evaluation_reads(model, qa_example):
     loaded, module = model("v1 independent, cased")
     context = " ".join(random.Random(0).choices(_WORDS[:12], k=9000))
     pair = ("is it on the king", context)
-    found = module.compute_text(*(tf.constant([text]) for text in pair))
-    assert found["n_windows"][0] == 1000
+    actual = module.compute_text(*(tf.constant([text]) for text in pair))
+    assert actual["n_windows"][0] == 1000
     task = loaded.tasks[0]
-    assert found["n_cut"][0] == task.window(qa_example(task, *pair)).n_cut > 0
-    assert found["answer"][0] != b""
+    assert actual["n_cut"][0] == task.window(qa_example(task, *pair)).n_cut > 0
+    assert actual["answer"][0] != b""
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -207,22 +225,20 @@ def test_a_graph_cuts_made_answers_where_the_library_does(setting):
     vocabulary = {token: n for n, token in enumerate(make_vocabulary())}
     tokenizer = GraphTokenizer(vocabulary, *setting)
     library = LibraryTokenizer(vocabulary, *setting)
-    made = [
-        one for name in LANGUAGES for one in make_questions(name, 80, seed=42)
-    ]
-    contexts = tf.constant([one.passage.encode() for one in made])
+    made = [q for name in LANGUAGES for q in make_questions(name, 80, seed=42)]
+    contexts = tf.constant([question.passage.encode() for question in made])
     passages = read_passages(contexts, tokenizer, GraphNormalizer(*setting))
     offsets = passages.pieces.row_starts().numpy()
-    spans, wanted = [], []
-    for one, offset in zip(made, offsets, strict=True):
-        pieces = library(one.passage)
-        first, last = pieces_under(pieces, one.start, one.end)
+    spans, expected = [], []
+    for question, offset in zip(made, offsets, strict=True):
+        pieces = library(question.passage)
+        first, last = pieces_under(pieces, question.start, question.end)
         spans.append((first + offset, last + offset))
         start, end = pieces[first][1], pieces[last][2]
-        before = len(one.passage[:start].encode())
-        text = one.passage[start:end].encode()
-        wanted.append((text, before, before + len(text)))
+        before = len(question.passage[:start].encode())
+        text = question.passage[start:end].encode()
+        expected.append((text, before, before + len(text)))
     first, last = np.array(spans, np.int32).T
-    found = cut_answers(passages, tf.range(len(made)), first, last)
-    found = [part.numpy().tolist() for part in found]
-    assert list(zip(*found, strict=True)) == wanted
+    actual = cut_answers(passages, tf.range(len(made)), first, last)
+    actual = [part.numpy().tolist() for part in actual]
+    assert list(zip(*actual, strict=True)) == expected

@@ -1,9 +1,10 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What another process reads from the files is what the Python model says.
+"""SavedModels give another process the outputs of the Python model.
 
-It imports tensorflow and tensorflow_text alone. Heads other than those of texts
-are compared with their modules there, and these with the models elsewhere.
+That process imports tensorflow and tensorflow_text only. Heads other than those
+of texts are compared with their modules, and other tests compare the modules
+with the models.
 """
 
 import functools
@@ -52,23 +53,23 @@ MODULES = {
 }
 
 
-def _check_answers(loaded, got, wanted):
+def _check_answers(loaded, got, expected):
     task = loaded.task()
     if "value" in got:
-        value = wanted["predictions"]
+        value = expected["predictions"]
         np.testing.assert_allclose(got["scaled"], value, atol=1e-5)
         np.testing.assert_allclose(got["value"], task.unscale(value), atol=6e-5)
         return
-    logits = wanted["logits"]
+    logits = expected["logits"]
     np.testing.assert_allclose(got["logits"], logits, atol=1e-5)
     if "chosen" in got:
-        np.testing.assert_array_equal(got["chosen"], wanted["predictions"])
+        np.testing.assert_array_equal(got["chosen"], expected["predictions"])
         for label, chosen in zip(got["label"], got["chosen"], strict=True):
             names = [n for n, c in zip(task.labels, chosen, strict=True) if c]
             assert label.decode() == ",".join(names)
         probabilities = tf.sigmoid(logits)
     else:
-        np.testing.assert_array_equal(got["label_id"], wanted["predictions"])
+        np.testing.assert_array_equal(got["label_id"], expected["predictions"])
         for label, number in zip(got["label"], got["label_id"], strict=True):
             assert label.decode() == task.labels[number]
         probabilities = tf.nn.softmax(logits)
@@ -76,7 +77,7 @@ def _check_answers(loaded, got, wanted):
 
 
 def _random_ids(batch, length, seed):
-    """Rows of any length up to L, of one or two segments, some all padding."""
+    """Return rows of up to L tokens in one or two segments; some are empty."""
     random = np.random.default_rng(seed)
     ids = np.zeros([batch, length], np.int32)
     mask, segments = np.zeros_like(ids), np.zeros_like(ids)
@@ -96,13 +97,13 @@ SHAPES = [(1, 1), (1, 512), (2, 2), (7, 33), (64, 1), (64, 48), (16, 128)]
 
 @pytest.fixture(scope="module")
 def served(finetuned_module, tmp_path_factory):
-    """A factory: model and its export, by the task's name."""
-    place = tmp_path_factory.mktemp("served")
+    """Return a factory of models and their exports by the task's name."""
+    output_dir = tmp_path_factory.mktemp("served")
 
     @functools.cache
     def make(name):
         loaded, module = finetuned_module(name)
-        return loaded, export(module, str(place / name))
+        return loaded, export(module, str(output_dir / name))
 
     return make
 
@@ -110,7 +111,9 @@ def served(finetuned_module, tmp_path_factory):
 @pytest.mark.parametrize(
     "name", ["pairs", "topics", *marked_heavy("reviews", "grade")]
 )
-def test_other_programs_answer_alike(name, served, ask_elsewhere, head_outputs):
+def test_another_process_gives_the_model_s_answers(
+    name, served, ask_elsewhere, head_outputs
+):
     loaded, folder = served(name)
     texts = [_texts(size, name == "pairs") for size in (1, len(TEXTS), 20)]
     ids = [_random_ids(*shape, seed=i) for i, shape in enumerate(SHAPES)]
@@ -120,10 +123,13 @@ def test_other_programs_answer_alike(name, served, ask_elsewhere, head_outputs):
     batches += [("serving_default", {**f, **not_given}) for f in ids]
     batches += [("serve_ids", {"input_ids": f["input_ids"]}) for f in ids]
     answers = ask_elsewhere(folder, batches)
+    task, truncated = loaded.task(), []
     for inputs, got in zip(texts, answers, strict=False):
-        features, cut = _featurized(loaded.task(), inputs)
+        features, cut = _featurized(task, inputs)
         _check_answers(loaded, got, head_outputs(loaded, features))
-        assert got["truncated"].tolist() == cut
+        truncated.append(cut)
+    text_answers = answers[: len(texts)]
+    assert [got["truncated"].tolist() for got in text_answers] == truncated
     for features, got in zip(ids * 3, answers[len(texts) :], strict=True):
         _check_answers(loaded, got, head_outputs(loaded, features))
 
@@ -135,7 +141,7 @@ def _texts(size, pairs):
 
 
 def _featurized(task, inputs):
-    """What training makes of texts, and whether it cut them."""
+    """Return training's features of texts, and for each if it is cut."""
     rows, cut = [], []
     for i, text in enumerate(inputs["text"]):
         before = dict(task.row_report.losses)
@@ -151,38 +157,60 @@ def _featurized(task, inputs):
     return {n: np.array([row[n] for row in rows]) for n in NAMES}, cut
 
 
-def test_labels_and_config_are_inside(served):
-    loaded, folder = served("reviews")
+LABELS = ["bad", "good", "Übermaß"]
+
+
+@pytest.fixture(scope="module")
+def reviews(served):
+    """Return the folder of a SavedModel, the model, and its description."""
+    _, folder = served("reviews")
     served_model = tf.saved_model.load(folder)
-    described = served_model.signatures["describe"]()
-    labels = ["bad", "good", "Übermaß"]
-    for stated in (described["labels"], served_model.labels):
-        assert [name.decode() for name in stated.numpy()] == labels
-    text = described["config"].numpy().decode()
+    return folder, served_model, served_model.signatures["describe"]()
+
+
+def test_labels_are_inside(reviews):
+    _, served_model, description = reviews
+    labels = np.stack([description["labels"], served_model.labels])
+    assert np.char.decode(labels, "utf-8").tolist() == [LABELS] * 2
+
+
+def test_the_config_is_inside_without_paths(served, reviews):
+    loaded, _ = served("reviews")
+    text = reviews[2]["config"].numpy().decode()
     config = json.loads(text)
     assert config["task"] == "reviews" and config["kind"] == "classification"
     assert config["hparams"]["max_seq_length"] == 48
     assert loaded.folder not in text and loaded.config.data_dir not in text
+
+
+def test_rows_longer_than_the_positions_are_refused(reviews):
+    _, served_model, _ = reviews
     with pytest.raises(tf.errors.InvalidArgumentError, match="512 positions"):
         served_model.signatures["serve_ids"](tf.ones([1, 513], tf.int32))
-    extra = f"{folder}/assets.extra"
-    texts = [
-        pathlib.Path(extra, name).read_text("utf-8")
+
+
+def test_files_for_people_have_labels_config_and_vocabulary(reviews):
+    folder, _, description = reviews
+    labels, config, vocabulary = (
+        pathlib.Path(folder, "assets.extra", name).read_text("utf-8")
         for name in ("labels.txt", "config.json", "vocab.txt")
-    ]
-    assert texts[0].split("\n") == [*labels, ""]
-    assert json.loads(texts[1]) == config and len(texts[2].splitlines()) == 200
+    )
+    assert labels.split("\n") == [*LABELS, ""]
+    assert json.loads(config) == json.loads(description["config"].numpy())
+    assert len(vocabulary.splitlines()) == 200
 
 
-def _compare(got, wanted):
-    assert set(got) == set(wanted)
-    for name, tensor in wanted.items():
+def _compare(got, expected):
+    assert set(got) == set(expected)
+    for name, tensor in expected.items():
         value = tensor.numpy()
         assert got[name].shape == value.shape, name
         if name.endswith("_index"):
-            continue  # Masked places are equally good.
+            continue  # Masked positions are equally good.
         if value.dtype.kind == "f":
-            sizes = np.abs(value[np.abs(value) < 1e9])  # others are masked
+            sizes = np.abs(
+                value[np.abs(value) < 1e9]
+            )  # larger ones mark masked tokens
             bound = 1e-5 * max(1.0, sizes.max(initial=0.0))
             np.testing.assert_allclose(
                 got[name], value, rtol=1e-5, atol=bound, err_msg=name
@@ -192,7 +220,7 @@ def _compare(got, wanted):
 
 
 @pytest.mark.parametrize("name", ["names", "manuals", *MODULES])
-def test_other_heads_give_elsewhere_what_they_give_here(
+def test_another_process_gives_the_outputs_of_other_heads(
     name,
     finetuned_module,
     pretrained_folder,
@@ -214,8 +242,9 @@ def test_other_heads_give_elsewhere_what_they_give_here(
         features = _random_ids(*shape, seed=seed)
         features["input_ids"][:, 1::7] = 103  # [MASK]
         batches.append(("serving_default", features))
-    given = {"names": [b"a b  c", b"", b"the\nking\n\nof"]}.get(name)
-    batches += [("serve_words", {"words": given})] if given else []
+    if name == "names":
+        sentences = [b"a b  c", b"", b"the\nking\n\nof"]
+        batches.append(("serve_words", {"words": sentences}))
     columns = ["question", "context"] if name == "manuals" else ["text"]
     batches += [
         ("serve_text", {column: TEXTS[:size] for column in columns})
@@ -229,7 +258,7 @@ def test_other_heads_give_elsewhere_what_they_give_here(
 
 
 def _encoded(loaded, texts, most=510):
-    """Python's ids of texts in which [MASK] is a token."""
+    """Return the tokenizer's ids of texts in which [MASK] is a token."""
     vocab, rows = loaded.tokenizer.vocab, []
     for text in texts:
         ids = []
@@ -249,54 +278,65 @@ def test_replaced_tokens_are_those_of_the_discriminator(pretrained_folder):
     vocab = electra.tokenizer.vocab
     texts = [text.replace(b"[MASK]", b" [ mask ] ") for text in TEXTS]
     rows = _encoded(electra, texts)
-    for features, answer in ((padded(rows), got), (asked, by_ids)):
+    shares = []
+    for features in (padded(rows), asked):
         inputs = [tf.constant(features[name]) for name in NAMES]
         encoded = electra.model.discriminator(*inputs)
         logits = electra.model.discriminator_head(encoded.sequence_output)
-        wanted = tf.sigmoid(logits).numpy() * features["input_mask"]
-        np.testing.assert_allclose(answer["replaced"], wanted, atol=1e-5)
-    for tokens, row in zip(got["tokens"], rows, strict=True):
-        shown = [token.decode() for token in tokens if token]
-        assert [vocab[token] for token in shown] == row
+        shares.append(tf.sigmoid(logits).numpy() * features["input_mask"])
+    np.testing.assert_allclose(got["replaced"], shares[0], atol=1e-5)
+    np.testing.assert_allclose(by_ids["replaced"], shares[1], atol=1e-5)
+    assert rows == [
+        [vocab[token.decode()] for token in tokens if token]
+        for tokens in got["tokens"]
+    ]
     lengths = [len(electra.tokenizer.encode(text)) for text in TEXTS]
     assert got["truncated"].tolist() == [size > 510 for size in lengths]
 
 
-@pytest.mark.parametrize(
-    "hparams",
-    [{}, ELECTRIC, {"electra_objective": False}],
+MASKED_TEXTS = [
+    b"the [MASK] is [MASK].",
+    b"",
+    b"[MASK]",
+    b"no mask, [mask]",
+    b"a[MASK][MASK]b [MASK]\xff",
+]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[{}, ELECTRIC, {"electra_objective": False}],
     ids=["electra", "electric", "masked_lm"],
 )
-def test_masks_get_the_best_words_of_the_generator(hparams, pretrained_folder):
-    loaded = load_pretrained(pretrained_folder(**hparams))
+def filled_masks(request, pretrained_folder):
+    """Return a model, and the outputs of its export for masked texts."""
+    loaded = load_pretrained(pretrained_folder(**request.param))
     module = FillMaskModule(loaded, top_k=4)
-    texts = [
-        b"the [MASK] is [MASK].",
-        b"",
-        b"[MASK]",
-        b"no mask, [mask]",
-        b"a[MASK][MASK]b [MASK]\xff",
-    ]
-    got = as_numpy(module.compute_text(tf.constant(texts)))
-    filler = MaskFiller(loaded, top_k=4)
-    for i, text in enumerate(texts):
-        count = text.count(b"[MASK]")
-        assert got["masks"][i] == count
-        assert not got["positions"][i, count:].any()
-        assert not got["probabilities"][i, count:].any()
-        if not count:
-            continue
-        (filled,) = filler([text.decode("utf-8", "ignore")])
-        for slot, mask in enumerate(filled.masks):
-            best = mask.candidates
-            assert got["positions"][i, slot] == mask.position
-            ids = got["token_ids"][i, slot].tolist()
-            assert ids == [c.token_id for c in best]
-            tokens = [token.decode() for token in got["tokens"][i, slot]]
-            assert tokens == [c.token for c in best]
-            shares = got["probabilities"][i, slot]
-            wanted = [c.probability for c in best]
-            np.testing.assert_allclose(shares, wanted, atol=1e-5)
+    return loaded, as_numpy(module.compute_text(tf.constant(MASKED_TEXTS)))
+
+
+@pytest.mark.parametrize("index", range(len(MASKED_TEXTS)))
+def test_masks_get_the_best_words_of_the_generator(index, filled_masks):
+    loaded, outputs = filled_masks
+    text, got = MASKED_TEXTS[index], {n: v[index] for n, v in outputs.items()}
+    count = text.count(b"[MASK]")
+    assert got["masks"] == count
+    assert not got["positions"][count:].any()
+    assert not got["probabilities"][count:].any()
+    if not count:
+        return
+    (filled,) = MaskFiller(loaded, top_k=4)([text.decode("utf-8", "ignore")])
+    positions = [mask.position for mask in filled.masks]
+    assert got["positions"][:count].tolist() == positions
+    ids, tokens, shares = (
+        [[getattr(c, name) for c in mask.candidates] for mask in filled.masks]
+        for name in ("token_id", "token", "probability")
+    )
+    assert got["token_ids"][:count].tolist() == ids
+    assert [
+        [t.decode() for t in row] for row in got["tokens"][:count]
+    ] == tokens
+    np.testing.assert_allclose(got["probabilities"][:count], shares, atol=1e-5)
 
 
 def test_electric_scores_are_those_of_the_scorer(pretrained_folder):
@@ -304,17 +344,24 @@ def test_electric_scores_are_those_of_the_scorer(pretrained_folder):
     refused("Pass --head=electric", ReplacedTokensModule, loaded)
     texts = [text.decode("utf-8", "ignore") for text in TEXTS[:6]]
     got = as_numpy(ElectricModule(loaded).compute_text(tf.constant(TEXTS[:6])))
-    for i, wanted in enumerate(TextScorer(loaded).score(texts)):
-        count = len(wanted.tokens)
-        assert got["scored_tokens"][i] == count
-        shares, scores = got["token_scores"][i], wanted.token_scores
-        np.testing.assert_allclose(shares[1 : count + 1], scores, atol=1e-5)
-        assert not shares[count + 1 :].any() and not shares[0]
-        np.testing.assert_allclose(got["score"][i], wanted.score, atol=5e-5)
+    scored = list(TextScorer(loaded).score(texts))
+    counts = [len(text.tokens) for text in scored]
+    assert got["scored_tokens"].tolist() == counts
+    token_scores = np.zeros_like(got["token_scores"])
+    for row, text, count in zip(token_scores, scored, counts, strict=True):
+        row[1 : count + 1] = text.token_scores
+    np.testing.assert_allclose(got["token_scores"], token_scores, atol=1e-5)
+    is_empty = token_scores == 0
+    assert not got["token_scores"][is_empty].any()
+    scores = [text.score for text in scored]
+    np.testing.assert_allclose(got["score"], scores, atol=5e-5)
 
 
-def _add(place, version=None, overwrite=False, text="x", fails=False):
-    with saved_model.writing(str(place), version, overwrite) as (folder, final):
+def _add(output_dir, version=None, overwrite=False, text="x", fails=False):
+    with saved_model.writing(str(output_dir), version, overwrite) as (
+        folder,
+        final,
+    ):
         for name in ("saved_model.pb", "other"):
             pathlib.Path(folder, name).write_text(text)
         if fails:
@@ -322,31 +369,34 @@ def _add(place, version=None, overwrite=False, text="x", fails=False):
     return final
 
 
-def _contents(place):
-    return {n: (place / n / "other").read_text() for n in os.listdir(place)}
+def _contents(output_dir):
+    return {
+        n: (output_dir / n / "other").read_text()
+        for n in os.listdir(output_dir)
+    }
 
 
 def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
-    place = tmp_path / "new" / "served"
-    os.makedirs(place / "1.part" / "variables")  # of an export that was killed
-    found = [_add(place, version) for version in (None, None, 7, None)]
-    assert found == [str(place / name) for name in "1278"]
-    assert sorted(os.listdir(place)) == ["1", "2", "7", "8"]
-    place = tmp_path / "m"
-    _add(place, 2, text="one")
-    _add(place, 3, text="old")
-    refused(r"m/3 exists.*is 4.*--over", _add, place, 3, text="new")
+    output_dir = tmp_path / "new" / "served"
+    os.makedirs(output_dir / "1.part" / "variables")  # left by a killed export
+    folders = [_add(output_dir, version) for version in (None, None, 7, None)]
+    assert folders == [str(output_dir / name) for name in "1278"]
+    assert sorted(os.listdir(output_dir)) == ["1", "2", "7", "8"]
+    output_dir = tmp_path / "m"
+    _add(output_dir, 2, text="one")
+    _add(output_dir, 3, text="old")
+    refused(r"m/3 exists.*is 4.*--over", _add, output_dir, 3, text="new")
     with pytest.raises(RuntimeError):
-        _add(place, 3, True, text="half", fails=True)
-    assert _contents(place) == {"2": "one", "3": "old"}
-    # Without a number it is the highest.
-    assert _add(place, None, True, text="new").endswith("/3")
-    assert _contents(place) == {"2": "one", "3": "new"}
-    _add(place, 2, True, text="newer")
-    assert _contents(place) == {"2": "newer", "3": "new"}
+        _add(output_dir, 3, True, text="half", fails=True)
+    assert _contents(output_dir) == {"2": "one", "3": "old"}
+    # Without a number it replaces the highest version.
+    assert _add(output_dir, None, True, text="new").endswith("/3")
+    assert _contents(output_dir) == {"2": "one", "3": "new"}
+    _add(output_dir, 2, True, text="newer")
+    assert _contents(output_dir) == {"2": "newer", "3": "new"}
 
 
-def test_folders_of_others_are_refused(tmp_path):
+def test_folders_with_other_files_are_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("ten years")
     refused(r"contains other files \(thesis.txt\)", _add, tmp_path, None, True)
     os.makedirs(tmp_path / "m" / "1")

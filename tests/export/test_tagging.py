@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (texts of many scripts)
-"""Served tags are those of evaluation, served summaries the predictor's."""
+"""Exported taggers agree with evaluation, summarizers with `Predictor`."""
 
 import random
 
@@ -38,26 +38,28 @@ def model(finetuned_module):
 
 
 def _serve_words(module, sentences):
-    lines = ["\n".join(words).encode() for words in sentences]
+    lines = ["\n".join(sentence).encode() for sentence in sentences]
     return as_numpy(module.signatures()["serve_words"](tf.constant(lines)))
 
 
-def _check(loaded, found, sentences, evaluated):
+def _check(loaded, outputs, sentences, evaluated):
     names = {i: tag for tag, i in loaded.tasks[0].label_mapping.items()}
     n_beyond = 0
-    for i, (words, wanted) in enumerate(zip(sentences, evaluated, strict=True)):
-        count = found["n_words"][i]
-        assert count == len(words)
-        assert found["n_read"][i] == len(wanted)
-        n_beyond += count - len(wanted)
-        logits = found["logits"][i]
-        np.testing.assert_allclose(logits[: len(wanted)], wanted, atol=2e-5)
-        ids = found["tag_ids"][i]
+    for i, (sentence, expected) in enumerate(
+        zip(sentences, evaluated, strict=True)
+    ):
+        count = outputs["n_words"][i]
+        assert count == len(sentence)
+        assert outputs["n_read"][i] == len(expected)
+        n_beyond += count - len(expected)
+        logits = outputs["logits"][i]
+        np.testing.assert_allclose(logits[: len(expected)], expected, atol=2e-5)
+        ids = outputs["tag_ids"][i]
         assert ids[:count].tolist() == logits[:count].argmax(-1).tolist()
         assert (ids[count:] == -1).all()
         tags = [names[tag].encode() for tag in ids[:count]]
-        assert found["tags"][i].tolist() == tags + [b""] * (len(ids) - count)
-        total = found["probabilities"][i].sum(-1)
+        assert outputs["tags"][i].tolist() == tags + [b""] * (len(ids) - count)
+        total = outputs["probabilities"][i].sum(-1)
         np.testing.assert_allclose(total[:count], 1, atol=1e-5)
     return n_beyond
 
@@ -67,7 +69,7 @@ def test_served_tags_are_those_of_evaluation(kind, model, head_outputs):
     loaded, module = model(kind)
     draw, sizes = random.Random(1), [0, 1, 3, 12, 20, 30, 44, 45, 46, 47, 60]
     sentences = [draw.choices(_WORDS, k=draw.choice(sizes)) for _ in range(30)]
-    found = _serve_words(module, sentences)
+    actual = _serve_words(module, sentences)
     task = loaded.tasks[0]
     examples = [
         TaggingExample(
@@ -77,16 +79,16 @@ def test_served_tags_are_those_of_evaluation(kind, model, head_outputs):
     ]
     rows = [task.featurize(example, False) for example in examples]
     logits = head_outputs(loaded, rows)["logits"]
-    # Of the words that evaluation reads.
+    # Evaluation reads the first words of a sentence only.
     counts = [int(sum(row[f"{task.name}_labels_mask"])) for row in rows]
     evaluated = [row[:n] for row, n in zip(logits, counts, strict=True)]
-    assert _check(loaded, found, sentences, evaluated) > 100
-    assert len(set(found["tags"].ravel())) > 3
+    assert _check(loaded, actual, sentences, evaluated) > 100
+    assert len(set(actual["tags"].ravel())) > 3
 
 
-def test_words_come_one_a_line_or_between_spaces():
-    given = [b"a b  c", b" a ", b"a b\nc", b"\na\n", b"", b" ", b"\xff b"]
-    assert split_given_words(tf.constant(given)).to_list() == [
+def test_words_are_separated_by_lines_or_else_by_spaces():
+    lines = [b"a b  c", b" a ", b"a b\nc", b"\na\n", b"", b" ", b"\xff b"]
+    assert split_given_words(tf.constant(lines)).to_list() == [
         [b"a", b"b", b"c"],
         [b"a"],
         [b"a b", b"c"],
@@ -97,44 +99,59 @@ def test_words_come_one_a_line_or_between_spaces():
     ]
 
 
-def test_texts_are_tagged_word_by_word_at_their_places(model):
+def test_texts_are_tagged_word_by_word_with_their_offsets(model):
     _, module = model("as the original")
     text = "Was the King's city  in \u4e2d\u6587? caf\u00e9"
     spoilt = b"the k\xffing in \xc3 a"
-    found = as_numpy(module.compute_text(tf.constant([text, "", spoilt])))
-    words = [text[a:b] for a, b in split_words(text)]
-    by_words = _serve_words(module, [words, [], ["the", "king", "in", "a"]])
-    np.testing.assert_allclose(found["logits"], by_words["logits"], atol=1e-5)
-    assert found["tags"].tolist() == by_words["tags"].tolist()
-    for i, raw in ((0, text.encode()), (2, spoilt)):
-        for place in range(found["n_words"][i]):
-            start, end = found["starts"][i, place], found["ends"][i, place]
-            cut = raw[start:end].decode("utf-8", "ignore").encode()
-            assert cut == found["words"][i, place]
-    assert found["starts"][1].tolist() == [-1] * len(words)
+    actual = as_numpy(module.compute_text(tf.constant([text, "", spoilt])))
+    sentence = [text[a:b] for a, b in split_words(text)]
+    by_words = _serve_words(module, [sentence, [], ["the", "king", "in", "a"]])
+    np.testing.assert_allclose(actual["logits"], by_words["logits"], atol=1e-5)
+    assert actual["tags"].tolist() == by_words["tags"].tolist()
+    served, cut = (
+        [
+            row[:n].tolist()
+            for row, n in zip(rows, actual["n_words"], strict=True)
+        ]
+        for rows in (
+            actual["words"],
+            _cut([text.encode(), b"", spoilt], actual),
+        )
+    )
+    assert cut == served
+    assert actual["starts"][1].tolist() == [-1] * len(sentence)
+
+
+def _cut(texts, outputs):
+    """Return the words of texts at their offsets, without other bytes."""
+    spans = np.stack([outputs["starts"], outputs["ends"]], -1).tolist()
+    return [
+        [text[a:b].decode("utf-8", "ignore").encode() for a, b in row]
+        for text, row in zip(texts, spans, strict=True)
+    ]
 
 
 def test_nothing_and_huge_texts_are_tagged(model):
     _, module = model("as the original")
-    found = as_numpy(module.compute_text(tf.constant([""])))
-    assert found["tags"].shape == (1, 0)
+    actual = as_numpy(module.compute_text(tf.constant([""])))
+    assert actual["tags"].shape == (1, 0)
     huge = tf.constant(["the king of z " * 3000])
-    found = as_numpy(module.compute_text(huge))
-    assert found["n_words"].tolist() == [12000] and found["n_read"][0] < 48
-    assert (found["tags"] != b"").all()
+    actual = as_numpy(module.compute_text(huge))
+    assert actual["n_words"].tolist() == [12000] and actual["n_read"][0] < 48
+    assert (actual["tags"] != b"").all()
 
 
 @pytest.mark.parametrize("shape", [(3, 17), (1, 1), (64, 9), (1, 512)])
 def test_signatures_on_ids_tag_every_position(shape, model):
     loaded, module = model("as the original")
     ids = np.random.default_rng(0).integers(0, 200, shape, np.int32)
-    found = module.compute(module.complete(tf.constant(ids)))
+    actual = module.compute(module.complete(tf.constant(ids)))
     mask = tf.constant((ids != 0).astype(np.int32))
-    places = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
+    positions = tf.broadcast_to(tf.range(ids.shape[1]), ids.shape)
     encoded = loaded.model.encoder(tf.constant(ids), mask, mask)
-    features = {"names_labeled_positions": places}
-    wanted = loaded.model.heads[0].logits(encoded, features)
-    np.testing.assert_allclose(found["logits"], wanted["logits"], atol=1e-5)
+    features = {"names_labeled_positions": positions}
+    expected = loaded.model.heads[0].logits(encoded, features)
+    np.testing.assert_allclose(actual["logits"], expected["logits"], atol=1e-5)
 
 
 TEXTS = [
@@ -168,8 +185,8 @@ TEXTS = [
     ],
 )  # fmt: skip
 def test_sentences_end_at_punctuation_and_lines(text, expected):
-    found = in_python.split_sentences(text)
-    assert [text[start:end] for start, end in found] == expected
+    actual = in_python.split_sentences(text)
+    assert [text[start:end] for start, end in actual] == expected
 
 
 @given(
@@ -185,66 +202,101 @@ def test_sentences_end_at_punctuation_and_lines(text, expected):
     )
 )
 def test_a_graph_splits_sentences_as_python(texts):
-    given = tf.constant(texts, tf.string, [len(texts)])
-    sentences, starts, ends = split_sentences(given)
-    for i, text in enumerate(texts):
+    strings = tf.constant(texts, tf.string, [len(texts)])
+    sentences, starts, ends = split_sentences(strings)
+    expected, expected_starts, expected_ends = [], [], []
+    for text in texts:
         spans = in_python.split_sentences(text)
-        wanted = [text[start:end] for start, end in spans]
-        assert [s.decode() for s in sentences[i].numpy()] == wanted
-        places = [
-            (len(text[:a].encode()), len(text[:b].encode())) for a, b in spans
-        ]
-        assert [*zip(starts[i].numpy(), ends[i].numpy(), strict=True)] == places
+        expected.append([text[a:b].encode() for a, b in spans])
+        expected_starts.append([len(text[:a].encode()) for a, _ in spans])
+        expected_ends.append([len(text[:b].encode()) for _, b in spans])
+    assert sentences.to_list() == expected
+    assert starts.to_list() == expected_starts
+    assert ends.to_list() == expected_ends
 
 
-def test_served_summaries_are_those_of_the_predictor(finetuned_module):
-    # Windows of 24, so that most texts have several.
+@pytest.fixture(scope="module")
+def news(finetuned_module):
+    """Return a predictor, its served function, and summaries of `TEXTS`.
+
+    Windows of 24 tokens give most texts several of them.
+    """
     loaded, module = finetuned_module("news", max_seq_length=24)
     serve = module.signatures()["serve_text"]
-    found = as_numpy(serve(tf.constant(TEXTS)))
-    ask = Predictor(loaded, batch_size=3)
-    n_windows = 0
-    for i, text in enumerate(TEXTS):
-        count = found["n_sentences"][i]
-        assert count == len(in_python.split_sentences(text))
-        numbers = np.flatnonzero(found["chosen"][i]).tolist()
-        assert (found["starts"][i, count:] == -1).all()
-        assert (found["probabilities"][i, count:] == 0).all()
-        if not count:
-            assert (found["summary"][i], numbers) == (b"", [])
-            continue
-        example = ask.answerer.example(text, 0)
-        n_windows += len(ask.task.featurize(example, False))
-        answer = ask(text)
-        shares = found["probabilities"][i, :count]
-        np.testing.assert_allclose(shares, answer["probabilities"], atol=1e-5)
-        assert found["summary"][i].decode() == answer["summary"]
-        assert [s["number"] for s in answer["sentences"]] == numbers
-        for sentence in answer["sentences"]:
-            assert text[sentence["start"] : sentence["end"]] == sentence["text"]
-            place = i, sentence["number"]
-            start, end = (found[name][place] for name in ("starts", "ends"))
-            assert text.encode()[start:end].decode() == sentence["text"]
-    assert n_windows > 10
-    chosen = [tuple(np.flatnonzero(row)) for row in found["chosen"]]
-    assert len({*chosen}) > 2  # not the first three of each
+    summaries = as_numpy(serve(tf.constant(TEXTS)))
+    return Predictor(loaded, batch_size=3), serve, summaries
+
+
+@pytest.mark.parametrize("index", [0, 2, 3, 5])
+def test_served_summaries_are_those_of_the_predictor(news, index):
+    predictor, _, summaries = news
+    text, served = TEXTS[index], {n: v[index] for n, v in summaries.items()}
+    count = served["n_sentences"]
+    assert count == len(in_python.split_sentences(text))
+    answer = predictor(text)
+    shares = served["probabilities"][:count]
+    np.testing.assert_allclose(shares, answer["probabilities"], atol=1e-5)
+    assert served["summary"].decode() == answer["summary"]
+    numbers = np.flatnonzero(served["chosen"])
+    sentences = answer["sentences"]
+    assert [s["number"] for s in sentences] == numbers.tolist()
+    chosen = [s["text"] for s in sentences]
+    assert [text[s["start"] : s["end"]] for s in sentences] == chosen
+    starts, ends = served["starts"][numbers], served["ends"][numbers]
+    spans = zip(starts, ends, strict=True)
+    assert [text.encode()[a:b].decode() for a, b in spans] == chosen
+    assert (served["starts"][count:] == -1).all()
+    assert (served["probabilities"][count:] == 0).all()
+
+
+@pytest.mark.parametrize("index", [1, 4])
+def test_texts_without_words_have_an_empty_summary(news, index):
+    _, _, summaries = news
+    served = {name: value[index] for name, value in summaries.items()}
+    assert (served["n_sentences"], served["summary"]) == (0, b"")
+    assert not served["chosen"].any() and not served["probabilities"].any()
+    assert (served["starts"] == -1).all()
+
+
+def test_summaries_of_several_windows_choose_different_sentences(news):
+    predictor, _, summaries = news
+    examples = [predictor.answerer.example(TEXTS[i], 0) for i in (0, 2, 3, 5)]
+    windows = [predictor.task.featurize(e, False) for e in examples]
+    assert sum(map(len, windows)) > 10
+    chosen = {tuple(np.flatnonzero(row)) for row in summaries["chosen"]}
+    assert len(chosen) > 2  # They are not the first three of each text.
+
+
+def test_a_text_is_summarized_alone_as_among_others(news):
+    _, serve, summaries = news
     alone = serve(tf.constant(TEXTS[:1]))
-    assert alone["summary"].numpy()[0] == found["summary"][0]
+    assert alone["summary"].numpy()[0] == summaries["summary"][0]
     assert serve(tf.constant([""]))["sentences"].shape == [1, 0]
 
 
-def test_ids_are_a_sentence_and_no_document_is_refused(finetuned_module):
+def test_ids_are_read_as_one_sentence(finetuned_module):
     loaded, module = finetuned_module("news", max_seq_length=24)
     functions = module.signatures()
     texts = ["the king of the north.", "it was for her"]
     ids = [loaded.tokenizer.encode(text) for text in texts]
     rows = tf.ragged.constant([[101, *row, 102] for row in ids]).to_tensor()
-    found = functions["serve_ids"](tf.cast(rows, tf.int32))
-    wanted = functions["serve_text"](tf.constant(texts))
-    shares, others = (one["probabilities"] for one in (found, wanted))
-    np.testing.assert_allclose(shares, others[:, 0], atol=1e-5)
-    ask = Predictor(loaded)
-    assert ask({"article": "The king."}) == ask("The king.")
-    for item in ("", {"text": " \n"}, {"text": 1}, {"other": "a"}, {}, 5):
-        with pytest.raises(BadInputError, match="expected a text"):
-            ask.answerer.example(item, 0)
+    actual = functions["serve_ids"](tf.cast(rows, tf.int32))
+    expected = functions["serve_text"](tf.constant(texts))
+    shares, expected_shares = (
+        outputs["probabilities"] for outputs in (actual, expected)
+    )
+    np.testing.assert_allclose(shares, expected_shares[:, 0], atol=1e-5)
+
+
+def test_a_document_is_a_text_or_an_article(news):
+    predictor, _, _ = news
+    assert predictor({"article": "The king."}) == predictor("The king.")
+
+
+@pytest.mark.parametrize(
+    "item", ["", {"text": " \n"}, {"text": 1}, {"other": "a"}, {}, 5], ids=repr
+)
+def test_an_item_without_a_text_is_refused(news, item):
+    predictor, _, _ = news
+    with pytest.raises(BadInputError, match="expected a text"):
+        predictor.answerer.example(item, 0)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Exports of folders of transformers."""
+"""Folders of transformers are exported as trials are."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,12 @@ def test_second_texts_may_be_left_out(task, transformers_folder):  # noqa: F811
     assert np.abs(pairs[0] - alone[0]).max() > 1e-3
     np.testing.assert_allclose(pairs[2], alone[2], atol=1e-5)
     answers = Predictor(loaded)([*zip(TEXTS, SECOND, strict=True)])
-    for i, answer in enumerate(answers):
-        if task == "grade":
-            assert answer["value"] == pytest.approx(pairs[i], abs=1e-5)
-        elif task == "reviews":
-            shares = tf.nn.softmax(pairs[i]).numpy()
-            found = [*answer["probabilities"].values()]
-            np.testing.assert_allclose(found, shares, atol=1e-5)
+    if task == "grade":
+        values = [answer["value"] for answer in answers]
+        np.testing.assert_allclose(values, pairs, atol=1e-5)
+    elif task == "reviews":
+        shares = [[*answer["probabilities"].values()] for answer in answers]
+        np.testing.assert_allclose(shares, tf.nn.softmax(pairs), atol=1e-5)
 
 
 @pytest.mark.slow
@@ -47,17 +46,17 @@ def test_a_folder_is_exported_by_the_command(
     capsys,
 ):
     _, folder = transformers_folder("reviews")
-    words = ["--model", str(folder), "--output_dir", str(tmp_path / "served")]
-    export_model.main(export_model.parse_flags(["export_model", *words]))
-    said = capsys.readouterr().out
-    assert "serve_text(text, text_pair)" in said
+    flags = ["--model", str(folder), "--output_dir", str(tmp_path / "served")]
+    export_model.main(export_model.parse_flags(["export_model", *flags]))
+    printed = capsys.readouterr().out
+    assert "serve_text(text, text_pair)" in printed
     model = open_model(str(tmp_path / "served"))
     assert model.labels == ["bad", "good", "Übermaß"]
     serve = model.signatures["serve_text"]
     assert "text_pair" in serve.defaults
-    found = serve({"text": np.array(TEXTS, object)})
+    actual = serve({"text": np.array(TEXTS, object)})
     expected = Predictor.from_pretrained(str(folder))(TEXTS)
-    labels = [label.decode() for label in found["label"]]
+    labels = [label.decode() for label in actual["label"]]
     assert labels == [answer["label"] for answer in expected]
     export_model.main(
         export_model.parse_flags(

@@ -17,21 +17,21 @@ WORDS = ["the", "of", "and", "in", "to"]
 
 @pytest.fixture
 def finetuning_config(tmp_path, tiny_finetuning):
-    """A factory of tiny `FinetuningConfig`s over `tmp_path`."""
+    """Return a factory of tiny `FinetuningConfig`s in `tmp_path`."""
     sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
     settings = {**tiny_finetuning, **dict.fromkeys(sizes, 4)}
     settings["max_seq_length"] = 32
 
     def make(*task_names, **hparams):
-        given = {**settings, "task_names": list(task_names), **hparams}
-        return FinetuningConfig.create("tiny", str(tmp_path), **given)
+        values = {**settings, "task_names": list(task_names), **hparams}
+        return FinetuningConfig.create("tiny", str(tmp_path), **values)
 
     return make
 
 
 @pytest.fixture
 def make_task(finetuning_config):
-    """Makes a built-in task: `make_task("mrpc", strict_rows=True)`."""
+    """Return a factory of built-in tasks: `make_task("mrpc")`."""
 
     def make(name, **hparams):
         return registry.get_tasks(finetuning_config(name, **hparams))[0]
@@ -41,7 +41,7 @@ def make_task(finetuning_config):
 
 @pytest.fixture
 def describe(tmp_path, finetuning_config):
-    """Writes the JSON file of a task `mine` and its data; makes the task."""
+    """Return a function that writes and opens a task `mine` with its data."""
 
     def make(description, files, **hparams):
         for name, text in files.items():
@@ -58,7 +58,7 @@ def describe(tmp_path, finetuning_config):
 
 @pytest.fixture
 def cola(write_task):
-    """Eight made-up rows of CoLA, to train and to evaluate."""
+    """Write eight made-up rows of CoLA for training and evaluation."""
     rows = "".join(f"a\t{i % 2}\tx\tthe {WORDS[i % 5]}\n" for i in range(8))
     write_task("cola", "train.tsv", rows)
     write_task("cola", "dev.tsv", rows)
@@ -66,21 +66,21 @@ def cola(write_task):
 
 @pytest.fixture
 def config_of(finetuning_config, tiny_finetuning, sst):
-    """A factory of configurations to run on the made-up rows of SST."""
+    """Return a factory of configs of runs on the made-up rows of SST."""
     sizes = tiny_finetuning["model_hparam_overrides"]
     sizes = sizes | {"num_hidden_layers": 1}
     settings = {"learning_rate": 1e-3, "log_every_n_steps": 3}
 
     def make(**hparams):
-        given = {**settings, "model_hparam_overrides": sizes, **hparams}
-        return finetuning_config("sst", **given)
+        values = {**settings, "model_hparam_overrides": sizes, **hparams}
+        return finetuning_config("sst", **values)
 
     return make
 
 
 @pytest.fixture(scope="session")
 def run():
-    """Runs a configuration; returns the result and what was said."""
+    """Return a function that runs a config: result and printed text."""
 
     def call(config):
         stream = io.StringIO()
@@ -91,7 +91,7 @@ def run():
 
 @pytest.fixture(scope="session")
 def weights_of():
-    """Reads a model folder's newest checkpoint: values by name."""
+    """Return a function that reads a folder's latest checkpoint by name."""
 
     def read(directory):
         return dict(tf2.open_native(tf.train.latest_checkpoint(str(directory))))

@@ -24,7 +24,7 @@ ENGLISH = "The fox saw a fox-like animal near the foxhole."
 
 
 def squad(*questions, key="answer_start"):
-    """A file of SQuAD: of each question passage, answer and its offset."""
+    """Return a file of SQuAD of (question, passage, answer, offset)."""
     paragraphs = [
         {
             "context": passage,
@@ -50,7 +50,7 @@ def vocab_file(tmp_path_factory):
 
 @pytest.fixture
 def qa_task(finetuning_config, write_task, tmp_path, vocab_file):
-    """Makes `squadv1`, or a task of your own, over one file."""
+    """Return a factory of `squadv1`, or of a described task, on one file."""
 
     def make(name, text, version="squad1", **hparams):
         settings = {
@@ -82,12 +82,12 @@ def qa_task(finetuning_config, write_task, tmp_path, vocab_file):
 
 
 def positions(task, example):
-    """The wordpieces of the passage that an example is trained on."""
+    """Return the first and last wordpiece of a training answer."""
     cut = task.window(example)
     return task.answer_span(example, cut.pieces)
 
 
-# Each name and setting, and whether offsets are used.
+# Task, hparams, and if the offsets are used.
 QUIRK = [
     ("squadv1", {}, False),
     ("squadv1", {"answer_offsets": True}, True),
@@ -106,7 +106,8 @@ def test_training_follows_the_offset_or_the_first_occurrence(
         ("which", ENGLISH, "fox", 14),
     ]
     task = qa_task(name, squad(*asked), **hparams)
-    found = [positions(task, one) for one in task.get_examples("train")]
+    examples = task.get_examples("train")
+    actual = [positions(task, example) for example in examples]
     tokens = task.tokenizer.tokenize(CHINESE)
     year, bishop = len(task.tokenizer.tokenize("1963年")), 2
     first = [0, tokens.index("主")]
@@ -115,15 +116,15 @@ def test_training_follows_the_offset_or_the_first_occurrence(
             len(task.tokenizer.tokenize(CHINESE[:15])),
             len(task.tokenizer.tokenize(CHINESE[:33])),
         ]
-    assert found[0] == (first[0], first[0] + year - 1)
-    assert found[1] == (first[1], first[1] + bishop - 1)
-    # Between spaces the word at the offset is searched: the same both ways.
+    assert actual[0] == (first[0], first[0] + year - 1)
+    assert actual[1] == (first[1], first[1] + bishop - 1)
+    # Between spaces both ways find the word at the offset.
     start = len(task.tokenizer.tokenize(ENGLISH[:14]))
-    assert found[2][0] == start
+    assert actual[2][0] == start
 
 
 def answers_of(task, example, first, last):
-    """The evaluation's answer where a model points at these wordpieces."""
+    """Return the answer of an evaluation whose logits choose wordpieces."""
     scorer = task.scorer_of([example])
     for row, (start, length) in zip(
         task.featurize(example, False), task.window(example).spans, strict=True
@@ -147,13 +148,13 @@ def answers_of(task, example, first, last):
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_made_questions_have_the_places_that_the_library_computes(
+def test_made_questions_have_the_positions_that_the_library_computes(
     language, setting, qa_task
 ):
     made = make_questions(language, 80, seed=42)
     asked = [
-        (one.question, one.passage, one.passage[one.start : one.end], one.start)
-        for one in made
+        (q.question, q.passage, q.passage[q.start : q.end], q.start)
+        for q in made
     ]
     lower, strip = setting
     settings = {"do_lower_case": lower, "strip_accents": strip}
@@ -163,34 +164,35 @@ def test_made_questions_have_the_places_that_the_library_computes(
     assert len(examples) == len(made) and not task.row_report.rows
     library = LibraryTokenizer(task.tokenizer.vocab, lower, strip)
     repeated = unknown = inside = 0
-    for one, example in zip(made, examples, strict=True):
-        pieces = library(one.passage)
-        first, last = pieces_under(pieces, one.start, one.end)
+    for question, example in zip(made, examples, strict=True):
+        passage = question.passage
+        pieces = library(passage)
+        first, last = pieces_under(pieces, question.start, question.end)
         cut = task.window(example)
         assert cut.pieces.tokens == [token for token, _, _ in pieces]
         assert cut.pieces.spans.tolist() == [[s, e] for _, s, e in pieces]
         assert positions(task, example) == (first, last)
-        n_query = len(library(one.question)[:16]) + 2
+        n_query = len(library(question.question)[:16]) + 2
         for (start, length), row in zip(
             cut.spans, task.featurize(example, True), strict=True
         ):
-            places = [0, 0]
+            expected = [0, 0]
             if start <= first and last < start + length:
-                places = [n_query + first - start, n_query + last - start]
+                expected = [n_query + first - start, n_query + last - start]
             names = ("mine_start_positions", "mine_end_positions")
-            assert [row[name] for name in names] == places
+            assert [row[name] for name in names] == expected
         span = pieces[first][1], pieces[last][2]
         window = any(s <= first and last < s + n for s, n in cut.spans)
         if window:
             answer = answers_of(task, example, first, last)
             assert answer.span == span
-            assert answer.text == one.passage[slice(*span)]
+            assert answer.text == passage[slice(*span)]
             inside += 1
-        text = one.passage[one.start : one.end]
-        repeated += one.passage.count(text) > 1
-        unknown += any(
-            token == "[UNK]" for token, _, _ in pieces[first : last + 1]
-        )
+        text = passage[question.start : question.end]
+        if passage.count(text) > 1:
+            repeated += 1
+        if "[UNK]" in [token for token, _, _ in pieces[first : last + 1]]:
+            unknown += 1
     assert min(repeated, unknown) > 10 and inside > 60
 
 
@@ -214,15 +216,15 @@ def test_answers_are_characters_or_searched(
     task = qa_task("mine", file, answer_offsets=by_offset)
     (example,) = task.get_examples("train")
     pieces = LibraryTokenizer(task.tokenizer.vocab, False, False)(passage)
-    found = answers_of(task, example, *pieces_under(pieces, start, end))
+    actual = answers_of(task, example, *pieces_under(pieces, start, end))
     if by_offset:
-        assert (found.text, found.span) == (answer, (start, end))
+        assert (actual.text, actual.span) == (answer, (start, end))
     else:
-        assert (found.text, found.span) == (searched, None)
+        assert (actual.text, actual.span) == (searched, None)
 
 
 def report_of(task):
-    """Reads training data; the one bad row of it."""
+    """Return the one bad row of a task's training data."""
     refused("no usable question", task.get_examples, "train")
     (row,) = task.row_report.rows
     assert row.path.endswith("train.json") and row.skipped and row.line
@@ -230,7 +232,7 @@ def report_of(task):
 
 
 @pytest.mark.parametrize(
-    ("text", "start", "found", "expected"),
+    ("text", "start", "named_value", "expected"),
     [
         ("fox", 400, "'fox' at character 400", "within the passage (47)"),
         ("fox", -1, "'fox' at character -1", "within the passage (47)"),
@@ -246,10 +248,10 @@ def report_of(task):
     ],
 )
 def test_an_answer_that_is_not_at_its_offset_is_a_bad_row(
-    text, start, found, expected, qa_task
+    text, start, named_value, expected, qa_task
 ):
     row = report_of(qa_task("mine", squad(("which", ENGLISH, text, start))))
-    assert found in row.found and "'q0'" in row.found
+    assert named_value in row.found and "'q0'" in row.found
     assert expected in row.expected
 
 
@@ -278,20 +280,20 @@ def test_an_answer_of_removed_characters_alone_is_a_bad_row(qa_task):
     assert "'\\u200b'" in row.found and "wordpiece" in row.expected
 
 
-def test_records_are_of_one_way_and_searched_ones_as_before(qa_task):
+@pytest.mark.parametrize(("name", "hparams", "by_offset"), QUIRK)
+def test_only_records_by_offset_have_a_fingerprint_of_answers(
+    name, hparams, by_offset, qa_task
+):
     file = squad(("which", ENGLISH, "fox", 4))
-    facts = [
-        qa_task(name, file, **hparams).fingerprint()
-        for name, hparams, _ in QUIRK
-    ]
-    assert [("answers" in one) for one in facts] == [one for *_, one in QUIRK]
+    fingerprint = qa_task(name, file, **hparams).fingerprint()
+    assert ("answers" in fingerprint) == by_offset
 
 
-# Values that other programs write, in tasks of either kind.
+# Both kinds of tasks read values that other programs write.
 
 
 def file_of(**fields):
-    """A file of SQuAD with a question of these fields."""
+    """Return a file of SQuAD with one question of these fields."""
     question = {"id": "q", "question": "which", **fields}
     question = {name: x for name, x in question.items() if x != "absent"}
     paragraph = {"context": ENGLISH, "qas": [question]}
@@ -321,7 +323,7 @@ def test_ids_that_are_numbers_are_decimal_text(name, fields, key, qa_task):
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(
-    ("fields", "found", "expected"),
+    ("fields", "named_value", "expected"),
     [
         ({"id": True}, "id is true", "a text or a whole number"),
         ({"id": 5.5}, "id is the number 5.5", "a text or a whole number"),
@@ -348,11 +350,11 @@ def test_ids_that_are_numbers_are_decimal_text(name, fields, key, qa_task):
         ),
     ],
 )
-def test_what_is_uncertain_is_refused_as_what_it_is(
-    name, fields, found, expected, qa_task
+def test_an_uncertain_value_is_named_with_its_type(
+    name, fields, named_value, expected, qa_task
 ):
     row = report_of(qa_task(name, file_of(**(FOX | fields))))
-    assert found in row.found and expected in row.expected
+    assert named_value in row.found and expected in row.expected
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -374,18 +376,18 @@ def test_answers_of_hugging_face_are_read(name, answers, qa_task):
 
 
 @pytest.mark.parametrize(
-    ("given", "is_impossible"),
+    ("value", "is_impossible"),
     [("true", True), ("False", False), (1, True), (None, False)],
 )
-def test_impossible_is_read_by_its_meaning(given, is_impossible, qa_task):
-    text = file_of(**FOX, is_impossible=given)
+def test_impossible_is_read_by_its_meaning(value, is_impossible, qa_task):
+    text = file_of(**FOX, is_impossible=value)
     task = qa_task("mine", text, version="squad2")
     (example,) = task.get_examples("train")
     assert example.is_impossible == is_impossible
 
 
 def line_of(**fields):
-    """A line of MRQA with a question of these fields."""
+    """Return a line of MRQA with one question of these fields."""
     answer = {"text": "fox", "char_spans": [[4, 6]]}
     question = {"qid": "m", "question": "which", "answers": ["fox"]}
     question |= {"detected_answers": [answer], **fields}
@@ -407,7 +409,7 @@ def test_numbers_of_mrqa_are_read(fields, key, qa_task):
 
 
 @pytest.mark.parametrize(
-    ("fields", "found"),
+    ("fields", "named_value"),
     [
         ({"qid": 7.5}, "qid is the number 7.5"),
         (detected("4"), "char_spans is the text '4'"),
@@ -418,14 +420,16 @@ def test_numbers_of_mrqa_are_read(fields, key, qa_task):
         ({"answers": [4.5]}, "answer the number 4.5"),
     ],
 )
-def test_what_is_uncertain_in_mrqa_is_refused(fields, found, qa_task):
+def test_an_uncertain_value_of_mrqa_is_named_with_its_type(
+    fields, named_value, qa_task
+):
     row = report_of(qa_task("mine", line_of(**fields), version="mrqa"))
-    assert found in row.found and row.line == 1
+    assert named_value in row.found and row.line == 1
 
 
 @pytest.mark.parametrize(
     "answers", [[], {}, None, {"text": [], "answer_start": []}]
 )
-def test_no_answers_are_none_in_every_form(answers, qa_task):
+def test_every_form_of_no_answers_is_a_bad_row(answers, qa_task):
     task = qa_task("mine", file_of(answers=answers))
     assert "no answer" in report_of(task).found

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files as other programs write them: read by their meaning, or refused."""
+"""Files of other programs are read by their meaning, or refused."""
 
 import json
 
@@ -54,16 +54,17 @@ def test_conll_u_has_the_words_of_its_numbered_lines(describe):
     columns = {"columns": {"word": 1, "tag": 3}, "tags": "words"}
     texts = {"train.txt": CONLL_U, "dev.txt": CONLL_U}
     task = describe({**TAGGING, **columns}, texts)
-    words = "Sanal/ADJ parçalar/NOUN sa/AUX bunu/PRON yapamazlar/VERB"
-    assert tagged(task) == [[*words.split(), "./PUNCT"]]
+    pairs = "Sanal/ADJ parçalar/NOUN sa/AUX bunu/PRON yapamazlar/VERB"
+    assert tagged(task) == [[*pairs.split(), "./PUNCT"]]
     assert "yok" not in task.label_mapping and not task.row_report.rows
-    for split in ("train", "dev"):
-        for kind, count in (
-            (conll.COMMENTS, 3),
-            (conll.RANGES, 1),
-            (conll.EMPTY_NODES, 1),
-        ):
-            assert task.row_report.losses[f"{split}: {kind}"] == count
+    counts = {conll.COMMENTS: 3, conll.RANGES: 1, conll.EMPTY_NODES: 1}
+    expected = {
+        f"{split}: {kind}": count
+        for split in ("train", "dev")
+        for kind, count in counts.items()
+    }
+    losses = {name: task.row_report.losses[name] for name in expected}
+    assert losses == expected
 
 
 def test_germeval_has_no_words_of_its_comments(describe):
@@ -91,8 +92,8 @@ def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
     with InputStream(args, {"words": ["words", 0]}) as run:
         (read,) = run.lines()
         run.report_summary("answers")
-    words = "Sanal parçalar sa bunu yapamazlar .".split()
-    assert (read.line, read.values) == (4, {"words": words})
+    sentence = "Sanal parçalar sa bunu yapamazlar .".split()
+    assert (read.line, read.values) == (4, {"words": sentence})
     printed = capsys.readouterr().err
     assert "3 comment lines left out; 1 line of ranges (as 2-3)" in printed
 
@@ -112,7 +113,7 @@ NUMBERS = {**TEXT, "type": "regression", "range": [1, 5]}
 
 
 def examples_of(describe, description, ending, text, **hparams):
-    """A task's training examples as (text, label), and its bad rows."""
+    """Return a task's training examples as (text, label), and its bad rows."""
     files = {f"{split}.{ending}": text for split in ("train", "dev")}
     task = describe(description, files, **hparams)
     read = [(e.text_a, e.label) for e in task.get_examples("train")]
@@ -130,7 +131,7 @@ def test_quotes_of_tsv_are_text_and_half_a_row_is_reported(describe):
     read, rows = examples_of(describe, TEXT, "tsv", PANDAS_TSV)
     assert read == [
         ('"He said ""hi"" there"', "pos"),
-        ('line two"', "neg"),  # As the original reads it.
+        ('line two"', "neg"),  # The original reads it so.
         ("plain", "pos"),
     ]
     assert [(line, skipped) for line, _, _, skipped in rows] == [
@@ -211,20 +212,27 @@ def test_a_list_elsewhere_is_a_bad_row(describe, description, cell, expected):
     text = f"text,label\na,2\nb,{cell}\nc,3\n"
     read, rows = examples_of(describe, description, "csv", text)
     assert len(read) == 2
-    ((line, found, wanted, _),) = rows
-    assert (line, found[:6]) == (3, "label ") and wanted.startswith(expected)
+    ((line, value, expectation, _),) = rows
+    assert (line, value[:6]) == (3, "label ")
+    assert expectation.startswith(expected)
 
 
-def test_brackets_of_given_labels_are_no_lists(describe):
-    given = {**MANY, "labels": ["[x]", "['y']"]}
-    text = "text,label\na,\"[x],['y']\"\nb,['y']\n"
-    read, rows = examples_of(describe, given, "csv", text)
-    assert [label for _, label in read] == [("[x]", "['y']"), ("['y']",)]
+@pytest.mark.parametrize(
+    ("description", "first_cell", "labels"),
+    [
+        (MANY, "\"[x],['y']\"", [("[x]", "['y']"), ("['y']",)]),
+        (TEXT, "[x]", ["[x]", "['y']"]),
+    ],
+    ids=["multilabel", "classification"],
+)
+def test_brackets_of_described_labels_are_no_lists(
+    describe, description, first_cell, labels
+):
+    described = {**description, "labels": ["[x]", "['y']"]}
+    text = f"text,label\na,{first_cell}\nb,['y']\n"
+    read, rows = examples_of(describe, described, "csv", text)
+    assert [label for _, label in read] == labels
     assert not rows
-    given = {**TEXT, "labels": ["[x]", "['y']"]}
-    text = "text,label\na,[x]\nb,['y']\n"
-    read, rows = examples_of(describe, given, "csv", text)
-    assert [label for _, label in read] == ["[x]", "['y']"] and not rows
 
 
 def _json_rows(*rows):
@@ -246,10 +254,10 @@ def test_numbers_are_texts_and_labels_by_their_value(describe):
     assert [read[0][0], read[4][0]] == ["2012", f"{10**30}"]
 
 
-def test_a_label_that_a_description_writes_otherwise_is_that_one(describe):
-    given = {**TEXT, "labels": ["1.0", "2.0"]}
+def test_numbers_as_labels_match_the_notation_of_the_description(describe):
+    described = {**TEXT, "labels": ["1.0", "2.0"]}
     text = _json_rows(*({"text": "a", "label": n} for n in (1.0, 2.0, 1)))
-    read, bad = examples_of(describe, given, "jsonl", text)
+    read, bad = examples_of(describe, described, "jsonl", text)
     assert [label for _, label in read] == ["1.0", "2.0"]
     assert bad[0][1:3] == ("label 1", "one of: 1.0, 2.0")
 
@@ -283,7 +291,7 @@ def test_labels_of_other_meanings_are_classes(describe, labels):
 
 
 @pytest.mark.parametrize(
-    ("row", "found", "expected"),
+    ("row", "named_value", "expected"),
     [
         ({"text": 4.5}, "text is the number 4.5", "a text"),
         ({"text": None}, "text is null", "a text"),
@@ -296,20 +304,20 @@ def test_labels_of_other_meanings_are_classes(describe, labels):
         ({"label": 7}, "label 7", "one of: x, y"),
     ],
 )
-def test_a_value_of_another_type_is_refused_as_what_it_is(
-    describe, row, found, expected
+def test_a_value_of_another_type_is_named_with_its_type(
+    describe, row, named_value, expected
 ):
     good = [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]
-    given = {**TEXT, "labels": ["x", "y"]}
+    described = {**TEXT, "labels": ["x", "y"]}
     text = _json_rows(*good, {**good[0], **row})
-    _, ((line, *seen, _),) = examples_of(describe, given, "jsonl", text)
-    assert line == 3 and seen[0] == found
+    _, ((line, *seen, _),) = examples_of(describe, described, "jsonl", text)
+    assert line == 3 and seen[0] == named_value
     if row != {"label": None}:
         assert seen[1].startswith(expected)
 
 
 @pytest.mark.parametrize(
-    ("row", "found"),
+    ("row", "named_value"),
     [
         ({"words": "a b"}, "words is the text 'a b'"),
         ({"words": "['a', 'b']"}, "words is the text \"['a', 'b']\""),
@@ -320,7 +328,9 @@ def test_a_value_of_another_type_is_refused_as_what_it_is(
         ({"tags": ["x", None]}, "null in tags"),
     ],
 )
-def test_lists_of_words_are_refused_as_what_they_are(describe, row, found):
+def test_bad_lists_of_words_are_named_with_their_type(
+    describe, row, named_value
+):
     good = {"words": ["a", 2012], "tags": [0, "x"]}
     text = _json_rows(good, {**good, **row})
     files = {"train.jsonl": text, "dev.jsonl": text}
@@ -328,7 +338,7 @@ def test_lists_of_words_are_refused_as_what_they_are(describe, row, found):
     assert tagged(task) == [["a/0", "2012/x"]]
     assert (task.row_report.rows[0].line, task.row_report.rows[0].found) == (
         2,
-        found,
+        named_value,
     )
 
 

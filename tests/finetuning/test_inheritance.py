@@ -64,9 +64,9 @@ def test_a_head_takes_the_order_of_a_tasks_labels(
     assert config.classification_head_layers == 2
     stored = open_weights(str(folder))
     for name in (KERNEL, BIAS):
-        there = stored.read(f"task_specific/classification/{name}")
-        here = weights.read(f"task_specific/films/{name}")
-        np.testing.assert_array_equal(here, there[..., [2, 0, 1]])
+        original = stored.read(f"task_specific/classification/{name}")
+        reordered = weights.read(f"task_specific/films/{name}")
+        np.testing.assert_array_equal(reordered, original[..., [2, 0, 1]])
     hidden = "hidden/kernel"
     np.testing.assert_array_equal(
         weights.read(f"task_specific/films/{hidden}"),
@@ -156,9 +156,9 @@ def test_tags_are_those_of_the_head(labels, expected, tagger, config_of):
     assert config.fix_tagging_truncation and config.fix_tagging_casing
     assert task.label_mapping == {name: i for i, name in enumerate(labels)}
     assert weights.heads["films"].labels == labels
-    found = {e.eid: e.labels for e in task.get_examples("dev")}
-    kept = {i: own for i, own in enumerate(expected) if own is not None}
-    assert found == kept
+    actual = {e.eid: e.labels for e in task.get_examples("dev")}
+    usable = {i: ids for i, ids in enumerate(expected) if ids is not None}
+    assert actual == usable
 
 
 def test_tags_of_other_types_make_a_fresh_head(tagger, config_of):
@@ -205,9 +205,9 @@ def test_a_folder_is_evaluated_and_trained_on(
     _, folder = transformers_folder("reviews")
     labels = ["good", "so-so", "bad"]
     answers = Predictor.from_pretrained(str(folder))(TEXTS)
-    given = [one["label"] for one in answers]
-    given[0] = next(label for label in labels if label != given[0])
-    lines = [f"{t}\t{label}" for t, label in zip(TEXTS, given, strict=True)]
+    gold = [answer["label"] for answer in answers]
+    gold[0] = next(label for label in labels if label != gold[0])
+    lines = [f"{t}\t{label}" for t, label in zip(TEXTS, gold, strict=True)]
     task = {**TASKS["reviews"], "labels": labels}
     config = config_of(folder, task, lines)
     (record,) = runner.run(config, Console())["trials"]
@@ -219,7 +219,7 @@ def test_a_folder_is_evaluated_and_trained_on(
     assert record["results"]["films"]["accuracy"] == pytest.approx(80.0)
     loaded = load_finetuned(f"{config.model_dir}_1")
     assert loaded.config.classification_head_layers == 2
-    assert Predictor(loaded)(TEXTS)[1]["label"] == given[1]
+    assert Predictor(loaded)(TEXTS)[1]["label"] == gold[1]
     # Another process reads the vocabulary to another temporary file.
     huggingface_reader._VOCABULARIES.clear()
     (folder / "vocab.txt").rename(folder / "kept.txt")

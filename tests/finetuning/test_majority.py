@@ -32,13 +32,13 @@ def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
         " training labels" in printed
     )
     assert "collapsed" not in printed
-    found = result["trials"][0]
-    assert found["results"]["wnli"]["accuracy"] == 50.0
+    actual = result["trials"][0]
+    assert actual["results"]["wnli"]["accuracy"] == 50.0
     # Each label is counted once more than it is there.
     shares = np.log(np.array([6, 3]) / 9)
     loss = -shares[[0, 1, 1, 0]].mean()
-    assert found["results"]["wnli"]["loss"] == pytest.approx(loss, rel=1e-6)
-    assert found["model_dir"] == "none (wnli_majority)"
+    assert actual["results"]["wnli"]["loss"] == pytest.approx(loss, rel=1e-6)
+    assert actual["model_dir"] == "none (wnli_majority)"
     assert not (tmp_path / "models/tiny/finetuning_models").exists()
     with open(config.test_predictions("wnli", "test", 1), "rb") as file:
         predicted = pickle.load(file)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks from a JSON file or a class: rows, features, a model, figures."""
+"""Tasks of a JSON file or a class have rows, features, models and scores."""
 
 import json
 import pathlib
@@ -27,7 +27,7 @@ BLOCKS = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 COLUMNS = {"text_a": "text", "label": "stars"}
 
 
-# By what is said: description, train, dev, the values read, what is refused.
+# By claim: description, train, dev, features, expectations of the bad rows.
 ROWS = {
     "classes are collected and sorted": (
         {"format": "csv"},
@@ -37,7 +37,7 @@ ROWS = {
     ),
     "given classes keep their order": (
         {"format": "csv", "labels": ["good", "bad"]},
-        # And a quotation mark without its other is no row.
+        # A quotation mark without its second is no row, too.
         'text,stars\na,good\nb,unheard\n"c,bad\nd,good\n',
         "",
         [0],
@@ -111,8 +111,8 @@ def test_rows_become_features_and_others_are_refused(name, describe):
     )
     examples = task.get_examples("train")
     (spec,) = task.get_feature_specs()[1:]
-    found = [task.featurize(e, True)[spec.name] for e in examples]
-    assert found == values and np.shape(found[0]) == tuple(spec.shape)
+    actual = [task.featurize(e, True)[spec.name] for e in examples]
+    assert actual == values and np.shape(actual[0]) == tuple(spec.shape)
     assert [row.expected for row in task.row_report.rows] == refused
 
 
@@ -163,7 +163,7 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
 
 
 @pytest.mark.parametrize(
-    ("description", "words"),
+    ("description", "message"),
     [
         ({"typ": "x"}, "typ.*Nearest names.*type"),
         ({"type": "ranking"}, "type: must be one of classification"),
@@ -206,12 +206,12 @@ TFDS = {"name": "a", "splits": {}, "columns": {"text_a": "text"}}
         ({"type": "multilabel", "label_separator": ""}, "_separator: must be"),
     ],
 )
-def test_a_description_that_cannot_be_is_refused(tmp_path, description, words):
+def test_an_impossible_description_is_refused(tmp_path, description, message):
     files = {"train": "t.tsv", "dev": "d.tsv"}
     whole = {"name": "x", "files": files, "columns": COLUMNS, **description}
     path = tmp_path / "task.json"
     path.write_text(json.dumps(whole))
-    refused(words, registry.read_task_config, str(path))
+    refused(message, registry.read_task_config, str(path))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ class Reviews(ClassificationTask):
     LABELS = ("bad", "good")
 
     def __init__(self, config, tokenizer):
-        # "qa" and underscores are only a name.
+        # The name may contain "qa" and underscores.
         spec = TaskSpec("my_qa_task", labels=self.LABELS)
         super().__init__(config, spec, tokenizer)
 
@@ -256,28 +256,38 @@ def test_a_class_keeps_its_order(finetuning_config, run, monkeypatch, tmp_path):
     monkeypatch.setitem(registry.TASKS, "my_qa_task", Reviews)
     run(finetuning_config("my_qa_task", num_train_epochs=1.0))
     model = tmp_path / "models/tiny/finetuning_models/my_qa_task_model_1"
-    converted = [str(model), str(tmp_path / "there"), "--output_format"]
-    words = ["", *converted, "huggingface", "--strip_optimizer"]
-    convert_checkpoint.main(convert_checkpoint.parse_flags(words))
+    converted = tmp_path / "converted"
+    argv = ["", str(model), str(converted), "--output_format=huggingface"]
+    argv.append("--strip_optimizer")
+    convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
     assert Predictor.from_pretrained(str(model))("a")["label"] in Reviews.LABELS
     monkeypatch.setattr(Reviews, "LABELS", ("good", "bad"))
     with pytest.raises(UserError, match=r"_labels.json: the model was tr"):
         Predictor.from_pretrained(str(model))
-    for path in (model, tmp_path / "there"):
-        given = {"do_train": False, "init_checkpoint": str(path)}
+    for path in (model, converted):
+        evaluation = {"do_train": False, "init_checkpoint": str(path)}
         with pytest.raises(UserError, match=f"{path}.*: the model was tr"):
-            run(finetuning_config("my_qa_task", **given))
+            run(finetuning_config("my_qa_task", **evaluation))
 
 
-def test_shown_descriptions_are_accepted_and_of_every_type(tmp_path):
-    path, types = tmp_path / "task.json", set()
-    for text in BLOCKS:
-        path.write_text(text)
-        spec = registry.read_task_config(str(path))
-        types.add(spec.type)
-        given = {"task_names": spec.name, **spec.hparams}
-        config = FinetuningConfig.create("m", "d", **given)
-        assert config.task_names == [json.loads(text)["name"]]
+def read_description(folder, text):
+    path = folder / "task.json"
+    path.write_text(text)
+    return registry.read_task_config(str(path))
+
+
+@pytest.mark.parametrize(
+    "text", BLOCKS, ids=[json.loads(text)["name"] for text in BLOCKS]
+)
+def test_a_description_of_the_page_is_accepted(tmp_path, text):
+    spec = read_description(tmp_path, text)
+    hparams = {"task_names": spec.name, **spec.hparams}
+    config = FinetuningConfig.create("m", "d", **hparams)
+    assert config.task_names == [json.loads(text)["name"]]
+
+
+def test_the_page_describes_tasks_of_every_type(tmp_path):
+    types = {read_description(tmp_path, text).type for text in BLOCKS}
     assert types == set(TYPES)
 
 
@@ -292,11 +302,11 @@ DATA = {
 
 @pytest.fixture
 def own_task(describe):
-    """Makes a task of a type on its `DATA`, or on another dev set."""
+    """Return a factory of tasks of a type on `DATA`, or another dev set."""
 
     def make(kind, dev=None, description=None, **hparams):
-        own = {"format": "conll"} if kind == "tagging" else TEXT
-        description = {"type": kind, **own, **(description or {})}
+        columns = {"format": "conll"} if kind == "tagging" else TEXT
+        description = {"type": kind, **columns, **(description or {})}
         files = {"train.x": DATA[kind], "dev.x": dev or DATA[kind]}
         return describe(description, files, **hparams)
 
@@ -336,7 +346,7 @@ def test_data_head_and_scorer_fit_together(kind, description, metric, own_task):
     figures = dict(scorer.get_results())
     assert metric in figures and np.isfinite(figures["loss"])
     assert task.main_metric in (None, *figures)
-    # A wrong `keep_best` is known before anything is computed.
+    # The scorer lists all names, so that a wrong `keep_best` fails at once.
     assert {*figures, *dict(scorer.get_details())} == set(scorer.metric_names)
 
 
@@ -354,28 +364,45 @@ def test_accuracy_of_three_classes_has_no_f1(own_task):
     assert scorer.get_details() == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "dev", "told"),
-    [
-        ("classification", "text\tlabel\na\tx\nb\tn\nc\tn\n", "2 of 3 .*'n' 2"),
-        ("multilabel", "text\tlabel\na\tx,new\n", "1 of 2 .*'new' 1"),
-        ("tagging", "a S-NEW\nb O\nc S-NEW\n\n", "2 of 3 .*'S-NEW' 2"),
-        ("classification", None, None),
-    ],
-)
+# Kind of task, dev set, warning.
+LABELS_OF_DEV = [
+    ("classification", "text\tlabel\na\tx\nb\tn\nc\tn\n", "2 of 3 .*'n' 2"),
+    ("multilabel", "text\tlabel\na\tx,new\n", "1 of 2 .*'new' 1"),
+    ("tagging", "a S-NEW\nb O\nc S-NEW\n\n", "2 of 3 .*'S-NEW' 2"),
+]
+
+
+def warnings_of_run(task, capsys):
+    preprocessor = Preprocessor(task.config, [task])
+    preprocessor.prepare_train()
+    preprocessor.prepare_predict([task], "dev")
+    preprocessor.prepare_predict([task], "dev")
+    return re.findall("WARNING: .*", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("kind", "dev", "warning"), LABELS_OF_DEV)
+def test_labels_only_in_dev_are_warned_of_once_a_run(
+    kind, dev, warning, own_task, capsys
+):
+    task = own_task(kind, dev)
+    (first,) = warnings_of_run(task, capsys)
+    assert re.search(f"mine: {warning}", first)
+    # The second run reads the records of the first.
+    assert warnings_of_run(task, capsys) == [first]
+
+
+@pytest.mark.parametrize(("kind", "dev", "warning"), LABELS_OF_DEV)
+def test_labels_only_in_dev_are_refused_by_strict(kind, dev, warning, own_task):
+    task = own_task(kind, dev, strict=True)
+    preprocessor = Preprocessor(task.config, [task])
+    preprocessor.prepare_train()
+    with pytest.raises(UserError, match=f"{warning}.*--strict"):
+        preprocessor.prepare_predict([task], "dev")
+
+
 @pytest.mark.parametrize("strict", [False, True])
-def test_labels_only_in_dev_are_told(kind, dev, told, strict, own_task, capsys):
-    task = own_task(kind, dev, strict=strict)
-    # The second time from records of the first.
-    for _ in range(1 if strict else 2):
-        preprocessor = Preprocessor(task.config, [task])
-        preprocessor.prepare_train()
-        if strict and told:
-            with pytest.raises(UserError, match=f"{told}.*--strict"):
-                preprocessor.prepare_predict([task], "dev")
-            continue
-        preprocessor.prepare_predict([task], "dev")
-        preprocessor.prepare_predict([task], "dev")
-        said = re.findall("WARNING: .*", capsys.readouterr().out)
-        assert len(said) == bool(told)
-        assert not told or re.search(f"mine: {told}", said[0])
+def test_labels_of_the_training_data_are_not_warned_of(
+    strict, own_task, capsys
+):
+    task = own_task("classification", strict=strict)
+    assert warnings_of_run(task, capsys) == []

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What a run starts from, and what it leaves: written whole, never lost."""
+"""Results are written whole and never lost; models state their settings."""
 
 import dataclasses
 import io
@@ -39,35 +39,59 @@ def _record(trial, value, collapsed):
     )
 
 
-@pytest.mark.usefixtures("with_pictures")
-def test_undefined_figures_survive_reading_back(finetuning_config):
+@pytest.fixture
+def two_trials(finetuning_config):
+    """Return a config, records of an undefined and a defined metric, files."""
     config = finetuning_config("sts")
     results = ResultsFiles(config, Console(io.StringIO()), [])
     records = [_record(1, math.nan, True), _record(2, 50.0, False)]
     results.metrics["sts"] = "pearson"
     results.write(records)
-    found = results.earlier_trials()
-    assert math.isnan(found[0].results["sts"]["pearson"])
-    assert found[1] == records[1]
+    return config, records, results
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_undefined_metrics_survive_reading_back(two_trials):
+    _, records, results = two_trials
+    actual = results.earlier_trials()
+    assert math.isnan(actual[0].results["sts"]["pearson"])
+    assert actual[1] == records[1]
+
+
+def test_statistics_leave_out_undefined_metrics(two_trials):
+    config, _, _ = two_trials
     written = json.loads(open(config.results_json).read())
     assert written["collapsed_trials"] == [1] and written["best_trial"] == 2
     assert written["statistics"]["sts"]["extra"]["mean"] == 1.0
     assert written["metrics"] == {"sts": "pearson"}
     pickled = pickle.loads(open(config.results_pkl, "rb").read())
     assert list(pickled[1]["sts"]) == ["pearson", "loss"]
+
+
+def test_results_of_another_threshold_are_refused(two_trials):
+    config, _, _ = two_trials
     other = dataclasses.replace(config, qa_na_threshold=1.0)
     with pytest.raises(UserError, match="qa_na_threshold: .* -> 1.0"):
         ResultsFiles(other, Console(io.StringIO()), []).earlier_trials()
-    # What is put aside replaces nothing that was put aside before.
+
+
+def test_results_are_put_aside_under_names_of_their_own(two_trials):
+    config, records, _ = two_trials
     evaluation = dataclasses.replace(config, do_train=False)
+    earlier, exist = [], []
     for _ in range(2):
         again = ResultsFiles(evaluation, Console(io.StringIO()), [])
-        assert again.earlier_trials() == []
-        assert os.path.exists(config.results_json)  # until there are others
+        earlier += again.earlier_trials()
+        exist.append(os.path.exists(config.results_json))
         again.write(records[1:])
+    assert earlier == [] and exist == [True, True]
     aside = [config.results_json + end for end in (".before", ".before2")]
     counts = [len(json.loads(open(path).read())["trials"]) for path in aside]
     assert counts == [2, 1]
+
+
+def test_a_file_without_results_is_refused(two_trials):
+    config, _, results = two_trials
     with open(config.results_json, "w") as file:
         file.write("[]")
     refused("not a results file", results.earlier_trials)
@@ -79,8 +103,8 @@ def test_trials_of_other_data_or_description_are_refused(describe):
     columns = {"text_a": "text", "label": "stars"}
 
     def results(**description):
-        own = {"type": "regression", "columns": columns, **description}
-        task = describe(own, files)
+        regression = {"type": "regression", "columns": columns}
+        task = describe(regression | description, files)
         return ResultsFiles(task.config, Console(io.StringIO()), [task])
 
     results().write([_record(1, 50.0, False)])
@@ -96,8 +120,8 @@ def test_results_name_how_answers_were_compared(describe):
     files = {"train.json": "", "dev.json": ""}
 
     def results(match):
-        own = {"type": "question_answering", "match": match}
-        task = describe(own, files, max_query_length=8, beam_size=4)
+        description = {"type": "question_answering", "match": match}
+        task = describe(description, files, max_query_length=8, beam_size=4)
         return task.config, ResultsFiles(
             task.config, Console(io.StringIO()), [task]
         )
@@ -120,7 +144,7 @@ def test_results_name_how_answers_were_compared(describe):
     refused("an earlier version's", results("words")[1].earlier_trials)
 
 
-def test_predictions_of_models_to_replace_are_put_aside(make_task):
+def test_predictions_of_a_model_to_replace_are_put_aside(make_task):
     task = make_task("cola", overwrite=True)
     path = pathlib.Path(task.config.test_predictions("cola", "test", 1))
     write_atomically(str(path), b"")
@@ -135,14 +159,16 @@ def test_predictions_of_models_to_replace_are_put_aside(make_task):
         ([1.0, 2.0, 3.0], False),
         ([2.0, 3.0], False),
         ([3.0, 2.0, 1.0], True),
-        ([3.0, 3.0, 3.0], True),  # As good is not better.
-        ([math.nan, None, 1.0, 0.0], False),  # Anything is, than undefined.
+        ([3.0, 3.0, 3.0], True),  # An equal value is not better.
+        ([math.nan, None, 1.0, 0.0], False),  # Undefined ones are worst.
         ([None, None, math.nan], True),
         ([], False),
     ],
 )
-def test_two_evaluations_without_a_better_figure_are_the_end(values, is_over):
-    more = {"other": 0.0, "loss": 1.0, "f1": 0.0}  # the last: a detail
+def test_two_evaluations_without_a_better_metric_end_the_training(
+    values, is_over
+):
+    more = {"other": 0.0, "loss": 1.0, "f1": 0.0}  # f1 is a detail.
     rows = [{"step": 1, "accuracy": value, **more} for value in values]
     assert patience_is_over(rows, 2) == is_over
     assert not patience_is_over(rows, 0)
@@ -158,7 +184,7 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
             predict=lambda task, split, take: [take(row) for row in rows],
             write=write_atomically,
         )
-        # A task with a test set and a set that is not there.
+        # The task has a test set, but no diagnostic set.
         task = types.SimpleNamespace(
             name="mine",
             has_split="test".__eq__,
@@ -173,13 +199,13 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
         return pickle.loads(pathlib.Path(path).read_bytes())
 
     rows = [{"eid": i, "logits": np.array([i, 1.0])} for i in (4, 0, 2)]
-    found = written("cola", *rows)
-    assert list(found) == [0, 2, 4]
-    np.testing.assert_array_equal(found[2], [2.0, 1.0])
-    # Numbers are as they were trained on, not in the task's own range.
+    actual = written("cola", *rows)
+    assert list(actual) == [0, 2, 4]
+    np.testing.assert_array_equal(actual[2], [2.0, 1.0])
+    # Numbers are in the range of training, not in that of the task.
     row = {"eid": 0, "predictions": np.float32(0.5), "targets": 0.0}
     assert written("sts", row) == {0: 0.5}
-    # Words have a label each.
+    # Each word has a label.
     row = {
         "eid": 0,
         "logits": np.zeros([4, 3]),
@@ -191,10 +217,11 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
 
 @pytest.fixture
 def pretrained(tmp_path, pretrained_folder, long_sizes):
-    """A model's folder as pre-training leaves it, where tuning looks for it."""
+    """Return the folder of a pre-trained model at its default path."""
     sizes = long_sizes | {"max_position_embeddings": 40}
-    given = {"do_lower_case": False, "model_hparam_overrides": sizes}
-    source = pretrained_folder(max_seq_length=16, **given)
+    source = pretrained_folder(
+        max_seq_length=16, do_lower_case=False, model_hparam_overrides=sizes
+    )
     return pathlib.Path(shutil.copytree(source, tmp_path / "models" / "small"))
 
 
@@ -203,31 +230,31 @@ def _create(tmp_path, **hparams):
     return FinetuningConfig.create("small", str(tmp_path), **settings)
 
 
-def test_what_is_not_stated_comes_from_the_model(pretrained, tmp_path):
-    given = {"hidden_dropout_prob": 0.0}
+def test_hparams_that_are_not_stated_come_from_the_model(pretrained, tmp_path):
+    sizes = {"hidden_dropout_prob": 0.0}
     start = open_initial_checkpoint(
-        _create(tmp_path, model_hparam_overrides=given)
+        _create(tmp_path, model_hparam_overrides=sizes)
     )
-    found = start.config
-    assert found.embedding_size == 8 and found.vocab_size == 200
-    overrides = found.model_hparam_overrides
+    actual = start.config
+    assert actual.embedding_size == 8 and actual.vocab_size == 200
+    overrides = actual.model_hparam_overrides
     assert overrides["num_attention_heads"] == 2
     assert overrides["hidden_dropout_prob"] == 0.0
-    assert found.do_lower_case is False
-    assert found.vocab_file == str(pretrained / "vocab.txt")
+    assert actual.do_lower_case is False
+    assert actual.vocab_file == str(pretrained / "vocab.txt")
     assert any("do_lower_case = False" in note for note in start.notes)
-    # What follows from the task is still there.
-    assert found.num_train_epochs == 3.0 and found.task_names == ["cola"]
+    # Defaults of the task remain.
+    assert actual.num_train_epochs == 3.0 and actual.task_names == ["cola"]
     start = open_initial_checkpoint(_create(tmp_path, do_lower_case=True))
     assert start.config.do_lower_case is True
     assert any("pre-trained with False" in note for note in start.notes)
     elsewhere = shutil.copytree(pretrained, tmp_path / "elsewhere")
     (pretrained / "vocab.txt").write_text("of another model\n")
-    found = open_initial_checkpoint(
+    actual = open_initial_checkpoint(
         _create(tmp_path, init_checkpoint=str(elsewhere))
     )
-    assert found.config.vocab_file == str(elsewhere / "vocab.txt")
-    assert found.config.do_lower_case is False
+    assert actual.config.vocab_file == str(elsewhere / "vocab.txt")
+    assert actual.config.do_lower_case is False
 
 
 def test_a_vocabulary_with_another_casing_than_its_model_is_refused(
@@ -247,7 +274,7 @@ def test_a_vocabulary_with_another_casing_than_its_model_is_refused(
         open_initial_checkpoint(_create(tmp_path, vocab_file=str(elsewhere)))
 
 
-def test_without_a_statement_of_the_model_its_vocabulary_says_the_casing(
+def test_the_casing_of_a_vocabulary_counts_without_one_of_the_model(
     pretrained, tmp_path
 ):
     for name in ("config.json", "digests.json", "electra_config.json"):
@@ -260,7 +287,9 @@ def test_without_a_statement_of_the_model_its_vocabulary_says_the_casing(
         open_initial_checkpoint(_create(tmp_path, do_lower_case=True))
 
 
-def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, tiny_vocab):
+def test_settings_that_do_not_fit_a_model_are_refused(
+    pretrained, tmp_path, tiny_vocab
+):
     with pytest.raises(UserError, match="max_seq_length"):
         open_initial_checkpoint(_create(tmp_path, max_seq_length=64))
     tokens = pathlib.Path(tiny_vocab).read_text().splitlines()
@@ -269,7 +298,7 @@ def test_what_does_not_fit_a_model_is_refused(pretrained, tmp_path, tiny_vocab):
     other.write_text("\n".join(tokens))
     with pytest.raises(UserError, match=r"other.txt:151: found .*vocab_file"):
         open_initial_checkpoint(_create(tmp_path, vocab_file=str(other)))
-    # Where the model's own is not known, the size says something.
+    # Without the model's vocabulary its size is compared.
     for name in ("vocab.txt", "config.json", "digests.json"):
         (pretrained / name).unlink()
     assert open_initial_checkpoint(_create(tmp_path, vocab_file=str(other)))

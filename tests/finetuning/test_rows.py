@@ -34,7 +34,7 @@ OBJECT, UTF8 = "one JSON object per line", "text in UTF-8"
 
 
 @pytest.mark.parametrize(
-    ("name", "bad", "found", "expected"),
+    ("name", "bad", "named_value", "expected"),
     [
         ("rte", "1\tonly", "['1', 'only']", "at least 4 columns"),
         ("rte", "1\ta\tb\tperhaps", "label 'perhaps'", "one of: entailment"),
@@ -53,7 +53,7 @@ OBJECT, UTF8 = "one JSON object per line", "text in UTF-8"
     ],
 )
 def test_a_bad_row_leaves_a_gap_in_the_ids_or_stops_strictly(
-    make_task, write_task, name, bad, found, expected
+    make_task, write_task, name, bad, named_value, expected
 ):
     file, head, good = FILES[name]
     bad = bad if isinstance(bad, bytes) else bad.encode()
@@ -64,7 +64,7 @@ def test_a_bad_row_leaves_a_gap_in_the_ids_or_stops_strictly(
     (row,) = task.row_report.rows
     line = 1 + before.count(b"\n")
     assert (row.path, row.line, row.skipped) == (str(path), line, True)
-    assert row.expected.startswith(expected) and found in row.found
+    assert row.expected.startswith(expected) and named_value in row.found
     with pytest.raises(UserError, match=f"{file}:{line}.*{expected}"):
         make_task(name, strict_rows=True).get_examples(path.stem)
 
@@ -249,7 +249,7 @@ def qa_task(make_task, write_task):
 
 
 @pytest.mark.parametrize(
-    ("fields", "found", "expected"),
+    ("fields", "named_value", "expected"),
     [
         (
             answer("dog", 4),
@@ -263,16 +263,19 @@ def qa_task(make_task, write_task):
         ({"question": None}, "question None", "a text under question"),
     ],
 )
-def test_an_unusable_question_is_skipped(fields, found, expected, qa_task):
+def test_an_unusable_question_is_skipped(
+    fields, named_value, expected, qa_task
+):
     bad = {**question(1, RED), **fields}
     text = squad(question(0, RED), bad, question(2, RED))
-    task = qa_task("squadv1", "\ufeff" + text)  # a byte order mark is no error
+    # A byte order mark is no error.
+    task = qa_task("squadv1", "\ufeff" + text)
     examples = task.get_examples("train")
     assert [e.key for e in examples] == ["q0", "q2"]
     assert [e.eid for e in examples] == [0, 1]  # no gap, as in the original
     (row,) = task.row_report.rows
     assert row.path.endswith("squadv1/train.json") and row.skipped
-    assert found in row.found and expected in row.expected
+    assert named_value in row.found and expected in row.expected
     assert task.row_report.losses["train: questions that make no example"] == 1
     if fields.get("id", "q1"):
         assert row.line == 1 + text[: text.index('"q1"')].count("\n")
@@ -285,7 +288,7 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     task = qa_task("squadv1", text, "dev")
     assert [e.answers for e in task.get_examples("dev")] == [("dog",), ()]
     assert task.row_report.rows == []
-    # SQuAD 1.1 scores what has an answer, and says what it leaves out.
+    # SQuAD 1.1 scores questions with an answer, and counts the others.
     assert task.row_report.losses == {
         "dev: questions that make no example": 0,
         "dev: questions about an empty passage": 0,
@@ -300,8 +303,8 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     rows = Preprocessor(task.config, [task])
     strategy = tf.distribute.get_strategy()
     evaluator = Evaluator(model, [task], rows, strategy)
-    found = evaluator.evaluate_task(task)
-    assert found.results["exact"] == 100.0 and found.details["loss"] == 0.0
+    actual = evaluator.evaluate_task(task)
+    assert actual.results["exact"] == 100.0 and actual.details["loss"] == 0.0
 
 
 def test_impossible_questions_have_no_place(qa_task):
@@ -427,15 +430,23 @@ def own_task(describe):
     return make
 
 
-def test_a_task_of_ones_own_files_answers_by_id(own_task):
+@pytest.mark.parametrize(
+    ("version", "is_v2", "exact"),
+    [("squad1", False, "exact_match"), ("squad2", True, "exact")],
+)
+def test_a_described_task_of_squad_has_the_metrics_of_its_version(
+    own_task, version, is_v2, exact
+):
     text = squad(question(0, RED))
-    for version in ("squad1", "squad2"):
-        task = own_task(text, version=version)
-        assert task.v2 == (version == "squad2")
-        assert [e.key for e in task.get_examples("dev")] == ["q0"]
-        assert task.main_metric == "f1"
-        own = own_task(text, metric="exact_match", version=version)
-        assert own.main_metric == ("exact" if task.v2 else "exact_match")
+    task = own_task(text, version=version)
+    assert task.v2 == is_v2
+    assert [e.key for e in task.get_examples("dev")] == ["q0"]
+    assert task.main_metric == "f1"
+    task = own_task(text, metric="exact_match", version=version)
+    assert task.main_metric == exact
+
+
+def test_a_described_task_of_mrqa_has_its_splits_only(own_task):
     task = own_task(mrqa(0), version="mrqa")
     assert [e.key for e in task.get_examples("train")] == ["m0"]
     assert task.get_test_splits() == []
@@ -450,7 +461,7 @@ def test_a_task_of_ones_own_files_answers_by_id(own_task):
         ({"match": "characters"}, "characters"),
     ],
 )
-def test_answers_of_ones_own_match_by_words_or_characters(
+def test_answers_of_a_described_task_match_by_words_or_characters(
     own_task, description, match
 ):
     task = own_task(squad(question(0, RED)), **description)

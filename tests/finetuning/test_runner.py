@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""From rows to results: trials, models, switches; runs that go on."""
+"""Runs train trials, score and keep models, and continue after a stop."""
 
 import dataclasses
 import itertools
@@ -27,7 +27,7 @@ from electra_tf.prediction.loading import load_finetuned
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.training.logs import read_rows
 from electra_tf.training.loop import TrainLoop
-from tests.conftest import read_json, refused
+from tests.conftest import differences, read_json, refused
 
 pytestmark = pytest.mark.slow  # Whole runs.
 
@@ -53,31 +53,32 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     assert record["trials"][0]["seed"] != record["trials"][1]["seed"]
     assert written[0]["sst"]["loss"] != written[1]["sst"]["loss"]
     assert (base / "results/sst_results.png").stat().st_size > 1000
-    for trial in (1, 2):
-        model = base / f"finetuning_models/sst_model_{trial}"
-        assert (model / "curves.png").exists()
-        assert tf.train.latest_checkpoint(str(model)).endswith("-24")
-        outputs = base / f"test_predictions/sst_test_{trial}_predictions.pkl"
-        logits = pickle.loads(outputs.read_bytes())
-        assert list(logits) == [0, 1, 2, 3, 4] and logits[0].shape == (2,)
+    models = [base / f"finetuning_models/sst_model_{n}" for n in (1, 2)]
+    assert all((model / "curves.png").exists() for model in models)
+    latest = [tf.train.latest_checkpoint(str(model)) for model in models]
+    assert [path.rpartition("-")[2] for path in latest] == ["24", "24"]
+    folder = base / "test_predictions"
+    first, second = (folder / f"sst_test_{n}_predictions.pkl" for n in (1, 2))
+    logits = [pickle.loads(path.read_bytes()) for path in (first, second)]
+    assert [list(rows) for rows in logits] == [[0, 1, 2, 3, 4]] * 2
+    assert {row.shape for rows in logits for row in rows.values()} == {(2,)}
     assert "Learning rates before warm-up and decay" in text
-    # What is missing, or of an earlier model, is predicted with the run's.
-    outputs.with_name("sst_test_1_predictions.pkl").unlink()
-    outputs.write_bytes(b"of another model")
-    os.utime(outputs, (0, 0))
+    # Predictions that are missing or older than their model are made again.
+    first.unlink()
+    second.write_bytes(b"of another model")
+    os.utime(second, (0, 0))
     again, text = run(config)
     assert "Trial 2: already done by an earlier run" in text
     assert again["trials"] == result["trials"]
-    assert pickle.loads(outputs.read_bytes()).keys() == logits.keys()
-    shutil.rmtree(model)
-    outputs.unlink()
-    # So are other test data.
-    first = outputs.with_name("sst_test_1_predictions.pkl")
+    assert pickle.loads(second.read_bytes()).keys() == logits[1].keys()
+    shutil.rmtree(models[1])
+    second.unlink()
+    # So are those that are older than the test data.
     first.write_bytes(b"of other data")
     os.utime(tmp_path / "finetuning_data/sst/test.tsv", (2**32, 2**32))
     _, text = run(config)
-    assert pickle.loads(first.read_bytes()).keys() == logits.keys()
-    assert f"such as {outputs}. Their model was not kept" in text
+    assert pickle.loads(first.read_bytes()).keys() == logits[0].keys()
+    assert f"such as {second}. Their model was not kept" in text
     assert result["statistics"]["sst"]["accuracy"]["values"] == values
 
 
@@ -92,9 +93,9 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     assert record["global_step"] == best["step"]
     state = read_json(directory / "best/best.json")
     assert re.match("[0-9a-f]{12}; .*n_best", state["scored_on"])
-    # So does a run that starts from it, or converts it.
+    # Runs that start from this folder, and conversions, read the best, too.
     assert open_weights(str(directory)).path == find_latest(f"{directory}/best")
-    # Alone, it can be asked.
+    # The best model answers without the rest of the folder.
     alone = shutil.copytree(directory / "best", tmp_path / "alone")
     loaded = load_finetuned(str(alone))
     assert loaded.global_step == best["step"]
@@ -150,8 +151,8 @@ def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
     config = config_of()
     run(config)
     moved = shutil.move(tmp_path, f"{tmp_path}_moved")
-    given = config.explicit_hparams(json.loads(config.to_json()))
-    again = FinetuningConfig.create(**given | {"data_dir": moved})
+    hparams = config.explicit_hparams(json.loads(config.to_json()))
+    again = FinetuningConfig.create(**hparams | {"data_dir": moved})
     assert "Trial 1: already done by an earlier run" in run(again)[1]
     outside = {"data_dir": "/a", "init_checkpoint": "/pool/x"}
     assert not changed_hparams(outside, outside | {"data_dir": "/pool"})
@@ -165,10 +166,9 @@ def test_a_collapsed_run_is_named(config_of, run, tmp_path):
     path.write_text("sentence\tlabel\n" + "the of\t1\n" * 8)
     result, text = run(config_of(num_train_epochs=20, learning_rate=1e-2))
     assert "WARNING: trial 1 collapsed on sst: every prediction is '1'" in text
-    said = {"sst": "every prediction is '1'"}
     (trial,) = result["trials"]
-    assert trial["collapsed"] == said
-    # It scores what the most frequent label scores, or less.
+    assert trial["collapsed"] == {"sst": "every prediction is '1'"}
+    # Its score is at most that of the most frequent label.
     accuracy = trial["results"]["sst"]["accuracy"]
     assert accuracy <= trial["baselines"]["sst/majority"]["accuracy"]
     assert trial["baselines"]["sst/chance"]["accuracy"] == 50.0
@@ -182,8 +182,8 @@ def test_several_tasks_are_learned(finetuning_config, run, sst, cola, tmp_path):
     base = tmp_path / "models/tiny"
     lines = (base / "results/cola,sst_results.txt").read_text().splitlines()
     assert [line.split(":")[0] for line in lines] == ["cola", "sst"] * 2
-    (kept,) = (base / "finetuning_models").iterdir()
-    assert kept.name == "cola,sst_model_2"
+    folders = (base / "finetuning_models").iterdir()
+    assert [folder.name for folder in folders] == ["cola,sst_model_2"]
 
 
 def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
@@ -198,13 +198,13 @@ def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
     anew = {"num_train_epochs": 2.0, "overwrite": True, "do_eval": False}
     run(finetuning_config("chunk", **anew))
     assert (model / "chunk_label_mapping.json").exists()
-    # What scored the model that is no more is put aside.
+    # Results of the replaced model are put aside.
     assert not (tmp_path / "models/tiny/results/chunk_results.json").exists()
 
 
 @pytest.fixture
 def weights_after(config_of, run, weights_of, tmp_path):
-    """Trains for an epoch; returns the weights."""
+    """Return a function that trains for an epoch and returns the weights."""
 
     def train(**hparams):
         run(config_of(num_train_epochs=1, overwrite=True, **hparams))
@@ -213,31 +213,54 @@ def weights_after(config_of, run, weights_of, tmp_path):
     return train
 
 
-def test_switches_for_memory_and_speed_leave_the_training_what_it_is(
-    config_of, weights_after, tmp_path, monkeypatch
-):
+@pytest.fixture
+def without_dropout(config_of, monkeypatch):
+    """Remove dropout from heads; return hparams that remove the rest."""
     monkeypatch.setattr("electra_tf.finetuning.heads.DROPOUT_RATE", 0.0)
-    # The usual first factor is too large for gradients as steep as here.
+    # The default first scale is too large for the steep gradients here.
     monkeypatch.setattr(LossScale, "of", {"fp16": LossScale(256.0)}.get)
     rates = ("hidden_dropout_prob", "attention_probs_dropout_prob")
     sizes = config_of().model_hparam_overrides | dict.fromkeys(rates, 0.0)
-    plain = weights_after(model_hparam_overrides=sizes)
-    scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
-    for switch, value, bound in (
+    return {"model_hparam_overrides": sizes}
+
+
+@pytest.fixture(scope="module")
+def plain_weights():
+    """Return a dictionary that the first test of a switch fills."""
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("switch", "value", "bound"),
+    [
         ("gradient_accumulation_steps", 2, 1e-5),
         ("recompute_grad", True, 1e-5),
         ("mixed_precision", "bf16", 2e-3),
         ("mixed_precision", "fp16", 2e-3),
-    ):
-        hparams = {"model_hparam_overrides": sizes, switch: value}
-        found = weights_after(**hparams)
-        assert found.keys() == plain.keys()
-        for name, expected in plain.items():
-            assert found[name].dtype == expected.dtype
-            np.testing.assert_allclose(found[name], expected, atol=bound)
-        row = read_rows(str(tmp_path / MODEL / "train_log.jsonl"))[-1]
-        logged = {name: row[name] for name in scaled if name in row}
-        assert logged == (scaled if value == "fp16" else {})
+    ],
+)
+def test_a_switch_for_memory_or_speed_leaves_the_weights_equal(
+    weights_after,
+    without_dropout,
+    plain_weights,
+    tmp_path,
+    switch,
+    value,
+    bound,
+):
+    if not plain_weights:
+        plain_weights.update(weights_after(**without_dropout))
+    weights = weights_after(**without_dropout, **{switch: value})
+    assert differences(weights, plain_weights, 1e-7, atol=bound) == []
+    dtypes, plain_dtypes = (
+        {name: array.dtype for name, array in arrays.items()}
+        for arrays in (weights, plain_weights)
+    )
+    assert dtypes == plain_dtypes
+    scaled = {"loss_scale": 256.0, "skipped_updates": 0.0}
+    row = read_rows(str(tmp_path / MODEL / "train_log.jsonl"))[-1]
+    logged = {name: row[name] for name in scaled if name in row}
+    assert logged == (scaled if value == "fp16" else {})
 
 
 def test_xla_programs_train_and_predict(config_of, run):
@@ -268,24 +291,25 @@ MODEL = "models/tiny/finetuning_models/sst_model_1"
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """The result of `trained` and a folder that is copied."""
+def trained_cache(tmp_path_factory):
+    """Return the cache of `trained`: a folder to copy, later the result."""
     return {"folder": tmp_path_factory.mktemp("trained") / "models"}
 
 
 @pytest.fixture
-def trained(config_of, run, tmp_path, kept):
-    """The result and the folder of a trained model."""
-    if "result" not in kept:
-        kept["result"], _ = run(config_of())
-        shutil.copytree(tmp_path / "models", kept["folder"])
-    shutil.copytree(kept["folder"], tmp_path / "models", dirs_exist_ok=True)
-    return kept["result"], str(tmp_path / MODEL)
+def trained(config_of, run, tmp_path, trained_cache):
+    """Return the result and the folder of a trained model."""
+    cache, models = trained_cache, tmp_path / "models"
+    if "result" not in cache:
+        cache["result"], _ = run(config_of())
+        shutil.copytree(models, cache["folder"])
+    shutil.copytree(cache["folder"], models, dirs_exist_ok=True)
+    return cache["result"], str(tmp_path / MODEL)
 
 
 @pytest.fixture
 def stop_run(run, monkeypatch):
-    """Runs a configuration that receives SIGTERM after some steps."""
+    """Return a function whose run receives SIGTERM after some steps."""
 
     def call(config, steps):
         original, count = TrainLoop.train, itertools.count(1)
@@ -319,10 +343,9 @@ def test_a_stop_changes_no_bit(config_of, run, weights_of, tmp_path, stop_run):
     assert "Stopped at step 11" in text and stopped["trials"] == []
     _, text = run(again)
     assert "Continuing from" in text
-    found = weights_of(directory / "sst_other_model_1")
-    assert list(found) == list(expected)
-    for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, name)
+    actual = weights_of(directory / "sst_other_model_1")
+    assert list(actual) == list(expected)
+    assert differences(actual, expected) == []
     results = tmp_path / "models/tiny/results"
     texts, rows = [], []
     for name in ("sst", "sst_other"):
@@ -338,7 +361,7 @@ def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
     stopped, _ = stop_run(config, 11)
     assert stopped["interrupted"] == signal.SIGTERM
     assert [trial["trial"] for trial in stopped["trials"]] == [1]
-    # Each trial is that of a run that knows its end.
+    # Trials are those of a run with a count of trials.
     with pytest.raises(UserError, match=r"learning_rate: 0.001 -> 0.002"):
         run(dataclasses.replace(config, learning_rate=2e-3))
     two, text = run(dataclasses.replace(config, num_trials=2))
@@ -347,7 +370,7 @@ def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
     assert [trial["trial"] for trial in two["trials"]] == [1, 2]
 
 
-def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
+def test_a_folder_with_other_files_is_not_deleted(config_of, run, tmp_path):
     directory = tmp_path / MODEL
     directory.mkdir(parents=True)
     (directory / "thesis.txt").write_text("mine")
@@ -356,7 +379,7 @@ def test_nothing_of_others_is_deleted(config_of, run, tmp_path):
 
 
 def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
-    # A trial's folder with what the original would have left in it.
+    # The trial's folder gets the files of the original.
     folder = pathlib.Path(trained[1])
     weights = MemoryWeights(dict(open_weights(str(folder))))
     for path in [path for path in folder.iterdir() if path.is_file()]:
@@ -370,8 +393,8 @@ def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
     for hparams in ({}, {"num_trials": -1}, {"learning_rate": 1.0}):
         refused(r"do_train .*--overwrite.*_name", run, config_of(**hparams))
     assert results.exists()  # Nothing was touched.
-    found, _ = run(config_of(do_train=False))
-    scores = found["trials"][0]["results"]["sst"]
+    actual, _ = run(config_of(do_train=False))
+    scores = actual["trials"][0]["results"]["sst"]
     assert scores == pytest.approx(trained[0]["trials"][0]["results"]["sst"])
     beside, text = run(config_of(run_name="mine", num_train_epochs=1))
     assert "Already trained" not in text
@@ -386,12 +409,12 @@ def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
 def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
     short = {"max_seq_length": 8, "num_train_epochs": 1}
 
-    def train(**hparams):  # The model says its vocabulary, nobody else.
+    def train(**hparams):  # The vocabulary comes from the checkpoint.
         config = config_of(**short, **hparams)
         origins = {**config.origins, "vocab_file": "checkpoint"}
         return run(dataclasses.replace(config, origins=origins))
 
-    train()  # whose settings say one trial
+    train()  # one trial
     first, _ = train(num_trials=2)
 
     def evaluate(**hparams):
@@ -419,7 +442,7 @@ def test_evaluation_alone_has_learned_labels(describe, run, tmp_path, capsys):
     config = describe({"columns": columns}, files).config
     run(config.with_values("program", {"do_eval": False}))
     first, _ = run(config)
-    # What would be other classes is refused, whatever is left to do.
+    # Other classes are refused, whichever steps remain.
     train, results = tmp_path / "train.tsv", tmp_path.glob("**/*_results.json")
     train.write_text(train.read_text().replace("good", "alright"))
     with open(tmp_path / "dev.tsv", "a") as file:
@@ -428,16 +451,16 @@ def test_evaluation_alone_has_learned_labels(describe, run, tmp_path, capsys):
     next(results).unlink()
     refused(r"labels of mine: .*'good'\] ->", run, config)
     (tmp_path / "dev.tsv").write_text(f"text\tlabel\n{rows['dev']}")
-    # Its training data are gone, and dev has a label that comes before them.
+    # Without the training data, dev has a label that sorts first.
     train.unlink()
     with open(tmp_path / "dev.tsv", "a") as file:
         file.write("in\taverage\n")
-    found, _ = run(config.with_values("program", {"do_train": False}))
-    assert found["trials"][0]["results"] == first["trials"][0]["results"]
+    actual, _ = run(config.with_values("program", {"do_train": False}))
+    assert actual["trials"][0]["results"] == first["trials"][0]["results"]
     assert "dev.tsv:6: found label 'average'" in capsys.readouterr().out
     assert [*tmp_path.glob("**/mine_model_1/task.json")]
-    kept = tmp_path.glob("**/mine_model_1/mine_labels.json")
-    assert {path.read_text() for path in kept} == {'[\n "bad",\n "good"\n]\n'}
+    files = tmp_path.glob("**/mine_model_1/mine_labels.json")
+    assert {path.read_text() for path in files} == {'[\n "bad",\n "good"\n]\n'}
 
 
 def test_unfit_starts_refused(config_of, run, trained, finetuning_config, cola):
@@ -445,7 +468,7 @@ def test_unfit_starts_refused(config_of, run, trained, finetuning_config, cola):
     sizes = config_of().model_hparam_overrides
     other = {"do_train": False, "model_hparam_overrides": sizes, **start}
     refused("task_specific/cola", run, finetuning_config("cola", **other))
-    sizes = sizes | {"num_attention_heads": 4}  # Which no shape shows.
+    sizes = sizes | {"num_attention_heads": 4}  # No shape depends on it.
     with pytest.raises(UserError, match="num_attention_heads 2"):
         run(config_of(model_hparam_overrides=sizes, **start))
 
@@ -458,7 +481,7 @@ def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
 
 
 def test_another_task_gives_a_start(run, trained, tiny_vocab, cola, tmp_path):
-    # The sizes come with the weights.
+    # The checkpoint states the sizes.
     settings = {"task_names": ["cola"], "vocab_file": tiny_vocab}
     settings |= {"max_seq_length": 32, "train_batch_size": 4}
     settings["init_checkpoint"] = trained[1]

@@ -31,24 +31,24 @@ def write_rows(write_task):
 
 
 def test_a_description_names_columns_and_the_number_of_sentences(describe):
-    own = {"type": "summarization", "sentences": 1}
+    summarization = {"type": "summarization", "sentences": 1}
     columns = {"text_a": "body", "label": "gist"}
     text = 'body,gist\n"A b. C d.",a\n,b\n'
     rows = {"train.csv": text, "dev.csv": text}
-    task = describe({**own, "columns": columns}, rows)
+    task = describe({**summarization, "columns": columns}, rows)
     (example,) = task.get_examples("train")
     assert example.sentences == ("A b.", "C d.")
     assert "train.csv:3: found body ''" in str(task.row_report.rows[0])
     rows["train.csv"] += "E f.,\n"
-    places = {s: {"columns": {"label": "gist"}} for s in ("train", "dev")}
-    only = {"columns": {"text_a": "body"}, "splits": places}
-    task = describe({**own, **only}, rows)
+    splits = {s: {"columns": {"label": "gist"}} for s in ("train", "dev")}
+    only = {"columns": {"text_a": "body"}, "splits": splits}
+    task = describe({**summarization, **only}, rows)
     assert len(task.get_examples("train")) == 1
     assert "found gist ''" in str(task.row_report.rows[1])
-    refused("columns.text_a: missing", describe, own, rows)
-    none = {**own, "columns": columns, "sentences": 0}
+    refused("columns.text_a: missing", describe, summarization, rows)
+    none = {**summarization, "columns": columns, "sentences": 0}
     refused("sentences: must be at least 1, got 0", describe, none, rows)
-    task = describe({**own, "columns": {"text_a": 0}}, rows)
+    task = describe({**summarization, "columns": {"text_a": 0}}, rows)
     refused("no column contains the label", task.get_examples, "train")
 
 
@@ -94,9 +94,12 @@ def test_windows_hold_each_sentence_once(make_task, write_rows, length):
 )
 def test_a_sentence_of_any_script_is_the_label(describe, text, gist, label):
     rows = json.dumps({"body": text, "gist": gist}) + "\n"
-    own = {"type": "summarization", "sentences": 1}
-    own["columns"] = {"text_a": "body", "label": "gist"}
-    task = describe(own, {"train.jsonl": rows, "dev.jsonl": rows})
+    description = {
+        "type": "summarization",
+        "sentences": 1,
+        "columns": {"text_a": "body", "label": "gist"},
+    }
+    task = describe(description, {"train.jsonl": rows, "dev.jsonl": rows})
     (example,) = task.get_examples("train")
     (features,) = task.featurize(example, True)
     labels = features["mine_labels"][: len(example.sentences)]
@@ -124,7 +127,7 @@ def test_a_run_scores_summaries(finetuning_config, write_rows, run, tmp_path):
     means = [f"{b}_{r}" for b in BASELINES for r in ROUGE]
     assert [*details] == [*means, "any_script"]
     assert details["oracle_rouge1"] > details["lead_rouge1"]
-    # Three of four; the two of the oracle must be among them.
+    # Three of four sentences are chosen, the oracle's two among them.
     with open(config.qa_file("summarization", "summaries")) as file:
         rows = json.load(file)
     assert len(rows) == 2 and {2, 3} < {*rows[0]["model"]["sentences"]}

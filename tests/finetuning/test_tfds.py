@@ -96,8 +96,8 @@ def test_mnli_has_its_splits_and_the_diagnostic_set(task_of):
 
 def test_numbers_are_read_and_what_is_missing_is_named(task_of, tmp_path):
     task = task_of("sts", "stsb", "validation")
-    found = {e.label for e in task.get_examples("dev")}
-    assert found == {number / 4 for number in range(12)}
+    actual = {e.label for e in task.get_examples("dev")}
+    assert actual == {number / 4 for number in range(12)}
     task = task_of("cola", "cola", "train")
     assert len(task.get_examples("train")) == 11
     (row,) = task.row_report.rows

@@ -1,9 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Filled masks and scores are the model's own; the commands that show them."""
+"""Filled masks and scores are the model's; two commands print them."""
 
 import json
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -12,7 +14,7 @@ from electra_tf.commands import fill_mask, inspect_tokens, score
 from electra_tf.inspection.fill_mask import MaskFiller, encode, padded
 from electra_tf.inspection.text_scores import TextScorer, windows
 from electra_tf.pretraining import scoring
-from tests.conftest import refused
+from tests.conftest import differences, refused
 from tests.inspection.conftest import generator_log_probs
 
 MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
@@ -21,21 +23,22 @@ MASKED = ["the [MASK] is on that [MASK].", "[MASK]", "a b c [MASK]ing d e f g"]
 @pytest.mark.parametrize(
     "kind", ["electra", "electra/generator", "mlm", "two_tower", "tied"]
 )
-def test_probabilities_are_the_softmax_s(pretrained, kind):
+@pytest.mark.parametrize("index", range(len(MASKED)))
+def test_probabilities_are_the_softmax_s(pretrained, kind, index):
     model = pretrained(kind)
     filler = MaskFiller(model, top_k=4, batch_size=2)
-    for text, filled in zip(MASKED, filler(MASKED), strict=True):
-        assert filled.text == text and len(filled.masks) == text.count("[MASK]")
-        directly = generator_log_probs(model, encode(model, text))
-        for mask in filled.masks:
-            assert filled.tokens[mask.position - 1] == "[MASK]"
-            direct = np.exp(directly[mask.position])
-            best = np.argsort(-direct, kind="stable")[:4]
-            got = [c.probability for c in mask.candidates]
-            np.testing.assert_allclose(got, direct[best], atol=1e-6)
-            for candidate in mask.candidates:
-                token_id = model.tokenizer.vocab[candidate.token]
-                assert token_id == candidate.token_id
+    text, filled = MASKED[index], list(filler(MASKED))[index]
+    assert filled.text == text and len(filled.masks) == text.count("[MASK]")
+    positions = [mask.position for mask in filled.masks]
+    assert {filled.tokens[p - 1] for p in positions} == {"[MASK]"}
+    directly = np.exp(generator_log_probs(model, encode(model, text)))
+    best = -np.sort(-directly[positions])[:, :4]
+    shares = [[c.probability for c in m.candidates] for m in filled.masks]
+    np.testing.assert_allclose(shares, best, atol=1e-6)
+    candidates = [c for mask in filled.masks for c in mask.candidates]
+    vocab = model.tokenizer.vocab
+    ids = [vocab[candidate.token] for candidate in candidates]
+    assert [candidate.token_id for candidate in candidates] == ids
 
 
 def test_a_mask_is_one_token(pretrained):
@@ -78,23 +81,32 @@ LONG = " ".join(["the", "of", "and", "is", "for", "that", "was"] * 13)
         ("two_tower", "auto", scoring.cloze_scores),
     ],
 )
-def test_electric_scores_are_each_texts_own(pretrained, kind, method, compute):
-    """Those are proved on the original's recorded outputs."""
+def test_texts_of_a_batch_score_as_alone(pretrained, kind, method, compute):
     model = pretrained(kind)
-    results = TextScorer(model, method, batch_size=2).score(TEXTS)
-    for text, result in zip(TEXTS, results, strict=True):
+
+    def score_alone(text):
         features = padded([encode(model, text)])
         features = {n: tf.constant(value) for n, value in features.items()}
-        (expected,) = compute(model.model, features)["score"].numpy()
-        assert result.text == text
-        assert result.score == pytest.approx(expected, abs=2e-4)
+        # Other tests compare this function with the original's outputs.
+        (score,) = compute(model.model, features)["score"].numpy()
+        return score
+
+    results = list(TextScorer(model, method, batch_size=2).score(TEXTS))
+    assert [result.text for result in results] == TEXTS
+    expected = [score_alone(text) for text in TEXTS]
+    scores = [result.score for result in results]
+    assert scores == pytest.approx(expected, abs=2e-4)
 
 
-def test_electrics_discriminator_alone_scores_and_no_tokens_score_0(pretrained):
-    whole = TextScorer(pretrained("electric")).score(TEXTS)
-    alone = TextScorer(pretrained("electric/discriminator")).score(TEXTS)
-    for a, b in zip(whole, alone, strict=True):
-        assert a.token_scores == pytest.approx(b.token_scores, abs=1e-6)
+def test_electrics_discriminator_alone_scores_as_the_whole_model(pretrained):
+    whole, alone = (
+        np.concatenate([r.token_scores for r in TextScorer(model).score(TEXTS)])
+        for model in map(pretrained, ("electric", "electric/discriminator"))
+    )
+    np.testing.assert_allclose(alone, whole, rtol=1e-6, atol=1e-6)
+
+
+def test_a_text_without_tokens_scores_0(pretrained):
     scorer = TextScorer(pretrained("electric"))
     nothing, unknown = scorer.score(["  \u200b ", "the \u4e2d"])
     assert nothing.score == 0.0 and nothing.tokens == ()
@@ -105,15 +117,20 @@ def test_electrics_discriminator_alone_scores_and_no_tokens_score_0(pretrained):
 def test_masked_lm_scores_mask_one_token(pretrained, kind):
     model = pretrained(kind)
     special = model.model.special
-    results = TextScorer(model, batch_size=7).score(TEXTS)
-    for text, result in zip(TEXTS, results, strict=True):
+    expected = {}
+    for text in TEXTS:
         ids = model.tokenizer.encode(text)
-        row, expected = [special.cls_id, *ids, special.sep_id], []
+        row, expected[text] = [special.cls_id, *ids, special.sep_id], []
         for position, token in enumerate(ids, 1):
             masked = [*row[:position], special.mask_id, *row[position + 1 :]]
-            expected.append(generator_log_probs(model, masked)[position, token])
-        np.testing.assert_allclose(result.token_scores, expected, atol=1e-5)
-        assert result.score == pytest.approx(sum(expected), abs=1e-4)
+            log_probs = generator_log_probs(model, masked)
+            expected[text].append(log_probs[position, token])
+    results = list(TextScorer(model, batch_size=7).score(TEXTS))
+    token_scores = {result.text: result.token_scores for result in results}
+    assert differences(token_scores, expected, rtol=1e-7, atol=1e-5) == []
+    sums = [sum(expected[result.text]) for result in results]
+    scores = [result.score for result in results]
+    assert scores == pytest.approx(sums, abs=1e-4)
 
 
 def test_a_long_text_counts_every_token_once_in_context(pretrained):
@@ -125,25 +142,24 @@ def test_a_long_text_counts_every_token_once_in_context(pretrained):
     assert len(ids) == 91
     assert result.windows > 1 and len(result.token_scores) == len(ids)
     assert result.score == pytest.approx(sum(result.token_scores))
-    # The first window's first tokens: as if the text ended with it.
+    # Tokens of the first window score as if the text ended with it.
     window = next(TextScorer(model).score([" ".join(LONG.split()[:30])]))
     first, alone = (scored.token_scores[:20] for scored in (result, window))
     np.testing.assert_allclose(first, alone, atol=1e-5)
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 7, 30])
-def test_every_token_is_scored_once_in_a_window_that_shows_it(room):
-    for count in range(120):
-        answered = []
-        for window in windows(count, room):
-            assert window.end - window.begin <= room
-            assert 0 <= window.begin <= window.first < window.last
-            assert window.last <= window.end <= count
-            answered += range(window.first, window.last)
-        assert answered == list(range(count))
-        for window in windows(count, room)[1:-1]:
-            context = window.first - window.begin, window.end - window.last
-            assert min(context) >= room // 5
+@hypothesis.given(
+    count=st.integers(0, 120), room=st.sampled_from([1, 2, 3, 7, 30])
+)
+def test_every_token_is_scored_once_in_a_window_that_shows_it(count, room):
+    cut = windows(count, room)
+    scored = [n for w in cut for n in range(w.first, w.last)]
+    assert scored == list(range(count))
+    assert [w for w in cut if w.end - w.begin > room] == []
+    assert [w for w in cut if not 0 <= w.begin <= w.first < w.last] == []
+    assert [w for w in cut if not w.last <= w.end <= count] == []
+    contexts = [(w.first - w.begin, w.end - w.last) for w in cut[1:-1]]
+    assert [c for c in contexts if min(c) < room // 5] == []
 
 
 def test_scoring_streams(pretrained):
@@ -176,7 +192,7 @@ def test_what_cannot_score_is_refused(pretrained, name, method, message):
 
 @pytest.fixture
 def run(capsys, folders):
-    """Runs a command in this process; returns what it printed."""
+    """Return a function that runs a command and returns its output."""
 
     def call(command, kind, *arguments):
         arguments = ["", f"--model={folders(kind)}", *map(str, arguments)]
@@ -196,8 +212,8 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
     assert "proposals" in printed and "verdict" in printed
     lines = records.read_text().splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts
-    for shown in (printed, page.read_text()):
-        assert shown.count("ELECTRA, small generator") == 2
+    views = (printed, page.read_text())
+    assert [view.count("ELECTRA, small generator") for view in views] == [2, 2]
     refused("already exists", run, inspect_tokens, "electra", *flags)
     same = [page, f"--html={page}", "--overwrite"]
     refused("an input", run, inspect_tokens, "electra", *same)
@@ -244,9 +260,8 @@ def test_scores_of_lines_name_their_lines(run, tmp_path):
     printed = run(score, "electric", texts, "--token_scores")
     records = [json.loads(line) for line in printed.out.splitlines()]
     assert [record["line"] for record in records] == [1, 4]
-    for record in records:
-        total = sum(score for _, score in record["token_scores"])
-        assert total == pytest.approx(record["score"])
+    totals = [sum(s for _, s in record["token_scores"]) for record in records]
+    assert totals == pytest.approx([record["score"] for record in records])
     assert "2 texts scored by electric" in printed.err
     assert "9 tokens," in printed.err
 

@@ -59,8 +59,8 @@ def _scores(match, passage, prediction, *answers, version="mrqa"):
 def test_answers_match_by_units_of_their_script(
     match, prediction, answer, exact, f1, version
 ):
-    found = _scores(match, RUSSIAN, prediction, answer, version=version)
-    assert found == pytest.approx((exact, f1))
+    actual = _scores(match, RUSSIAN, prediction, answer, version=version)
+    assert actual == pytest.approx((exact, f1))
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_answers_match_by_units_of_their_script(
 def test_english_passages_keep_the_official_scripts_words(
     match, passage, exact, f1
 ):
-    found = _scores(match, passage, "the well known", "well known")
-    assert found == pytest.approx((exact, f1))
+    actual = _scores(match, passage, "the well known", "well known")
+    assert actual == pytest.approx((exact, f1))
 
 
 def test_the_best_of_several_answers_counts_and_none_is_an_answer():

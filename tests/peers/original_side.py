@@ -1,9 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs for the original google-research/electra, run by its own Python.
+"""Jobs of the original google-research/electra, run by its own Python.
 
-PYTHON original_side.py FOLDER JOBS.json, FOLDER being a copy that runs. A job
-is a list: the name of a function below and its arguments.
+Usage: PYTHON original_side.py FOLDER JOBS.json
+
+FOLDER is a copy of the original that runs. Each job is a list of the name of a
+function below and its arguments.
 """
 
 import argparse
@@ -24,9 +26,9 @@ GROUP = tf.group
 
 
 def build(program, seed, **flags):
-    """Builds records; process i draws from seed + i."""
+    """Build records; process i draws from seed + i."""
     listed = tf.io.gfile.listdir
-    # Else it is the file system's order that is shuffled.
+    # The file system's order, which is shuffled, differs between machines.
     tf.io.gfile.listdir = lambda path: sorted(listed(path))
     for index in range(flags["num_processes"]):
         random.seed(seed + index)
@@ -34,10 +36,10 @@ def build(program, seed, **flags):
 
 
 def pretrain(name, data_dir, draws, hparams):
-    """Pre-trains with `draws` as masked positions, reading in file order.
+    """Pre-train with `draws` as masked positions, reading in file order.
 
-    [MASK] always shows, the likeliest token is the sample, and the learning
-    rate is read before the step is counted.
+    [MASK] replaces every masked token, the likeliest token is the sample, and
+    the learning rate is read before the step is counted.
     """
 
     def categorical(logits, count, dtype):
@@ -46,30 +48,30 @@ def pretrain(name, data_dir, draws, hparams):
         return rows * tf.constant([draws], dtype)
 
     def group(*done, name=None):
-        if isinstance(done[-1], list):  # [the counting of the step]
+        if isinstance(done[-1], list):  # [increment of the step]
             done[-1][0].op._add_control_input(done[0])
         return GROUP(*done, name=name)
 
     tf.random.categorical, tf.group = categorical, group
     tf.random.uniform = lambda shape, **_: tf.fill(shape, 0.5)
     tf.data.Dataset.shuffle = lambda self, *_, **__: self
-    # With debug it would delete what it is to continue.
+    # With debug the original would delete the run that it continues.
     module("util.utils").rmkdir = lambda path: None
     config = module("configure_pretraining").PretrainingConfig
     module("run_pretraining").train_or_eval(config(name, data_dir, **hparams))
 
 
 def finetune(name, data_dir, hparams):
-    """Fine-tunes, or evaluates alone, as its program does."""
+    """Fine-tune, or evaluate only, as the original's program does."""
     config = module("configure_finetuning").FinetuningConfig
     module("run_finetuning").run_finetuning(config(name, data_dir, **hparams))
 
 
 def read_predictions(path):
-    """Reads test predictions as the original does; writes them as JSON."""
+    """Read test predictions as the original does; write them as JSON."""
     utils = module("util.utils")
-    found = utils.load_pickle(path)
-    plain = {str(key): value.tolist() for key, value in found.items()}
+    predictions = utils.load_pickle(path)
+    plain = {str(key): value.tolist() for key, value in predictions.items()}
     utils.write_json(plain, os.path.splitext(path)[0] + ".json")
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tuned models evaluated by the side that did not train them."""
+"""Each side evaluates fine-tuned models of the other with equal results."""
 
 import io
 import json
@@ -31,7 +31,7 @@ ROWS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference_dir):
-    """The first examples of every task; what is missing, made of others."""
+    """Write the first examples of every task; missing files repeat others."""
     folder = tmp_path_factory.mktemp("peers")
     source, data = reference_dir / "data", folder / "finetuning_data"
     shutil.copy(source / "vocab/vocab.txt", folder)
@@ -52,7 +52,7 @@ def folder(tmp_path_factory, reference_dir):
         ("sts/dev.tsv", scored),
     ):
         (data / name).write_text("\n".join(["header", *lines, ""]))
-    # The original answers the test questions only where they are dev's.
+    # The original answers test questions only if they are those of dev.
     for split, of in (("train", "train"), ("dev", "dev"), ("test", "dev")):
         path = source / f"finetuning_data/squad/{of}.json"
         squad = json.loads(path.read_text())
@@ -64,7 +64,10 @@ def folder(tmp_path_factory, reference_dir):
 
 @pytest.fixture(scope="module")
 def sides(original, folder, tiny_finetuning):
-    """Pairs of folders: a trained model's, and the other side's of it."""
+    """Return pairs of folders: the trained models, and the same evaluated.
+
+    The other side evaluates: first this project, then the original.
+    """
     models, trained = folder / "models", "finetuning_models"
 
     def hparams(task, do_train):
@@ -88,60 +91,75 @@ def sides(original, folder, tiny_finetuning):
         return "finetune", {**base, "hparams": hparams(task, do_train)}
 
     def run(name, task, do_train):
-        given = hparams(task, do_train)
-        config = FinetuningConfig.create(name, str(folder), **given)
+        settings = hparams(task, do_train)
+        config = FinetuningConfig.create(name, str(folder), **settings)
         runner.run(config, Console(io.StringIO()))
 
     original(*(job("theirs", task, True) for task in TASKS))
-    here, there = models / "theirs_here", models / "ours_there"
-    shutil.copytree(models / "theirs" / trained, here / trained)
+    evaluated_here = models / "theirs_here"
+    evaluated_by_original = models / "ours_there"
+    shutil.copytree(models / "theirs" / trained, evaluated_here / trained)
     for task in TASKS:
         run("theirs_here", task, False)
         run("ours", task, True)
-        place = f"{trained}/{task}_model_1"
-        weights = open_weights(str(models / "ours" / place))
-        (there / place).mkdir(parents=True)
-        write_tf1(weights, str(there / place / "model.ckpt-9"))
-    reads = [
-        ("read_predictions", {"path": str(path)})
-        for path in (predictions(here, task) for task in ("cola", "sts"))
-    ]
+        trial = f"{trained}/{task}_model_1"
+        weights = open_weights(str(models / "ours" / trial))
+        converted = evaluated_by_original / trial
+        converted.mkdir(parents=True)
+        write_tf1(weights, str(converted / "model.ckpt-9"))
+    paths = [predictions(evaluated_here, task) for task in ("cola", "sts")]
+    reads = [("read_predictions", {"path": str(path)}) for path in paths]
     original(*(job("ours_there", task, False) for task in TASKS), *reads)
-    return [(models / "theirs", here), (models / "ours", there)]
+    return {
+        "by_the_original": (models / "theirs", evaluated_here),
+        "by_this_project": (models / "ours", evaluated_by_original),
+    }
 
 
 def predictions(model, task):
     return model / f"test_predictions/{task}_test_1_predictions.pkl"
 
 
+TRAINED = ("by_the_original", "by_this_project")
+
+
+@pytest.mark.parametrize("trained", TRAINED)
 @pytest.mark.parametrize("task", TASKS)
-def test_both_sides_score_a_model_alike(sides, task):
-    for pair in sides:
-        paths = [model / f"results/{task}_results.pkl" for model in pair]
-        ((one,), (two,)) = (pickle.loads(path.read_bytes()) for path in paths)
-        a, b = ({k: float(v) for k, v in r[task].items()} for r in (one, two))
-        print(f"{pair[1].name}, {task}: {a} and {b}")
-        assert a == pytest.approx(b, rel=1e-4, abs=1e-4)
+def test_both_sides_give_a_model_equal_scores(sides, task, trained):
+    paths = [m / f"results/{task}_results.pkl" for m in sides[trained]]
+    trials = [pickle.loads(path.read_bytes()) for path in paths]
+    assert [len(results) for results in trials] == [1, 1]
+    a, b = (
+        {name: float(value) for name, value in results[0][task].items()}
+        for results in trials
+    )
+    print(f"trained {trained}, {task}: {a} and {b}")
+    assert a == pytest.approx(b, rel=1e-4, abs=1e-4)
 
 
-def test_answers_and_their_odds_are_the_same(sides):
-    for pair in sides:
-        for name in (
-            "results/squad_qa/squad_preds.json",
-            "results/triviaqa_qa/triviaqa_preds.json",
-            "results/squad_qa/squad_null_odds.json",
-            "test_predictions/squad_test_1_predictions.pkl",
-        ):
-            a, b = (json.loads((model / name).read_text()) for model in pair)
-            print(f"{pair[1].name}, {name}: {len(a)} questions")
-            assert a == (pytest.approx(b, abs=1e-4) if "odds" in name else b)
+@pytest.mark.parametrize("trained", TRAINED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "results/squad_qa/squad_preds.json",
+        "results/triviaqa_qa/triviaqa_preds.json",
+        "results/squad_qa/squad_null_odds.json",
+        "test_predictions/squad_test_1_predictions.pkl",
+    ],
+)
+def test_answers_and_their_odds_are_equal(sides, name, trained):
+    a, b = (json.loads((m / name).read_text()) for m in sides[trained])
+    print(f"trained {trained}, {name}: {len(a)} questions")
+    assert a == (pytest.approx(b, abs=1e-4) if "odds" in name else b)
 
 
 @pytest.mark.parametrize("task", ["cola", "sts"])
-def test_predictions_are_read_by_the_original_and_are_its_own(sides, task):
-    theirs, here = (predictions(model, task) for model in sides[0])
-    expected = pickle.loads(theirs.read_bytes())
-    read = json.loads(here.with_suffix(".json").read_text())
+def test_the_original_reads_predictions_equal_to_its_own(sides, task):
+    original, port = (
+        predictions(model, task) for model in sides["by_the_original"]
+    )
+    expected = pickle.loads(original.read_bytes())
+    read = json.loads(port.with_suffix(".json").read_text())
     assert sorted(map(int, read)) == sorted(expected)
     errors = [np.abs(read[str(i)] - x).max() for i, x in expected.items()]
     print(f"{task}: {len(read)} predictions, within {max(errors):.1e}")

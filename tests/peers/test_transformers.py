@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders that transformers saves: computed as there, or refused by field."""
+"""Folders of transformers give its outputs, or are refused by field."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.commands import convert_checkpoint
 from electra_tf.modeling.activations import gelu
 from electra_tf.prediction.loading import load_pretrained
-from tests.conftest import refused
+from tests.conftest import differences, refused
 
 BASE = {
     "vocab_size": 210,
@@ -29,7 +29,7 @@ TAGGER = "ElectraForTokenClassification"
 CLASSIFIER = "ElectraForSequenceClassification"
 POSITIONS = "position_embedding_type"  # of versions before 5
 RULE = {"num_attention_heads": 1, "intermediate_size": 128}
-# Class, what its config has, how it is saved.
+# Class, fields of its config, options of saving.
 COMPUTED = [
     *((DISCRIMINATOR, {"num_attention_heads": n}) for n in (1, 2, 8, 16, 32)),
     *((DISCRIMINATOR, {"intermediate_size": n}) for n in (8, 100, 128)),
@@ -71,7 +71,7 @@ COMPUTED = [
     (CLASSIFIER, {"num_labels": 3, "num_attention_heads": 8}),
     ("ElectraForMultipleChoice", {"hidden_act": "relu"}),
 ]
-# ... and what is named.
+# Class, fields of its config, and the name in the error.
 REFUSED = [
     (DISCRIMINATOR, {"hidden_act": "silu"}, "hidden_act"),
     (DISCRIMINATOR, {"hidden_act": "mish"}, "hidden_act"),
@@ -83,7 +83,7 @@ REFUSED = [
     (DISCRIMINATOR, {POSITIONS: "relative_key"}, POSITIONS),
     (TAGGER, {"hidden_act": "quick_gelu"}, "hidden_act"),
 ]
-# The config of a generator next to a discriminator; the name if it is refused.
+# Fields of a generator next to a discriminator, and the name in the error.
 PAIRS = [
     (RULE, None),
     ({**RULE, "num_hidden_layers": 1}, None),
@@ -106,7 +106,7 @@ def inputs():
 
 @pytest.fixture(scope="session")
 def saved(tmp_path_factory, inputs, transformers):
-    """Folders of all the models, saved in one process."""
+    """Return the folder of all models, saved in one process."""
     root = tmp_path_factory.mktemp("saved")
     np.savez(root / "inputs.npz", **inputs)
     cases = []
@@ -137,57 +137,62 @@ TASKS["facts"] = {"joint_prediction": False}
 
 @pytest.fixture(scope="session")
 def saved_again(tmp_path_factory, finetuned_folder, transformers):
-    """Of every kind of task: the run's folder, ours there, and their own."""
+    """Return by task the run, its conversion, and transformers' copy of it."""
     root, folders = tmp_path_factory.mktemp("again"), {}
     for task, hparams in TASKS.items():
         run, ours = finetuned_folder(task, **hparams), str(root / task)
-        words = [run, ours, "--output_format=huggingface"]
-        args = ["convert_checkpoint", *words, "--drop_unrepresentable"]
+        flags = ["--output_format=huggingface", "--drop_unrepresentable"]
+        args = ["convert_checkpoint", run, ours, *flags]
         convert_checkpoint.main(convert_checkpoint.parse_flags(args))
         folders[task] = (run, ours, f"{ours}-again")
-    pairs = [found[1:] for found in folders.values()]
+    pairs = [(ours, again) for _, ours, again in folders.values()]
     transformers(("save_again", {"folders": pairs}))
     return folders
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_fine_tuned_models_come_back_from_transformers(task, saved_again):
-    run, ours, theirs = map(open_weights, saved_again[task])
-    assert not os.path.exists(f"{theirs.path}/vocab.txt")
-    vocabs = [pathlib.Path(w.vocab_file).read_bytes() for w in (run, theirs)]
+    run, converted, again = map(open_weights, saved_again[task])
+    assert not os.path.exists(f"{again.path}/vocab.txt")
+    vocabs = [pathlib.Path(w.vocab_file).read_bytes() for w in (run, again)]
     assert vocabs[0] == vocabs[1]
-    assert theirs.heads == ours.heads and theirs.specs == ours.specs
-    for name in theirs.specs:
-        value, expected = theirs.read(name), run.read(name)
-        assert value.tobytes() == ours.read(name).tobytes()
-        if task == "kinds" and name.endswith("token_type_embeddings"):
-            expected = expected[[1, 1]]
-        np.testing.assert_array_equal(value, expected, name)
+    assert again.heads == converted.heads and again.specs == converted.specs
+    tensors, converted_tensors, expected = (
+        {name: weights.read(name) for name in again.specs}
+        for weights in (again, converted, run)
+    )
+    if task == "kinds":
+        name = "electra/embeddings/token_type_embeddings"
+        expected[name] = expected[name][[1, 1]]
+    assert differences(tensors, converted_tensors) == []
+    assert differences(tensors, expected) == []
 
 
 def answers_of(folder, inputs, vocab):
-    """Ours, under transformers' names."""
+    """Return this project's outputs under transformers' names."""
     loaded, weights = load_pretrained(folder, vocab), open_weights(folder)
     model, sizes = loaded.model, loaded.model.encoder_config
     features = {name: tf.constant(value) for name, value in inputs.items()}
     features["segment_ids"] %= sizes.type_vocab_size
-    found = {}
+    outputs = {}
     if loaded.lacks_generator() is None:
         logits, encoded = model.generator_logits(features)
-        found = {"logits": logits, "hidden": encoded[0].sequence_output}
+        outputs = {"logits": logits, "hidden": encoded[0].sequence_output}
     if model.discriminator and not loaded.lacks_discriminator(with_head=False):
         hidden = model.discriminator(
             *(features[n] for n in ("input_ids", "input_mask", "segment_ids"))
         ).sequence_output
-        found["hidden"] = hidden
+        outputs["hidden"] = hidden
         if loaded.lacks_discriminator() is None:
-            found["logits"] = model.discriminator_head(hidden)
+            outputs["logits"] = model.discriminator_head(hidden)
     scope = f"task_specific/{(weights.contents.tasks or ('',))[0]}"
     if f"{scope}/hidden/bias" in weights.specs:
-        first = found["hidden"][:, 0] @ weights.read(f"{scope}/hidden/kernel")
+        first = outputs["hidden"][:, 0] @ weights.read(f"{scope}/hidden/kernel")
         first = gelu(first + weights.read(f"{scope}/hidden/bias"))
         logits = first @ weights.read(f"{scope}/dense/kernel")
-        return found | {"logits": logits + weights.read(f"{scope}/dense/bias")}
+        return outputs | {
+            "logits": logits + weights.read(f"{scope}/dense/bias")
+        }
     layers = {"dense": "logits"}
     if f"{scope}/dense_1/bias" in weights.specs:
         layers = {"dense": "start_logits", "dense_1": "end_logits"}
@@ -195,40 +200,44 @@ def answers_of(folder, inputs, vocab):
         if f"{scope}/{layer}/bias" in weights.specs:
             kernel = weights.read(f"{scope}/{layer}/kernel")
             bias = weights.read(f"{scope}/{layer}/bias")
-            logits = found["hidden"] @ kernel + bias
-            found[name] = logits if name == "logits" else logits[..., 0]
-    return found
+            logits = outputs["hidden"] @ kernel + bias
+            outputs[name] = logits if name == "logits" else logits[..., 0]
+    return outputs
 
 
-def assert_same(folder, found, mask):
+def assert_same(folder, outputs, mask):
     with np.load(f"{folder}/answers.npz") as expected:
-        names = set(expected) & set(found)
-        assert "hidden" in names and len(names) == len(found)
+        names = set(expected) & set(outputs)
+        assert "hidden" in names and len(names) == len(outputs)
         for name in names:
-            wanted, real = expected[name], mask.astype(bool)
-            real = real if wanted.shape[:2] == mask.shape else slice(None)
-            error = np.abs(np.asarray(found[name])[real] - wanted[real])
-            assert (error <= 1e-5 * np.maximum(1, np.abs(wanted[real]))).all()
+            values, real = expected[name], mask.astype(bool)
+            real = real if values.shape[:2] == mask.shape else slice(None)
+            error = np.abs(np.asarray(outputs[name])[real] - values[real])
+            assert (error <= 1e-5 * np.maximum(1, np.abs(values[real]))).all()
 
 
 @pytest.mark.parametrize(
     "i", range(len(COMPUTED)), ids=[f"{c[0]}-{c[1:]}" for c in COMPUTED]
 )
-def test_a_folder_is_computed_as_there(i, saved, inputs, tiny_vocab):
+def test_a_folder_gives_the_outputs_of_transformers(
+    i, saved, inputs, tiny_vocab
+):
     folder = str(saved / f"computed{i}")
-    found = answers_of(folder, inputs, tiny_vocab)
-    assert_same(folder, found, inputs["input_mask"])
+    actual = answers_of(folder, inputs, tiny_vocab)
+    assert_same(folder, actual, inputs["input_mask"])
     headless = ("ElectraModel", "ElectraForMultipleChoice")
-    assert (len(found) == 1) is (COMPUTED[i][0] in headless)
+    assert (len(actual) == 1) is (COMPUTED[i][0] in headless)
 
 
 @pytest.mark.parametrize("i", range(len(REFUSED)))
-def test_what_is_computed_otherwise_is_refused_by_name(i, saved):
+def test_a_model_that_would_compute_otherwise_is_refused_by_name(i, saved):
     refused(REFUSED[i][-1], open_weights, str(saved / f"refused{i}"))
 
 
 @pytest.mark.parametrize("i", range(len(PAIRS)))
-def test_a_generator_beside_its_discriminator(i, saved, inputs, tiny_vocab):
+def test_a_generator_next_to_its_discriminator_is_computed_or_refused(
+    i, saved, inputs, tiny_vocab
+):
     folder, (_, named) = saved / f"pair{i}", PAIRS[i]
     if named:
         refused(named, load_pretrained, str(folder), tiny_vocab)
@@ -236,5 +245,5 @@ def test_a_generator_beside_its_discriminator(i, saved, inputs, tiny_vocab):
     loaded = load_pretrained(str(folder), tiny_vocab)
     features = {name: tf.constant(value) for name, value in inputs.items()}
     logits, encoded = loaded.model.generator_logits(features)
-    found = {"logits": logits, "hidden": encoded[0].sequence_output}
-    assert_same(folder / "generator", found, inputs["input_mask"])
+    actual = {"logits": logits, "hidden": encoded[0].sequence_output}
+    assert_same(folder / "generator", actual, inputs["input_mask"])

@@ -1,8 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Run by a Python that has transformers: folders it saves, answers it gives.
+"""Jobs of transformers: it saves folders and computes answers.
 
-python transformers_side.py JOBS.json, a list of [name of a function, keywords].
+Usage: python transformers_side.py JOBS.json
+
+This Python has transformers. Each job is a list of the name of a function below
+and its keyword arguments.
 """
 
 import json
@@ -15,7 +18,7 @@ import transformers
 
 
 def random_model(case):
-    """Returns a model of random weights, of the scale that hides no layer."""
+    """Return a model with random weights of a scale that hides no layer."""
     torch.manual_seed(case["seed"])
     config = transformers.ElectraConfig(**case["config"])
     model = getattr(transformers, case["architecture"])(config).eval()
@@ -40,7 +43,7 @@ def save_models(cases, inputs_path):
         model.to(getattr(torch, case.get("dtype", "float32")))
         size = case.get("max_shard_size", "5GB")
         model.save_pretrained(case["folder"], max_shard_size=size)
-        if case.get("stated"):  # what older versions of transformers stated
+        if case.get("stated"):  # fields of older versions of transformers
             path = os.path.join(case["folder"], "config.json")
             with open(path, encoding="utf-8") as file:
                 stated = json.load(file) | case["stated"]
@@ -50,7 +53,7 @@ def save_models(cases, inputs_path):
         ids = torch.tensor(arrays["input_ids"], dtype=torch.long)
         types = torch.tensor(arrays["segment_ids"], dtype=torch.long)
         if case["architecture"] == "ElectraForTokenClassification":
-            types *= 0  # All that its pipelines give; we read it so.
+            types *= 0  # Pipelines of transformers give no other types.
         batch = {
             "input_ids": ids % model.config.vocab_size,
             "attention_mask": torch.tensor(arrays["input_mask"]),
@@ -60,17 +63,17 @@ def save_models(cases, inputs_path):
             model = model.electra
         with torch.no_grad():
             answers = model(**batch, output_hidden_states=True)
-        found = {
+        outputs = {
             name: answers[name].numpy()
             for name in ("logits", "start_logits", "end_logits")
             if answers.get(name) is not None
         }
-        found["hidden"] = answers.hidden_states[-1].numpy()
-        np.savez(os.path.join(case["folder"], "answers.npz"), **found)
+        outputs["hidden"] = answers.hidden_states[-1].numpy()
+        np.savez(os.path.join(case["folder"], "answers.npz"), **outputs)
 
 
 def save_again(folders):
-    """Has transformers save models and tokenizers that it reads."""
+    """Save models and tokenizers that transformers reads."""
     for folder, out in folders:
         config = transformers.AutoConfig.from_pretrained(folder)
         kind = getattr(transformers, config.architectures[0])
@@ -79,26 +82,27 @@ def save_again(folders):
 
 
 def tag(folder, sentences, out):
-    """Labels of words, by the folder's own tokenizer."""
+    """Write the labels of words, by the tokenizer of the folder."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     name = transformers.AutoModelForTokenClassification
     model = name.from_pretrained(folder).eval()
     tags = []
-    for words in sentences:
-        batch = tokenizer(words, is_split_into_words=True, return_tensors="pt")
-        places, seen = [], set()
+    settings = {"is_split_into_words": True, "return_tensors": "pt"}
+    for sentence in sentences:
+        batch = tokenizer(sentence, **settings)
+        positions, seen = [], set()
         for i, word in enumerate(batch.word_ids()):
             if word is not None and word not in seen:
                 seen.add(word)
-                places.append(i)
+                positions.append(i)
         with torch.no_grad():
             best = model(**batch).logits[0].argmax(-1)
-        tags.append([model.config.id2label[int(best[i])] for i in places])
+        tags.append([model.config.id2label[int(best[i])] for i in positions])
     write(out, tags)
 
 
 def classify(folder, texts, out):
-    """Labels and logits of texts or pairs."""
+    """Write the labels and logits of texts or pairs."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     name = transformers.AutoModelForSequenceClassification
     model, answers = name.from_pretrained(folder).eval(), []
@@ -112,22 +116,22 @@ def classify(folder, texts, out):
 
 
 def find_spans(folder, pairs, out):
-    """Wordpieces of question and context, start and end logits."""
+    """Write wordpieces of question and context, start and end logits."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     name = transformers.AutoModelForQuestionAnswering
-    model, found = name.from_pretrained(folder).eval(), []
+    model, spans = name.from_pretrained(folder).eval(), []
     for pair in pairs:
         batch = tokenizer(*pair, return_tensors="pt")
         with torch.no_grad():
             answers = model(**batch)
         logits = answers.start_logits[0], answers.end_logits[0]
         ids = batch["input_ids"][0].tolist()
-        found.append([ids, *(one.tolist() for one in logits)])
-    write(out, found)
+        spans.append([ids, *(scores.tolist() for scores in logits)])
+    write(out, spans)
 
 
 def make_models(cases, vocab):
-    """Saves random models with a tokenizer of a vocabulary."""
+    """Save random models with a tokenizer of a vocabulary."""
     for case in cases:
         model = random_model(case)
         model.save_pretrained(case["folder"], **case.get("saved", {}))
@@ -136,17 +140,18 @@ def make_models(cases, vocab):
 
 
 def answer(folder, items, out, step=None):
-    """What a model says of texts, pairs, or lists of words.
+    """Write a model's outputs of texts, pairs, or lists of words.
 
-    Of each: ids, words' numbers, characters' offsets, and the outputs, a row a
-    window. Without a `step` (wordpieces between windows) there is one window.
+    Each answer has ids, numbers of words, offsets of characters, and outputs,
+    with a row for each window. `step` is the count of wordpieces between the
+    starts of windows; without it each item has one window.
     """
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     config = transformers.AutoConfig.from_pretrained(folder)
     model = getattr(transformers, config.architectures[0])
-    model, found = model.from_pretrained(folder).eval(), []
-    # Kernels round by a tensor's alignment, which in a mapped file follows from
-    # the length of the header.
+    model, answers = model.from_pretrained(folder).eval(), []
+    # The rounding of kernels depends on a tensor's alignment, which in a mapped
+    # file depends on the length of the header.
     for parameter in model.parameters():
         parameter.data = parameter.data.clone()
     length = min(tokenizer.model_max_length, config.max_position_embeddings)
@@ -172,7 +177,7 @@ def answer(folder, items, out, step=None):
         with torch.no_grad():
             outputs = model(**{name: encoded[name] for name in names})
         windows = range(len(encoded["input_ids"]))
-        found.append(
+        answers.append(
             {
                 "ids": encoded["input_ids"].tolist(),
                 "mask": encoded["attention_mask"].tolist(),
@@ -186,17 +191,17 @@ def answer(folder, items, out, step=None):
                 },
             }
         )
-    write(out, found)
+    write(out, answers)
 
 
 def write(path, content):
-    """Writes JSON."""
+    """Write JSON."""
     with open(path, "w", encoding="utf-8") as file:
         json.dump(content, file)
 
 
 def main():
-    """Does the jobs."""
+    """Run the jobs."""
     with open(sys.argv[1], encoding="utf-8") as file:
         for name, keywords in json.load(file):
             globals()[name](**keywords)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counted parameters and operations: models, graphs, the original's script."""
+"""Counts of parameters and FLOPs equal models, graphs and the original."""
 
 import functools
 import itertools
@@ -81,19 +81,19 @@ def test_counted_parameters_are_the_variables_numbers(tiny_config, name):
     sizes = {v.name: v.shape.num_elements() for v in model.trainable_variables}
     assert counted.total == sum(sizes.values())
     heads = ("discriminator_", "token_", "correction_")
-    alone = ("electra/", *(f"{head}predictions/" for head in heads))
+    scopes = ("electra/", *(f"{head}predictions/" for head in heads))
     # A delta is added to a table of its size.
-    alone = [n for n in sizes if n.startswith(alone) and "_delta" not in n]
-    wanted = config.has_two_networks * sum(sizes[name] for name in alone)
-    assert counted.discriminator_alone == wanted
+    alone = [n for n in sizes if n.startswith(scopes) and "_delta" not in n]
+    count = sum(sizes[name] for name in alone) if config.has_two_networks else 0
+    assert counted.discriminator_alone == count
 
 
 def graph_products(graph):
-    """Operations of a graph's matrix products, lookups left out."""
+    """Return the FLOPs of a graph's matrix products except lookups."""
     count = 0
     for op in graph.get_operations():
         shapes = [tensor.shape.as_list() for tensor in op.inputs]
-        if op.type == "Einsum":  # the sizes of all the letters
+        if op.type == "Einsum":  # Its FLOPs are the product of all sizes.
             terms = op.get_attr("equation").decode().split("->")[0].split(",")
             letters = zip("".join(terms), itertools.chain(*shapes), strict=True)
             dimensions = list(dict(letters).values())
@@ -129,7 +129,7 @@ def pretraining_graph(config, stage=None):
     return step.get_concrete_function(spec).graph
 
 
-# Of each kind of network; the rest differ in sizes.
+# One model of each kind of network; the others differ in sizes.
 KINDS = ("small generator", "tied generator", "masked LM", "two towers")
 KINDS += ("Electric", "adversarial", "All-Tokens MLM", "untied embeddings")
 KINDS += ("corrected, mixed",)
@@ -149,16 +149,15 @@ def test_two_stages_are_counted_as_their_graphs(config):
     settings = config(**TWO_STAGE)
     count = functools.partial(flops.pretraining_step_flops, settings, 1)
     stages = [count(stage=1), count(stage=2)]
-    for number, stage in enumerate(stages, 1):
-        graph = pretraining_graph(settings, number)
-        assert stage.matmul == graph_products(graph)
+    graphs = [pretraining_graph(settings, number) for number in (1, 2)]
+    assert [s.matmul for s in stages] == [graph_products(g) for g in graphs]
     whole = 10 * stages[0].total + 20 * stages[1].total
     assert 30 * count().total == pytest.approx(whole, rel=1e-6)
     learns, frozen = (s.as_dict()["parts"]["generator"] for s in stages)
     assert learns["matmul"] == 3 * frozen["matmul"]
 
 
-def test_the_optimizer_and_the_rest_stand_apart(config):
+def test_the_optimizer_is_counted_apart(config):
     plain = flops.pretraining_step_flops(config())
     updated = flops.pretraining_step_flops(config(), parameters=1000)
     assert updated.matmul == plain.matmul
@@ -175,21 +174,21 @@ RECORDED_NAMES = {
 
 @pytest.fixture
 def recorded(golden_dir):
-    """What the original's script printed."""
+    """Return the FLOPs that the original's script printed, by name."""
     lines = (golden_dir / "flops.txt").read_text().splitlines()
     return {name: float(count) for name, count in map(str.split, lines)}
 
 
 def test_published_counts_are_what_the_original_prints(recorded):
-    found = {
+    actual = {
         RECORDED_NAMES.get(name, name.lower().replace("-", "_")): count
         for name, count in flops.PUBLISHED_FLOPS.items()
     }
-    assert found == pytest.approx(recorded, rel=5e-4)
+    assert actual == pytest.approx(recorded, rel=5e-4)
 
 
-# A backward pass of twice the forward pass makes 1.5 of the paper's count,
-# lookups that are no products make less: 0.6 of the small model is left.
+# A backward pass of twice the forward pass makes 1.5 of the paper's count.
+# Table lookups, not counted here, leave 0.6 of it for the small model.
 @pytest.mark.parametrize(
     ("preset", "key", "ratio"),
     [
@@ -198,7 +197,9 @@ def test_published_counts_are_what_the_original_prints(recorded):
         ("large", "electra_400k", 1.27),
     ],
 )
-def test_the_papers_count_and_what_is_computed(recorded, preset, key, ratio):
+def test_the_computed_flops_are_a_fixed_share_of_the_paper_s(
+    recorded, preset, key, ratio
+):
     config = PretrainingConfig.create("model", "data", preset=preset)
     paper = flops.paper_train_flops(config)
     assert paper == pytest.approx(recorded[key], rel=0.01)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated memory against recorded peaks; the machine's memory."""
+"""Estimated memory is close to recorded peaks; limits of groups count."""
 
 import os
 import sys
@@ -26,24 +26,27 @@ def config(tmp_path):
     return PretrainingConfig.create("model", str(tmp_path))
 
 
-def test_weights_slots_and_gradients_are_what_the_parameters_take(config):
-    found = pretraining_memory(config)
+def test_weights_slots_and_gradients_are_multiples_of_the_parameters(config):
+    actual = pretraining_memory(config)
     numbers = pretraining_parameters(config).total
-    assert found.weights == found.gradients == 4 * numbers
-    assert found.slots == 8 * numbers
+    assert actual.weights == actual.gradients == 4 * numbers
+    assert actual.slots == 8 * numbers
     size = checkpoint_bytes(
         numbers, config.max_seq_length, config.shuffle_buffer_size
     )
     assert 12 * numbers < size < 12.1 * numbers
 
 
-def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
+def test_activations_are_those_of_a_micro_batch():
     batch = {"train_batch_size": 64}
     whole, half = estimated(**batch), estimated(train_batch_size=32)
-    parts = estimated(**batch, gradient_accumulation_steps=2)
+    micro_batches = estimated(**batch, gradient_accumulation_steps=2)
     assert whole.activations == 2 * half.activations
-    assert parts.activations == half.activations
-    assert parts.gradients == 2 * whole.gradients
+    assert micro_batches.activations == half.activations
+    assert micro_batches.gradients == 2 * whole.gradients
+
+
+def test_checkpointing_and_half_precision_shrink_activations():
     whole = estimated(max_seq_length=512)
     again = estimated(max_seq_length=512, recompute_grad=True)
     half = estimated(max_seq_length=512, mixed_precision="bf16")
@@ -51,8 +54,8 @@ def test_activations_grow_with_the_batch_and_shrink_with_what_saves_memory():
     assert whole.activations / 2 <= half.activations < whole.activations
 
 
-# Peaks of 21 November 2026, MiB: 2 cores, TensorFlow 2.20, a batch of full rows
-# (benchmarks/pretraining_step.py of 4a16307).
+# Peaks in MiB of benchmarks/pretraining_step.py at 4a16307, 21 November 2026,
+# with 2 cores, TensorFlow 2.20 and batches of full rows.
 @pytest.mark.parametrize(
     ("settings", "peak"),
     [
@@ -74,7 +77,7 @@ WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 @linux
 @pytest.mark.parametrize(
-    ("own", "path", "limit", "found"),
+    ("cgroups", "path", "limit", "expected"),
     [
         ("", "none", 1, WHOLE),
         ("0::/\n", "memory.max", "max", WHOLE),
@@ -83,13 +86,15 @@ WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         ("5:memory:/c\n", "memory/c/memory.limit_in_bytes", 1234, 1234),
     ],
 )
-def test_limits_of_groups_count(monkeypatch, tmp_path, own, path, limit, found):
+def test_limits_of_groups_count(
+    monkeypatch, tmp_path, cgroups, path, limit, expected
+):
     others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}
     for name, value in {**others, path: limit}.items():
         file = tmp_path / "tree" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{value}\n")
-    (tmp_path / "own").write_text(own)
+    (tmp_path / "own").write_text(cgroups)
     monkeypatch.setattr(machine, "_CGROUPS", str(tmp_path / "tree"))
     monkeypatch.setattr(machine, "_OWN_CGROUPS", str(tmp_path / "own"))
-    assert machine.machine_memory() == found
+    assert machine.machine_memory() == expected

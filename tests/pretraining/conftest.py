@@ -21,6 +21,13 @@ TWO_STAGE = {
     "model_hparam_overrides": SIZES | EQUAL | {"intermediate_size": 64},
 }
 INPUTS = ("input_ids", "input_mask", "segment_ids")
+# Recorded forward passes of every kind of model.
+FORWARD_PASSES = """
+tiny_ckpt v200_disallow_correct v200_electra v200_electric
+v200_electric_untied_embeddings v200_gen_layers_half_weights v200_mlm
+v200_mlm_disallow v200_relu_head3 v200_temperature_half v200_tied_generator
+v200_two_tower_electra v200_uniform_generator v200_untied_generator_embeddings
+""".split()
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 

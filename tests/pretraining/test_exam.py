@@ -22,7 +22,7 @@ from tests.conftest import refused
 
 @pytest.fixture(scope="module")
 def draw(data_dir, pretrained_folder, tmp_path_factory):
-    """Runs the command; returns the file."""
+    """Return a function that runs the command and returns the exam's path."""
 
     def run(*flags, generator=None):
         output = tmp_path_factory.mktemp("exam") / "exam.npz"
@@ -66,40 +66,46 @@ def test_labels_mark_what_was_replaced(exam_file, source):
 
 def test_both_sources_replace_at_the_same_positions(exam_file):
     exam = Exam.read(str(exam_file))
-    # Here and there a source draws the original.
+    # A source sometimes draws the original token.
     places = [exam.arrays[f"{source}_labels"] for source in SOURCES]
     assert (places[0] & places[1]).sum() > 0.5 * max(p.sum() for p in places)
 
 
-def test_scores_equal_their_formulas(exam_file, tiny_config, roughen):
+def test_batch_sizes_leave_scores_equal(exam_file, tiny_config, roughen):
     exam = Exam.read(str(exam_file))
     model = PretrainingModel(tiny_config())
     roughen(model.variables)
     answer = discriminator_logits(model)
     result = sit_exam(answer, exam, batch_size=4)
     assert result == pytest.approx(sit_exam(answer, exam, 10), rel=1e-5)
-    for source in SOURCES:
-        encoded = model.discriminator(
-            exam.arrays[f"{source}_ids"],
-            exam.arrays["input_mask"],
-            exam.arrays["segment_ids"],
-        )
-        logits = np.float64(model.discriminator_head(encoded.sequence_output))
-        real = exam.arrays["input_mask"] > 0
-        labels = exam.arrays[f"{source}_labels"][real] == 1
-        scores = logits[real]
-        losses = -np.where(labels, log_expit(scores), log_expit(-scores))
-        share = labels.mean()
-        wins = scores[labels][:, None] - scores[~labels]
-        expected = {
-            "auc": np.mean(np.select([wins > 0, wins == 0], [1.0, 0.5], 0.0)),
-            "loss": losses.mean(),
-            "majority_loss": -share * np.log(share)
-            - (1 - share) * np.log(1 - share),
-        }
-        for name, value in expected.items():
-            actual = result[f"exam_{source}_{name}"]
-            assert actual == pytest.approx(value, rel=1e-4), name
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_scores_equal_their_formulas(exam_file, tiny_config, roughen, source):
+    exam = Exam.read(str(exam_file))
+    model = PretrainingModel(tiny_config())
+    roughen(model.variables)
+    result = sit_exam(discriminator_logits(model), exam, batch_size=4)
+    encoded = model.discriminator(
+        exam.arrays[f"{source}_ids"],
+        exam.arrays["input_mask"],
+        exam.arrays["segment_ids"],
+    )
+    logits = np.float64(model.discriminator_head(encoded.sequence_output))
+    real = exam.arrays["input_mask"] > 0
+    labels = exam.arrays[f"{source}_labels"][real] == 1
+    scores = logits[real]
+    losses = -np.where(labels, log_expit(scores), log_expit(-scores))
+    share = labels.mean()
+    wins = scores[labels][:, None] - scores[~labels]
+    expected = {
+        "auc": np.mean(np.select([wins > 0, wins == 0], [1.0, 0.5], 0.0)),
+        "loss": losses.mean(),
+        "majority_loss": -share * np.log(share)
+        - (1 - share) * np.log(1 - share),
+    }
+    actual = {name: result[f"exam_{source}_{name}"] for name in expected}
+    assert actual == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -124,14 +130,19 @@ def test_evaluations_sit_the_exam_and_train_as_without_it(
     _, plain = run("plain")
     result, rows = run("sat", exam=str(exam_file))
     assert [row["step"] for row in rows] == [2, 4]
-    for before, row in zip(plain, rows, strict=True):
-        exam_names = {n for n in row if n.startswith("exam_")}
-        assert len(exam_names) == 6
-        assert {n: v for n, v in row.items() if n not in exam_names} == before
+    exam_names = [{n for n in row if n.startswith("exam_")} for row in rows]
+    assert [len(names) for names in exam_names] == [6, 6]
+    assert plain == [
+        {name: row[name] for name in row.keys() - names}
+        for row, names in zip(rows, exam_names, strict=True)
+    ]
     evaluation = {"do_train": False, "do_eval": True}
     again, _ = run("plain", exam=str(exam_file), **evaluation)
-    for name in ("exam_generator_auc", "exam_unigram_loss"):
-        assert again[name] == rows[-1][name] == result[name]
+    scores = [
+        (values["exam_generator_auc"], values["exam_unigram_loss"])
+        for values in (again, rows[-1], result)
+    ]
+    assert scores[0] == scores[1] == scores[2]
 
 
 def test_an_exam_of_another_vocabulary_or_length_is_refused(
@@ -209,10 +220,12 @@ def test_an_exam_needs_a_generator_and_rows(draw, pretrained_folder):
     refused("--examples=0: expected 1 or more", draw, "--examples=0")
 
 
-def test_without_detection_an_exam_is_of_no_effect(tiny_config):
-    for objective, warned in (("mlm", True), ("electra", False)):
-        config = tiny_config(objective=objective, exam="exam.npz")
-        texts = [
-            text for text in config.warnings() if "exam has no effect" in text
-        ]
-        assert bool(texts) == warned
+@pytest.mark.parametrize(
+    ("objective", "is_warned"), [("mlm", True), ("electra", False)]
+)
+def test_an_exam_without_detection_is_warned_of(
+    tiny_config, objective, is_warned
+):
+    config = tiny_config(objective=objective, exam="exam.npz")
+    warned = ["exam has no effect" in text for text in config.warnings()]
+    assert any(warned) == is_warned

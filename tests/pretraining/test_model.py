@@ -29,7 +29,14 @@ from electra_tf.finetuning.registry import get_tasks
 from electra_tf.pretraining.loading import load_pretrained
 from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.saving import export_parts
-from tests.conftest import FIXTURES, ROOT, read_json, refused, save_run
+from tests.conftest import (
+    FIXTURES,
+    ROOT,
+    differences,
+    read_json,
+    refused,
+    save_run,
+)
 from tests.pretraining.conftest import batches, masked_at
 
 CONFIGURATIONS = """
@@ -68,18 +75,21 @@ def test_draws_depend_on_seed_and_step_only(tiny_config):
     (positions, loss), (again, same_loss) = run(1, 5), run(1, 5)
     np.testing.assert_array_equal(positions, again)
     assert loss == same_loss
-    for other in (run(1, 6), run(2, 5)):
-        assert (positions != other[0]).any() and loss != other[1]
+    others = {"step": run(1, 6), "seed": run(2, 5)}
+    equal_positions = [
+        name
+        for name, (other_positions, _) in others.items()
+        if np.array_equal(positions, other_positions)
+    ]
+    assert equal_positions == []
+    assert loss not in [other_loss for _, other_loss in others.values()]
 
 
 def test_a_runs_folder_gives_its_weights_settings_and_tokenizer(run_of):
     settings = {"mask_prob": 0.3, "temperature": 0.5, "do_lower_case": False}
     model, folder = run_of("embeddings", **settings)
     loaded = load_pretrained(folder)
-    expected, got = named(model), named(loaded.model)
-    assert expected.keys() == got.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(value, got[name])
+    assert differences(named(loaded.model), named(model)) == []
     assert settings.items() <= loaded.config.as_dict().items()
     assert loaded.tokenizer.tokenize("A") != loaded.tokenizer.tokenize("a")
     assert loaded.max_length == 16 and loaded.global_step == 7
@@ -177,7 +187,7 @@ def word_tables(model):
 
 
 @pytest.mark.parametrize("generator", KINDS)
-def test_which_tables_there_are(make, generator):
+def test_the_sharing_decides_which_tables_exist(make, generator):
     plain = {
         f"electra/embeddings/{name}"
         for name in (
@@ -205,10 +215,22 @@ def test_which_tables_there_are(make, generator):
         "token": plain | (generator_tables - token_tables),
         "gradient_disentangled": plain - {TABLE} | {SHARED_TABLE, DELTA_TABLE},
     }
-    # At the width of the table that they are added to.
-    for name in generator_tables - token_tables:
-        assert named(models["token"])[name].shape[-1] == 8
-        assert named(models["none"])[name].shape[-1] == 8 == 16 * 0.5
+    # Position and type tables are as wide as the token table they are added to.
+    widths = {
+        named(models[sharing])[name].shape[-1]
+        for sharing in ("token", "none")
+        for name in generator_tables - token_tables
+    }
+    assert widths == {8} == {16 * 0.5}
+
+
+def flatten(outputs):
+    """Return arrays by name; those of a list, by name and index."""
+    return {
+        f"{name}[{index}]": array
+        for name, value in outputs.items()
+        for index, array in enumerate(tf.nest.flatten(value))
+    }
 
 
 @pytest.mark.parametrize("generator", KINDS)
@@ -217,11 +239,9 @@ def test_a_fresh_delta_changes_no_bit(make, generator):
         make(sharing, generator).compute(FEATURES, training=True)
         for sharing in ("embeddings", "gradient_disentangled")
     ]
+    shared, disentangled = map(flatten, outputs)
     assert len(outputs[0]) > 15
-    for name, value in outputs[0].items():
-        pairs = map(tf.nest.flatten, (value, outputs[1][name]))
-        for shared, disentangled in zip(*pairs, strict=True):
-            assert np.array_equal(shared, disentangled), name
+    assert differences(disentangled, shared) == []
 
 
 def gradient(model, loss, table):
@@ -236,28 +256,27 @@ def gradient(model, loss, table):
     return None if result is None else tf.convert_to_tensor(result).numpy()
 
 
-def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(trained):
+@pytest.mark.parametrize(
+    ("loss", "trained_table", "other_table", "tables_of_sum"),
+    [
+        ("mlm_loss", SHARED_TABLE, DELTA_TABLE, [SHARED_TABLE]),
+        ("disc_loss", DELTA_TABLE, SHARED_TABLE, [SHARED_TABLE, DELTA_TABLE]),
+    ],
+    ids=["mlm_loss", "disc_loss"],
+)
+def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(
+    trained, loss, trained_table, other_table, tables_of_sum
+):
     model, plain = trained("gradient_disentangled"), trained("embeddings")
     values = named(model)
-
-    def with_table(table):
-        for name, variable in variables_by_name(plain.variables).items():
-            variable.assign(table if name == TABLE else values[name])
-        return plain
-
-    shared, delta = values[SHARED_TABLE], values[DELTA_TABLE]
-    assert gradient(model, "mlm_loss", DELTA_TABLE) is None
-    assert gradient(model, "disc_loss", SHARED_TABLE) is None
-    for loss, trained_table, table in (
-        ("mlm_loss", SHARED_TABLE, shared),
-        ("disc_loss", DELTA_TABLE, shared + delta),
-    ):
-        expected = gradient(with_table(table), loss, TABLE)
-        assert np.abs(expected).max() > 1e-4
-        table_gradient = gradient(model, loss, trained_table)
-        np.testing.assert_allclose(
-            table_gradient, expected, rtol=1e-6, atol=1e-9
-        )
+    values[TABLE] = sum(values[name] for name in tables_of_sum)
+    for name, variable in variables_by_name(plain.variables).items():
+        variable.assign(values[name])
+    assert gradient(model, loss, other_table) is None
+    expected = gradient(plain, loss, TABLE)
+    assert np.abs(expected).max() > 1e-4
+    table_gradient = gradient(model, loss, trained_table)
+    np.testing.assert_allclose(table_gradient, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
@@ -283,9 +302,12 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     assert np.array_equal(layer._variables[TABLE], table)
     encoded = layer(FEATURES)["sequence_output"]
     loaded = load_pretrained(folder)
-    inputs = FEATURES.values()
-    for encoder in (model.discriminator, loaded.model.discriminator):
-        assert np.array_equal(encoder(*inputs).sequence_output, encoded)
+    encoders = {"run": model, "loaded": loaded.model}
+    sequences = {
+        name: owner.discriminator(*FEATURES.values()).sequence_output
+        for name, owner in encoders.items()
+    }
+    assert differences(sequences, dict.fromkeys(encoders, encoded)) == []
     names = [v.name for v in loaded.model.discriminator.variables]
     assert "delta" not in "".join(names)
     expected, _ = model.generator_logits(FEATURES)
@@ -293,67 +315,96 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     assert np.array_equal(logits, expected)
 
 
+@pytest.fixture
+def exported(run_of):
+    """Return a function that exports and loads a network of a run."""
+
+    def export(sharing, generator, network):
+        model, folder = run_of(sharing, generator)
+        prefixes = export_parts(model, 7, folder)
+        (part,) = [
+            os.path.dirname(prefix)
+            for prefix in prefixes
+            if os.path.dirname(prefix).endswith(network)
+        ]
+        return model, open_weights(part), load_pretrained(part)
+
+    return export
+
+
 @pytest.mark.parametrize("generator", KINDS)
 @pytest.mark.parametrize("sharing", OTHERS)
-def test_parts_apart_are_plain_models(run_of, sharing, generator, tmp_path):
-    model, folder = run_of(sharing, generator)
-    table, shared = word_tables(model)
+def test_an_exported_discriminator_is_a_plain_model(
+    exported, sharing, generator
+):
+    model, weights, loaded = exported(sharing, generator, "discriminator")
+    table, _ = word_tables(model)
+    assert not {DELTA_TABLE, SHARED_TABLE} & weights.specs.keys()
+    assert np.array_equal(weights.read(TABLE), table)
+    assert weights.contents.embedding_sharing is None
+    networks = (each.discriminator for each in (model, loaded.model))
+    encoded = [n(*FEATURES.values()).sequence_output for n in networks]
+    assert np.array_equal(*encoded)
+    loaded.require_discriminator("a test")
+
+
+@pytest.mark.parametrize("generator", KINDS)
+@pytest.mark.parametrize("sharing", OTHERS)
+def test_an_exported_generator_is_a_plain_model(exported, sharing, generator):
+    model, weights, loaded = exported(sharing, generator, "generator")
+    _, shared = word_tables(model)
+    assert not {DELTA_TABLE, SHARED_TABLE} & weights.specs.keys()
+    assert np.array_equal(weights.read(TABLE), shared)
     scores, _ = model.generator_logits(FEATURES)
-    for prefix in export_parts(model, 7, folder):
-        part = os.path.dirname(prefix)
-        weights, loaded = open_weights(part), load_pretrained(part)
-        assert DELTA_TABLE not in weights.specs
-        assert SHARED_TABLE not in weights.specs
-        if part.endswith("discriminator"):
-            assert np.array_equal(weights.read(TABLE), table)
-            assert weights.contents.embedding_sharing is None
-            networks = (each.discriminator for each in (model, loaded.model))
-            encoded = [n(*FEATURES.values()).sequence_output for n in networks]
-            assert np.array_equal(*encoded)
-            loaded.require_discriminator("a test")
-        else:
-            assert np.array_equal(weights.read(TABLE), shared)
-            part_logits, _ = loaded.model.generator_logits(FEATURES)
-            assert np.array_equal(part_logits, scores)
-            loaded.require_generator("a test")
+    part_logits, _ = loaded.model.generator_logits(FEATURES)
+    assert np.array_equal(part_logits, scores)
+    loaded.require_generator("a test")
+
+
+def convert(source, target, *flags):
+    argv = ["convert_checkpoint", source, str(target), *flags]
+    convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
+    return str(target)
 
 
 @pytest.mark.parametrize("sharing", OTHERS)
-def test_conversions_and_their_way_back(run_of, sharing, tmp_path, capsys):
+def test_the_original_s_format_and_back_restores_a_run(
+    run_of, sharing, tmp_path
+):
     model, folder = run_of(sharing)
-    values, (table, shared) = named(model), word_tables(model)
-    hugging_face = "--output_format=huggingface"
-
-    def convert(source, target, *flags):
-        argv = ["convert_checkpoint", source, str(target), *flags]
-        convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
-        return str(target)
-
+    table, _ = word_tables(model)
     original = convert(folder, tmp_path / "tf1/model.ckpt-7")
-    # What the original's fine-tuning reads.
+    # The original's fine-tuning reads this table.
     reader = tf.train.load_checkpoint(original)
     assert np.array_equal(reader.get_tensor(TABLE), table)
     native = tmp_path / "native/model.ckpt-7"
     back = convert(original, native, "--output_format=native")
     restored = {n: v for n, v in tf2.open_native(back) if n != "global_step"}
-    assert restored.keys() == values.keys()
-    assert all(np.array_equal(restored[n], values[n]) for n in values)
-    target = tmp_path / "hf"
+    assert differences(restored, named(model)) == []
+
+
+@pytest.mark.parametrize("network", ["discriminator", "generator"])
+@pytest.mark.parametrize("sharing", OTHERS)
+def test_a_network_is_converted_to_a_folder_of_transformers(
+    run_of, sharing, network, tmp_path
+):
+    model, folder = run_of(sharing)
+    flags = "--output_format=huggingface", f"--part={network}"
     remedy = "Write each network to a folder of"
-    refused(remedy, convert, folder, target, hugging_face)
-    for part, expected in (("discriminator", table), ("generator", shared)):
-        converted = convert(
-            folder, target / part, hugging_face, f"--part={part}"
-        )
-        alone = select_part(open_weights(folder), part)
-        read = open_weights(converted)
-        assert read.shapes == alone.shapes
-        for name in read.shapes:
-            assert np.array_equal(read.read(name), alone.read(name)), name
-        assert np.array_equal(read.read(TABLE), expected)
-    loaded = load_pretrained(converted).model  # the generator's
-    expected, _ = model.generator_logits(FEATURES)
-    assert np.array_equal(loaded.generator_logits(FEATURES)[0], expected)
+    refused(remedy, convert, folder, tmp_path / "hf", flags[0])
+    converted = convert(folder, tmp_path / "hf", *flags)
+    alone = select_part(open_weights(folder), network)
+    weights = open_weights(converted)
+    assert weights.shapes == alone.shapes
+    expected = {name: alone.read(name) for name in alone.shapes}
+    table, shared = word_tables(model)
+    expected[TABLE] = table if network == "discriminator" else shared
+    written = {name: weights.read(name) for name in weights.shapes}
+    assert differences(written, expected) == []
+    if network == "generator":
+        loaded = load_pretrained(converted).model
+        logits, _ = model.generator_logits(FEATURES)
+        assert np.array_equal(loaded.generator_logits(FEATURES)[0], logits)
 
 
 @pytest.mark.parametrize("generator", KINDS)
@@ -363,9 +414,14 @@ def test_a_plain_start_gives_the_same_model(trained, make, sharing, generator):
     started = make(sharing, generator)
     report = assign(MemoryWeights(named(plain)), started.variables)
     assert not (report.missing or report.unexpected)
-    plain_outputs, other = (m.compute(FEATURES) for m in (plain, started))
-    for name in ("mlm_logits", "disc_logits", "total_loss"):
-        assert np.array_equal(plain_outputs[name], other[name])
+    names = ("mlm_logits", "disc_logits", "total_loss")
+    expected, outputs = plain.compute(FEATURES), started.compute(FEATURES)
+    different = [
+        name
+        for name in names
+        if not np.array_equal(outputs[name], expected[name])
+    ]
+    assert different == []
 
 
 @pytest.mark.parametrize("sharing", OTHERS)
@@ -396,17 +452,21 @@ def test_a_bert_starts_a_delta_at_zero(trained, make):
     assert not named(model)[DELTA_TABLE].any()
 
 
-def test_slots_go_with_their_tables(trained):
+@pytest.mark.parametrize(
+    ("network", "table"),
+    [("discriminator", DELTA_TABLE), ("generator", SHARED_TABLE)],
+    ids=["discriminator", "generator"],
+)
+def test_slots_go_with_their_tables(trained, network, table):
     values = named(trained("gradient_disentangled"))
     slots = {
         f"{name}/adam_{moment}": value + i
         for name, value in values.items()
         for i, moment in enumerate("mv", 1)
     }
-    weights = MemoryWeights(values | slots)
-    tables = {"discriminator": DELTA_TABLE, "generator": SHARED_TABLE}
-    for part, table in tables.items():
-        alone = select_part(weights, part)
-        assert len(alone.slots) == 2 * len(alone.shapes)
-        for end in ("/adam_m", "/adam_v"):
-            assert np.array_equal(alone.read(TABLE + end), slots[table + end])
+    alone = select_part(MemoryWeights(values | slots), network)
+    assert len(alone.slots) == 2 * len(alone.shapes)
+    ends = ("/adam_m", "/adam_v")
+    selected = {end: alone.read(TABLE + end) for end in ends}
+    expected = {end: slots[table + end] for end in ends}
+    assert differences(selected, expected) == []

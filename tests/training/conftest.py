@@ -91,13 +91,13 @@ class LineRun(Run):
 
     start_fresh = write_settings = is_finished = announce = nothing
 
-    def stops(self, place):
+    def stops(self, loop):
         if isinstance(self._stop_at, int):
-            return place == "training" and self.global_step >= self._stop_at
-        return place == self._stop_at
+            return loop == "training" and self.global_step >= self._stop_at
+        return loop == self._stop_at
 
-    def _should_stop(self, place):
-        if self.stops(place):
+    def _should_stop(self, loop):
+        if self.stops(loop):
             self.preemption.signal_number = 15
         return self.preemption.requested()
 
@@ -150,8 +150,10 @@ def shown(directory, tag="loss"):
         "tensorboard.backend.event_processing.plugin_event_accumulator"
     )
     reader = accumulator.EventAccumulator(str(directory)).Reload()
-    found = [(one.step, one.tensor_proto) for one in reader.Tensors(tag)]
-    return [(step, float(tf.make_ndarray(value))) for step, value in found]
+    return [
+        (event.step, float(tf.make_ndarray(event.tensor_proto)))
+        for event in reader.Tensors(tag)
+    ]
 
 
 @pytest.fixture

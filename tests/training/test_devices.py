@@ -5,6 +5,7 @@
 import types
 import unittest.mock
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -44,7 +45,7 @@ TWO = '{"cluster": {"worker": ["a:1", "b:1"]}'
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "message"),
     [
         ('{"cluster": {"worker"', "TF_CONFIG"),
         ("5", "TF_CONFIG"),
@@ -68,10 +69,10 @@ TWO = '{"cluster": {"worker": ["a:1", "b:1"]}'
     ],
 )
 def test_a_tf_config_that_starts_no_worker_is_refused(
-    monkeypatch, value, words
+    monkeypatch, value, message
 ):
     monkeypatch.setenv("TF_CONFIG", value)
-    with pytest.raises(UserError, match=words):
+    with pytest.raises(UserError, match=message):
         create_strategy(settings(distribution_strategy="multi_worker"))
 
 
@@ -83,9 +84,9 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
         resolver = distribute.cluster_resolver.SimpleClusterResolver
         task = {"task_type": kind, "task_id": index}
         made.cluster_resolver = resolver(tf.train.ClusterSpec(jobs), **task)
-        found, workers = current_worker(made)
+        index_of_worker, workers = current_worker(made)
         assert workers == sum(map(len, jobs.values()))
-        return found
+        return index_of_worker
 
     two = ["a:1", "b:1"]
     assert [number("worker", n, worker=two) for n in (0, 1)] == [0, 1]
@@ -93,22 +94,29 @@ def test_the_chief_is_the_first_worker_unless_one_is_called_so():
     assert number("worker", 0, chief=["c:1"], worker=two) == 1
 
 
-def test_a_row_draws_what_it_draws_in_the_whole_batch():
-    seed = tf.constant([3, 4])
+WHOLE = BatchRows(tf.constant([3, 4]), None, 8)
+ODD = BatchRows(tf.constant([3, 4]), tf.range(1, 8, 2), 8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "indices"),
+    [
+        (WHOLE.micro_batch(0, 2), [0, 1, 2, 3]),
+        (WHOLE.micro_batch(1, 2), [4, 5, 6, 7]),
+        (ODD, [1, 3, 5, 7]),
+        (ODD.micro_batch(1, 2), [5, 7]),
+    ],
+    ids=["first_half", "second_half", "odd_rows", "half_of_odd_rows"],
+)
+def test_a_row_draws_what_it_draws_in_the_whole_batch(rows, indices):
     batch = tf.random.stateless_normal([8, 5], [1, 2])
 
     def draw(logits, seed):
         return tf.random.stateless_categorical(logits, 3, seed)
 
-    whole = BatchRows(seed, None, 8)
-    expected = whole.draw(draw, batch)
-    parts = [whole.micro_batch(n, 2) for n in (0, 1)]
-    odd = BatchRows(seed, tf.range(1, 8, 2), 8)
-    parts += [odd, odd.micro_batch(1, 2)]
-    chosen = ([0, 1, 2, 3], [4, 5, 6, 7], [1, 3, 5, 7], [5, 7])
-    for rows, places in zip(parts, chosen, strict=True):
-        found = rows.draw(draw, tf.gather(batch, places))
-        assert found.numpy().tolist() == expected.numpy()[places].tolist()
+    drawn = rows.draw(draw, tf.gather(batch, indices))
+    expected = WHOLE.draw(draw, batch).numpy()[indices]
+    np.testing.assert_array_equal(drawn, expected)
 
 
 def strategy_of(replicas):
@@ -137,7 +145,7 @@ def test_compilation_is_refused_for_several_replicas():
         check_compilation(strategy_of(2))
 
 
-# By cores and hparams: threads of an operation, parts of a batch.
+# Machine cores, hparams, threads of an operation, cores that share a batch.
 CORES = [
     (2, {}, 1, 2),
     (1, {}, 0, 1),
@@ -160,9 +168,9 @@ for number, hparams, *expected in {CORES}:
     threads.set_threads(
         config.threads, config.micro_batch_size, config.lets_cores_share
     )
-    parts = threads.count_cores(config, tf.distribute.get_strategy())
-    found = [setting.get_intra_op_parallelism_threads(), parts]
-    assert found == expected, (number, hparams, found)
+    cores = threads.count_cores(config, tf.distribute.get_strategy())
+    actual = [setting.get_intra_op_parallelism_threads(), cores]
+    assert actual == expected, (number, hparams, actual)
 """
 
 

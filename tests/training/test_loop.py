@@ -58,27 +58,31 @@ def gradients_of(variables, count, jit_compile=False, at_once=1):
     return run
 
 
-@pytest.mark.parametrize("rows, said", [(6, "6 rows"), (None, "unknown rows")])
-def test_rows_that_cannot_be_cut_into_equal_parts_are_refused(rows, said):
+@pytest.mark.parametrize(
+    "rows, count_text", [(6, "6 rows"), (None, "unknown rows")]
+)
+def test_rows_that_cannot_be_cut_into_equal_parts_are_refused(rows, count_text):
     @tf.function(input_signature=[tf.TensorSpec([rows, 2])], autograph=False)
     def cut(ids):
         return micro_batch_rows({"ids": ids}, tf.constant(0), 4)
 
-    refused(f"a batch of {said} cannot.* into 4", cut.get_concrete_function)
+    refused(
+        f"a batch of {count_text} cannot.* into 4", cut.get_concrete_function
+    )
 
 
 @pytest.mark.parametrize("count, at_once", [(2, 1), (4, 1), (4, 2), (4, 4)])
 @pytest.mark.parametrize("jit", [False, True])
 def test_micro_batches_sum_to_the_whole(variables, count, at_once, jit):
     whole, numbers = gradients_of(variables, 1)()
-    found, summed = gradients_of(variables, count, jit, at_once)()
-    assert found[2] is None
-    np.testing.assert_allclose(found[1], whole[1], rtol=1e-6)
+    actual, summed = gradients_of(variables, count, jit, at_once)()
+    assert actual[2] is None
+    np.testing.assert_allclose(actual[1], whole[1], rtol=1e-6)
     # Rows stay apart and in order: clipping goes by the norm of them all.
-    assert isinstance(found[0], tf.IndexedSlices)
-    np.testing.assert_array_equal(found[0].indices, whole[0].indices)
-    np.testing.assert_allclose(found[0].values, whole[0].values, rtol=1e-6)
-    np.testing.assert_array_equal(found[0].dense_shape, [4, 2])
+    assert isinstance(actual[0], tf.IndexedSlices)
+    np.testing.assert_array_equal(actual[0].indices, whole[0].indices)
+    np.testing.assert_allclose(actual[0].values, whole[0].values, rtol=1e-6)
+    np.testing.assert_array_equal(actual[0].dense_shape, [4, 2])
     assert summed["loss"] == numbers["loss"] and summed["rows"] == count
 
 
@@ -92,7 +96,7 @@ def test_the_graph_holds_one_micro_batch_however_many_there_are(variables):
     assert nodes(4) == nodes(2)
 
 
-def test_overflow_halves_and_good_steps_double_within_bounds():
+def test_overflow_halves_the_scale_and_good_steps_double_it():
     scaling = LossScale(initial=8.0, growth_steps=3)
     norms = [1.0, 2.0, float("inf"), 1.0, 1.0, 1.0, 1.0, float("nan")]
     logged = [scaling.update(tf.constant(norm)) for norm in norms]
@@ -102,11 +106,17 @@ def test_overflow_halves_and_good_steps_double_within_bounds():
     assert [float(v["skipped"]) for v in logged] == [0, 0, 1, 0, 0, 0, 0, 1]
     # A skipped update has no norm, which is no reason to stop.
     assert [float(v["grad_norm"]) for v in logged] == [1, 2, 0, 1, 1, 1, 1, 0]
-    # At the lowest scale the trouble must be another.
-    for bound, norm in ((1.0, np.inf), (2.0**127, 1.0)):
-        scaling = LossScale(initial=bound, growth_steps=1)
-        assert scaling.update(tf.constant(norm))["grad_norm"] == norm
-        assert float(scaling.scale) == bound
+
+
+@pytest.mark.parametrize(
+    ("bound", "norm"),
+    [(1.0, np.inf), (2.0**127, 1.0)],
+    ids=["lowest", "highest"],
+)
+def test_a_scale_at_its_bound_stays_and_the_norm_is_reported(bound, norm):
+    scaling = LossScale(initial=bound, growth_steps=1)
+    assert scaling.update(tf.constant(norm))["grad_norm"] == norm
+    assert float(scaling.scale) == bound
 
 
 def test_cores_evaluate_rows_each_and_draw_as_one_does():
@@ -132,10 +142,10 @@ def test_cores_evaluate_rows_each_and_draw_as_one_does():
             prepare=prepare,
             cores=cores,
         )
-        found = []
+        actual = []
         dataset = tf.data.Dataset.from_tensors(rows).repeat(2)
-        loop.run(dataset, lambda *taken: found.append(taken))
-        return found
+        loop.run(dataset, lambda *taken: actual.append(taken))
+        return actual
 
     two, three = run(2), run(3)
     for (sums, loss), (other, other_loss) in zip(two, three, strict=True):

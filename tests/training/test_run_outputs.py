@@ -71,8 +71,8 @@ def test_lines_and_durations_have_the_originals_form(start, head):
     clock.now += 10
     numbers = {"loss": "9.1000", "gen": "4"}
     assert progress.line(20, numbers) == f"{head} - loss: 9.1000 - gen: 4"
-    found = [seconds_text(number) for number in (0.4, 59.6, 36005, 200000)]
-    assert found == ["0", "1:00", "10:00:05", "2 days, 7:33:20"]
+    actual = [seconds_text(number) for number in (0.4, 59.6, 36005, 200000)]
+    assert actual == ["0", "1:00", "10:00:05", "2 days, 7:33:20"]
 
 
 def test_the_rate_leaves_the_first_step_out_and_pauses_of_intervals():
@@ -94,16 +94,22 @@ def test_the_rate_leaves_the_first_step_out_and_pauses_of_intervals():
     assert progress.line(21, {}) == line
 
 
-def test_a_picture_is_drawn_whatever_there_is(tmp_path):
+ROWS = [{"step": s, "loss": 10 / s} for s in range(1, 60)]
+EVALUATIONS = [{"step": 20, "loss": 1.0, "auc": None, "rank": 0.6}]
+
+
+@pytest.mark.parametrize(
+    ("rows", "evaluations"),
+    [(ROWS, EVALUATIONS), (ROWS[:1], []), ([], [])],
+    ids=["many", "one_row", "none"],
+)
+def test_a_picture_is_drawn_of_any_count_of_rows(tmp_path, rows, evaluations):
     panels = [
         Panel("Loss", train="loss", evaluation="loss"),
         Panel("AUC", evaluation="auc", baselines=(("rank", "x"),), chance=0.5),
         Panel("Never logged", train="missing"),
     ]
-    rows = [{"step": s, "loss": 10 / s} for s in range(1, 60)]
-    evaluations = [{"step": 20, "loss": 1.0, "auc": None, "rank": 0.6}]
-    for drawn in ((rows, evaluations), (rows[:1], []), ([], [])):
-        path = draw_curves(str(tmp_path), panels, *drawn, "a run")
-        with open(path, "rb") as file:
-            assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    path = draw_curves(str(tmp_path), panels, rows, evaluations, "a run")
+    with open(path, "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
     assert len(list(tmp_path.iterdir())) == 1
