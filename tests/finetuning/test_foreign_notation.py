@@ -159,7 +159,7 @@ def test_predict_answers_no_half_of_a_quoted_row(tmp_path):
         ('a\tb\n"x\n\ny"\tz\nu\tv\n', [2, 3, 4]),
         ('a\tb\nz\t"x\ny"\nu\tv\n', [2, 3]),
         ('a\tb\tc\n"x\ny"\t"u\nv"\tw\n', [2, 3, 4]),
-        # Quotation marks of texts.
+        # Here the quotation marks are text.
         ('a\tb\n"x\tz\ny"\tz\n', []),
         ('a\tb\n"x\nu\tv\ny"\tz\n', []),
         ('a\tb\n"x\nu\tv\n', []),

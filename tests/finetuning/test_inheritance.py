@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of transformers are evaluated, and trained on, as a run's tasks."""
+"""Heads of transformers are evaluated and trained as those of a run."""
 
 import json
 
@@ -24,7 +24,7 @@ KERNEL, BIAS = "dense/kernel", "dense/bias"
 
 @pytest.fixture
 def config_of(tmp_path, tiny_vocab):
-    """A factory of runs on a described task, from a folder."""
+    """Return a factory of configs of a described task, from a folder."""
 
     def make(folder, task, lines=("a\tgood", "the king\tbad"), **hparams):
         description = {"name": "films", **task}
@@ -127,7 +127,7 @@ LINES = ["the B-PER", "king I-PER", "of O", "", "city B-LOC", "is O", ""]
 
 @pytest.fixture
 def tagger(transformers_folder):
-    """A folder whose head has three tags."""
+    """Return a function that makes a folder whose head has some tags."""
 
     def make(*labels):
         _, folder = transformers_folder("kinds", fresh=True)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""WNLI answered by the majority of its training labels."""
+"""The majority of WNLI's training labels answers it, if asked."""
 
 import json
 import pickle
@@ -18,12 +18,14 @@ def wnli(write_task):
     for split, labels in (("train", "0101000"), ("dev", "0110"), ("test", "")):
         rows = ["index\tsentence1\tsentence2" + "\tlabel" * bool(labels)]
         for i, label in enumerate(labels or [None] * 4):
-            end = f"\t{label}" * bool(labels)
+            end = f"\t{label}" if labels else ""
             rows.append(f"{i}\tthe of\tof the{end}")
         write_task("wnli", f"{split}.tsv", "\n".join([*rows, ""]))
 
 
-def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
+def test_the_majority_is_scored_and_predicted_without_a_model(
+    finetuning_config, run, tmp_path
+):
     hparams = {"wnli_majority": True, "write_test_outputs": True}
     config = finetuning_config("wnli", **hparams)
     result, printed = run(config)
@@ -34,7 +36,7 @@ def test_no_model_scores_and_predicts(finetuning_config, run, tmp_path):
     assert "collapsed" not in printed
     actual = result["trials"][0]
     assert actual["results"]["wnli"]["accuracy"] == 50.0
-    # Each label is counted once more than it is there.
+    # The loss counts each label once more than the training data do.
     shares = np.log(np.array([6, 3]) / 9)
     loss = -shares[[0, 1, 1, 0]].mean()
     assert actual["results"]["wnli"]["loss"] == pytest.approx(loss, rel=1e-6)
@@ -66,7 +68,7 @@ def test_glue_takes_it_and_says_so(tmp_path, tiny_finetuning, cola, capsys):
     argv = ["x", f"--data-dir={tmp_path}", "--model-name=m"]
     asked = [*argv, "--hparams", json.dumps(hparams)]
     assert run_glue.main(run_glue.parse_flags(asked)) == 0
-    # What is asked for later is made up.
+    # A later run writes the predictions that the first one left out.
     asked.append("--write_test_outputs")
     assert run_glue.main(run_glue.parse_flags(asked)) == 0
     text = (tmp_path / "models/m/results/glue.txt").read_text()

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bad rows of sentences, words and questions: never lost silently."""
+"""Bad rows of sentences, words and questions are never lost silently."""
 
 import gzip
 import json
@@ -109,7 +109,7 @@ def test_any_bytes_are_rows_or_bad_rows(make_task, write_task, noise):
 
 @pytest.fixture
 def chunk(make_task, write_task):
-    """Makes the chunking task, or another, with the given train file."""
+    """Return a factory of the chunking task, or another, on a train file."""
 
     def make(text, name="chunk", **hparams):
         write_task(name, "train.txt", text)
@@ -142,8 +142,8 @@ def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
     assert row.line == 6 and row.skipped
     assert "fix_last_sentence" in row.expected
     task = chunk(text, fix_last_sentence=True)
-    words = [e.words for e in task.get_examples("train")]
-    assert words == [whole, ["a", "dog"]]
+    sentences = [e.words for e in task.get_examples("train")]
+    assert sentences == [whole, ["a", "dog"]]
     assert task.row_report.rows == []
 
 
@@ -201,7 +201,7 @@ def test_the_original_loses_a_sentence_of_many_words_whole(chunk):
     assert sum(features["chunk_labels_mask"]) == 0
     features = features_of(chunk(text, fix_tagging_truncation=True))
     assert sum(features["chunk_labels_mask"]) == 30
-    # Words without a wordpiece take no place, but a label each.
+    # Words without a wordpiece take no position, but a label each.
     task = chunk("\ufffd x O\n" * 40 + "\n", fix_tagging_truncation=True)
     assert sum(features_of(task)["chunk_labels_mask"]) == 32
     assert list(task.row_report.losses.values()) == [8]
@@ -227,7 +227,7 @@ def squad(*qas, context=CONTEXT):
 
 
 def mrqa(number, text="red", **fields):
-    """A line of MRQA with one question."""
+    """Return a line of MRQA with one question."""
     start = CONTEXT.index("red")
     answer = {"text": text, "char_spans": [[start, start + len(text) - 1]]}
     qa = {"qid": f"m{number}", "question": "the cat?", "answers": [text]}
@@ -237,7 +237,7 @@ def mrqa(number, text="red", **fields):
 
 @pytest.fixture
 def qa_task(make_task, write_task):
-    """Writes a split of a task and makes the task."""
+    """Return a function that writes a split of a task and opens the task."""
 
     def make(name, text, split="train", file=None, **hparams):
         end = "json" if name in ("squad", "squadv1") else "jsonl"
@@ -283,7 +283,7 @@ def test_an_unusable_question_is_skipped(
     refused(r"train.json:\d+: found ", task.get_examples, "train")
 
 
-def test_answers_of_other_splits_need_no_place(qa_task):
+def test_answers_of_other_splits_need_no_offset(qa_task):
     text = squad(question(0, {"text": "dog"}), question(1))
     task = qa_task("squadv1", text, "dev")
     assert [e.answers for e in task.get_examples("dev")] == [("dog",), ()]
@@ -307,13 +307,13 @@ def test_answers_of_other_splits_need_no_place(qa_task):
     assert actual.results["exact"] == 100.0 and actual.details["loss"] == 0.0
 
 
-def test_impossible_questions_have_no_place(qa_task):
+def test_impossible_questions_have_no_position(qa_task):
     qas = [
         question(0, RED, is_impossible=False),
         question(1, is_impossible=True),
-        question(2),  # says nothing: has no answers
-        question(0, RED),  # an id used twice is kept
-        question(3, RED, is_impossible="no"),  # is left out
+        question(2),  # impossible, because it has no answers
+        question(0, RED),  # kept in spite of its repeated id
+        question(3, RED, is_impossible="no"),  # left out
     ]
     task = qa_task("squad", squad(*qas))
     examples = task.get_examples("train")
@@ -340,7 +340,7 @@ def test_impossible_questions_have_no_place(qa_task):
         ('{"data": []}', "no usable question in its train split"),
     ],
 )
-def test_a_malformed_file_is_an_error_that_says_where(text, message, qa_task):
+def test_a_malformed_file_is_an_error_with_its_position(text, message, qa_task):
     refused(message, qa_task("squad", text).get_examples, "train")
 
 

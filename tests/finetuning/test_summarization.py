@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-"""Documents of sentences: rows, windows, labels; a whole run."""
+"""Documents become windows of labeled sentences; a run scores summaries."""
 
 import json
 
@@ -21,7 +21,7 @@ ROW = {"id": "a", "article": ARTICLE, "highlights": SUMMARY}
 
 @pytest.fixture
 def write_rows(write_task):
-    """Writes a split of the built-in task, a JSON line a row."""
+    """Return a function that writes rows of a split as JSON Lines."""
 
     def write(split, *rows):
         text = "".join(f"{json.dumps(row)}\n" for row in rows)

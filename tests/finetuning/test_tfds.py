@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks from TensorFlow Datasets: small sets, written as the real ones are."""
+"""Tasks read data sets of TensorFlow Datasets, here small ones."""
 
 import pytest
 
@@ -12,11 +12,11 @@ tfds = pytest.importorskip("tensorflow_datasets")
 
 
 def examples(split, name, features):
-    """Some rows; in test sets every label is -1, as in the real data."""
+    """Yield rows; all labels of test sets are -1, as in the real data."""
     for number in range(12):
         row = {key: f"{key} {number} é" for key in features}
         row["idx"] = number
-        # Nobody promised that no label is missing in training.
+        # A label may be missing in training, too.
         missing = "test" in split or (split == "train" and number == 11)
         row["label"] = -1 if missing else number % 2
         if name == "stsb":
@@ -26,7 +26,7 @@ def examples(split, name, features):
 
 @pytest.fixture
 def write_set(tmp_path):
-    """Writes a data set as TFDS keeps it; returns the folder of all."""
+    """Return a function that writes a data set and returns their folder."""
 
     def write(name, splits, rows):
         directory = str(tmp_path / "tfds")
@@ -62,7 +62,7 @@ def write_set(tmp_path):
 
 @pytest.fixture
 def task_of(make_task, write_set):
-    """Prepares `glue/<name>`; returns the task that reads it."""
+    """Return a function that writes `glue/<name>` and opens its task."""
 
     def make(task, name, splits):
         directory = write_set(
