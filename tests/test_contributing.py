@@ -150,6 +150,6 @@ def test_the_recipe_for_a_command_runs(tree):
         )
     ),
 )
-def test_files_that_the_recipes_name_are_there(path):
+def test_files_of_the_recipes_exist(path):
     made = {"electra_tf/commands/count_tokens.py"}
     assert path in made or (ROOT / path).exists(), path

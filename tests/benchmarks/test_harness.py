@@ -67,7 +67,7 @@ def test_arms_take_turns_and_ratios_are_of_turns_in_a_row():
     assert harness.shown(spread, "ours") == ""
 
 
-def test_an_arm_answers_and_says_why_it_failed(script):
+def test_an_arm_answers_and_reports_why_it_failed(script):
     arm = worker(script, 3)
     assert arm.ask("double", times=2) == 12 and arm.ask("memory")["peak"] > 1
     with pytest.raises(harness.ArmError, match="unexpected keyword"):
@@ -81,7 +81,7 @@ def test_an_arm_answers_and_says_why_it_failed(script):
         worker(script, -1)
 
 
-def test_what_we_set_for_ourselves_does_not_reach_an_arm(script, monkeypatch):
+def test_an_arm_inherits_no_variable_of_this_project(script, monkeypatch):
     monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "ours")
     arm = worker(script, 3, GIVEN="yes")
     assert arm.ask("variable", name="TF_ENABLE_ONEDNN_OPTS") != "ours"
@@ -89,7 +89,7 @@ def test_what_we_set_for_ourselves_does_not_reach_an_arm(script, monkeypatch):
     arm.close()
 
 
-def test_arms_are_those_whose_peer_is_there_with_checkouts_and_variants():
+def test_arms_are_planned_for_installed_peers_checkouts_and_variants():
     kinds = ("ours", "tfmodels", "transformers")
     variants = '{"wide": {"hparams": {"a": 1}}}'
     args = arguments(f"--before={harness.ROOT}", f"--variants={variants}")

@@ -99,7 +99,7 @@ def test_results_that_are_lost_at_the_end_are_a_failure(run, lost):
     assert status == 1 and reached
 
 
-def test_what_was_buffered_is_discarded_after_a_failure():
+def test_buffered_text_is_discarded_after_a_failure():
     reader, writer = os.pipe()
     os.close(reader)
     raw = os.fdopen(writer, "w")

@@ -107,7 +107,7 @@ def test_the_manifest_lists_sizes_and_records_of_all_files(build):
     assert shards == actual and len(shards) == 5
 
 
-def test_nothing_held_out_leaves_the_training_records_alone(build):
+def test_held_out_documents_are_missing_from_the_training_records(build):
     build("with", draws="document", held_out_fraction=0.3)
     build("without", draws="document")
     whole = _multiset(build.tmp_path / "without")

@@ -76,7 +76,9 @@ def logs_of(folder):
     [("tee", signal.SIGINT), ("stderr", signal.SIGTERM)],
     ids=["tee_sigint", "stderr_sigterm"],
 )
-def test_pretraining_saves(data_dir, settings, tmp_path, stop, lost, number):
+def test_a_stopped_pretraining_saves(
+    data_dir, settings, tmp_path, stop, lost, number
+):
     many = ("num_train_steps", "save_checkpoints_steps")
     hparams = settings(**dict.fromkeys(many, LONG))
     command = ["run_pretraining.py", f"--data-dir={data_dir}", "--model-name=m"]
@@ -86,7 +88,7 @@ def test_pretraining_saves(data_dir, settings, tmp_path, stop, lost, number):
     assert_saved(run)
 
 
-def test_finetuning_saves(task_dir, hparams, stop):
+def test_a_stopped_finetuning_saves(task_dir, hparams, stop):
     hparams |= {"num_train_epochs": 1e5, "save_checkpoints_steps": LONG}
     command = ["run_finetuning.py", f"--data-dir={task_dir}", "--model-name=m"]
     command += ["--hparams", json.dumps(hparams)]

@@ -264,11 +264,11 @@ def test_differences_between_workers_are_named(
     flags = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}
     codes, outputs = run_workers(of_workers("two"), worker_flags=flags)
     assert codes == [1, 1]
-    for text in outputs:
-        assert "hparam learning_rate: 0.0005 on worker 0, 0.002 on" in text
-        assert "path of pretrain_tfrecords: '/" in text
-        files = "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1"
-        assert re.search(files, text)
+    rate = "hparam learning_rate: 0.0005 on worker 0, 0.002 on"
+    assert all(rate in text for text in outputs)
+    assert all("path of pretrain_tfrecords: '/" in text for text in outputs)
+    files = "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1"
+    assert all(re.search(files, text) for text in outputs)
     assert not list((tmp_path / "two").glob("model.ckpt*"))
 
 
@@ -320,8 +320,8 @@ def test_a_worker_with_different_task_files_is_refused(
     flags = {1: [f"--data-dir={other}"]}
     codes, outputs = run_workers(hparams, worker_flags=flags, data=task_dir)
     assert codes == [1, 1]
-    for text in outputs:
-        assert re.search("sst, train: '1 files, .* 0, '1 files, .* on", text)
+    files = "sst, train: '1 files, .* 0, '1 files, .* on"
+    assert all(re.search(files, text) for text in outputs)
     assert not (task_dir / "models/m/finetuning_models").exists()
 
 

@@ -131,7 +131,7 @@ def _cut(texts, outputs):
     ]
 
 
-def test_nothing_and_huge_texts_are_tagged(model):
+def test_empty_and_huge_texts_are_tagged(model):
     _, module = model("as the original")
     actual = as_numpy(module.compute_text(tf.constant([""])))
     assert actual["tags"].shape == (1, 0)

@@ -127,7 +127,7 @@ def test_no_point_beyond_the_limit_is_measured(config):
     assert predictions and max(predictions) <= 2 * GIB
 
 
-def test_nothing_fits_into_no_memory(config):
+def test_no_batch_fits_into_a_megabyte(config):
     largest = MemoryCurve(config, 2**20).find_largest()
     lengths = [one_kind["length"] for one_kind in largest.values()]
     batches = [b for k in largest.values() for b in k["batches"].values()]

@@ -57,7 +57,9 @@ def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):
 
 
 @pytest.mark.slow
-def test_glue_takes_it_and_says_so(tmp_path, tiny_finetuning, cola, capsys):
+def test_run_glue_uses_the_majority_and_reports_it(
+    tmp_path, tiny_finetuning, cola, capsys
+):
     hparams = {
         **tiny_finetuning,
         "task_names": ["cola", "wnli"],

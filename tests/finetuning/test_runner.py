@@ -115,7 +115,9 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
     assert "interrupted" not in result
 
 
-def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
+def test_missing_metrics_and_data_are_named_before_training(
+    config_of, run, tmp_path
+):
     regular = {"eval_every_n_steps": 4}
     refused("unknown metric 'mcc'", run, config_of(keep_best="mcc", **regular))
     both = {"task_names": ["sst", "cola"], "early_stopping_patience": 2}
@@ -128,7 +130,7 @@ def test_what_scores_cannot_do_without_is_named_first(config_of, run, tmp_path):
     assert not (tmp_path / "models").exists()
 
 
-def test_trials_of_other_weights_or_longer_rows_are_told(
+def test_trials_of_other_weights_are_refused(
     config_of, run, tmp_path, pretrained_folder
 ):
     start = shutil.copytree(

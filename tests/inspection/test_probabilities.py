@@ -162,7 +162,7 @@ def test_every_token_is_scored_once_in_a_window_that_shows_it(count, room):
     assert [c for c in contexts if min(c) < room // 5] == []
 
 
-def test_scoring_streams(pretrained):
+def test_scoring_reads_texts_as_needed(pretrained):
     taken = []
 
     def texts():
@@ -186,7 +186,9 @@ def test_scoring_streams(pretrained):
         ("electra", "likelihood", "expected one of auto"),
     ],
 )
-def test_what_cannot_score_is_refused(pretrained, name, method, message):
+def test_models_that_cannot_score_are_refused(
+    pretrained, name, method, message
+):
     refused(message, TextScorer, pretrained(name), method)
 
 

@@ -209,7 +209,9 @@ def test_electric_gives_log_probabilities_and_its_own_labels(pretrained):
         (None, True, ""),
     ],
 )
-def test_verdicts(probability, is_replaced, verdict):
+def test_a_verdict_compares_the_probability_with_the_label(
+    probability, is_replaced, verdict
+):
     assert Prediction(probability, is_replaced).verdict == verdict
 
 

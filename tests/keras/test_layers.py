@@ -336,7 +336,7 @@ def test_ragged_ids_become_texts(tiny_vocab):
         (["a"], "detokenize got string"),
     ],
 )
-def test_what_are_no_ids_become_no_text(tiny_vocab, ids, message):
+def test_values_that_are_not_ids_are_refused(tiny_vocab, ids, message):
     with pytest.raises(Exception, match=message):
         Tokenizer(tiny_vocab).detokenize(ids)
 
@@ -357,7 +357,9 @@ def test_the_vocabulary_is_in_the_order_of_ids(tiny_vocab):
         ({"vocabulary": ["[PAD]", "a"]}, None, "missing"),
     ],
 )
-def test_what_is_no_text_is_refused(tiny_vocab, arguments, inputs, says):
+def test_inputs_that_are_not_text_are_refused(
+    tiny_vocab, arguments, inputs, says
+):
     with pytest.raises((ValueError, UserError), match=says):
         Tokenizer(**({"vocabulary": tiny_vocab} | arguments))(inputs)
 

@@ -225,11 +225,14 @@ def make_scorer(windows, **answers):
     )
 
 
-def test_no_windows_are_no_answer_and_those_of_others_are_noticed():
+def test_questions_without_windows_have_an_empty_answer():
     scorer = make_scorer([], q=(), r=("Steve",))
     scorer.answer()
     assert scorer.final_answers() == {"q": "", "r": ""}
     assert scorer.null_odds == {"q": 1e6, "r": 1e6}
+
+
+def test_windows_of_other_questions_are_refused():
     with pytest.raises(ValueError, match="not those of the split"):
         make_scorer([WINDOW], q=()).answer()
 
@@ -239,7 +242,7 @@ def test_only_a_model_that_never_answers_is_called_collapsed(scored):
     assert scorer.single_prediction() == ""
 
 
-def test_answering_nothing_is_right_where_there_is_no_answer():
+def test_no_answer_is_right_for_unanswerable_questions():
     scorer = make_scorer([], q=(), r=("Steve",), s=("Ann",), t=("Bob",))
     majority = scorer.baselines()["majority"]
     assert majority["exact"] == majority["f1"] == 25.0

@@ -111,7 +111,7 @@ def test_windows_in_any_order_give_the_documents_metrics(score):
     assert len(first["random"]["sentences"]) == 2
 
 
-def test_without_a_reference_there_are_summaries_all_the_same(score):
+def test_texts_without_a_reference_are_summarized(score):
     scorer = score([(SENTENCES, None)], [(0, [1, 2, 3, 4, 5], [0, 1, 0, 2, 0])])
     assert scorer.final_answers() == {"0": CHOSEN}
 

@@ -41,6 +41,6 @@ def test_the_identity_is_none(name):
     assert activation_function(name) is None
 
 
-def test_an_unknown_activation_is_refused_with_the_known_ones():
+def test_an_unknown_activation_is_refused_with_the_choices():
     with pytest.raises(UserError, match="'swish'.*gelu_new, relu, tanh, lin"):
         activation_function("swish")

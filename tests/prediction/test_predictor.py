@@ -263,7 +263,7 @@ def _all_cuts(count, most):
 
 @pytest.mark.parametrize("call_cost", [0.0, 3.0, 64.0])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_other_cut_costs_less(call_cost, seed):
+def test_batches_have_the_least_cost_of_all_cuts(call_cost, seed):
     random = np.random.default_rng(seed)
     lengths = sorted(random.integers(1, 30, 9).tolist(), reverse=True)
     sizes = batch_sizes(lengths, 4, call_cost)

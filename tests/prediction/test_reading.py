@@ -181,7 +181,7 @@ HEADER = {"header": True}
         ("text_a and text_b have the same", "d.csv", "a", SHARED, {}),
     ],
 )
-def test_what_cannot_be_read_is_refused(
+def test_files_that_cannot_be_read_are_refused(
     read, message, name, text, columns, settings
 ):
     refused(message, read, name, text, columns, **settings)

@@ -29,7 +29,9 @@ mlm_preds sampled_tokids fake_input_ids fake_is_fake_tokens disc_preds
 
 
 @pytest.mark.parametrize("name", ["kept", *FORWARD_PASSES])
-def test_passes_equal_theirs(name, request, recorded_config, assert_gradients):
+def test_passes_equal_the_original_s(
+    name, request, recorded_config, assert_gradients
+):
     if name == "kept":
         directory, name = FIXTURES / "golden", "v200_electra"
     else:  # Skips without the reference data.
@@ -136,7 +138,9 @@ def recorded_training(golden_dir, recorded_config):
         for name in TRAJECTORIES
     ],
 )
-def test_weights_equal_theirs(name, recorded_training, assert_recorded_weights):
+def test_weights_equal_the_original_s_after_every_step(
+    name, recorded_training, assert_recorded_weights
+):
     order = "before" if name.endswith("_ordered") else "after"
     made = recorded_training(name, lr_read_order=f"{order}_increment")
     directory, model, optimizer, followed = made

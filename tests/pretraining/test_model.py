@@ -115,7 +115,7 @@ def test_the_python_of_the_pretraining_guide_runs_unchanged(
     assert np.isfinite(names["outputs"]["total_loss"].numpy())
 
 
-def test_what_was_assumed_without_settings_is_told(run_of, tiny_vocab):
+def test_assumptions_without_settings_are_listed(run_of, tiny_vocab):
     _, folder = run_of("embeddings")
     for name in ("config", "electra_config", "digests"):
         os.remove(os.path.join(folder, f"{name}.json"))

@@ -58,7 +58,7 @@ def finished(start, finished_model, tmp_path):
     shutil.copytree(finished_model, tmp_path / "model")
 
 
-def test_the_start_page_says_what_will_happen(start):
+def test_the_start_page_shows_settings_and_warnings(start):
     result, output = start(num_warmup_steps=9)
     assert "num_warmup_steps:" in output
     assert "adam_bias_correction:" not in output
@@ -85,7 +85,9 @@ def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
     assert "read from the start again" in output
 
 
-def test_other_files_of_a_name_are_told(start, data_dir, tmp_path, monkeypatch):
+def test_other_files_of_a_pattern_are_reported(
+    start, data_dir, tmp_path, monkeypatch
+):
     folder = shutil.copytree(data_dir / "pretrain_tfrecords", tmp_path / "own")
     data_hparams = {"pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*"}
     start(**data_hparams)

@@ -171,7 +171,7 @@ def test_half_precision_trains_as_float32_does(train_at, precision):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_what_must_be_float32_is(tiny_config, precision):
+def test_outputs_and_variables_stay_float32(tiny_config, precision):
     model = build_model(tiny_config(mixed_precision=precision))
     outputs = model.compute(next(batches(1)), training=True)
     dtype = {"bf16": tf.bfloat16, "fp16": tf.float16}[precision]

@@ -112,5 +112,5 @@ def test_search_has_pairs_of_letters_too(text, terms):
         ("", False),
     ],
 )
-def test_english_is_known_by_its_frequent_words(text, english):
+def test_english_is_recognized_by_its_frequent_words(text, english):
     assert is_english(text) == english

@@ -108,7 +108,7 @@ def test_a_newest_checkpoint_that_is_gone_is_not_passed_over(tmp_path):
         _ = checkpoints(tmp_path, Tables(2)).latest
 
 
-def test_only_the_best_stays_and_says_that_it_has_no_position(tmp_path):
+def test_only_the_best_stays_and_it_has_no_position(tmp_path):
     for step in (1, 2):
         checkpoints(tmp_path, Tables(2), step).save_best(str(tmp_path))
     assert saved_steps(tmp_path) == [2]
@@ -296,7 +296,7 @@ def test_without_best_the_latest_checkpoint_is_the_model(run_with_best):
     assert find_best_or_latest(str(run_with_best)).endswith("model.ckpt-5")
 
 
-def test_what_a_killed_save_left_is_removed_and_nothing_else(tmp_path):
+def test_only_remains_of_a_killed_save_are_removed(tmp_path):
     (tmp_path / "model.ckpt-5_temp").mkdir()
     (tmp_path / "model.ckpt-5_temp" / "part-00000").touch()
     (tmp_path / "checkpoint.tmp0123abcd").touch()

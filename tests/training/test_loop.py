@@ -86,7 +86,7 @@ def test_micro_batches_sum_to_the_whole(variables, count, at_once, jit):
     assert summed["loss"] == numbers["loss"] and summed["rows"] == count
 
 
-def test_the_graph_holds_one_micro_batch_however_many_there_are(variables):
+def test_the_graph_holds_one_micro_batch_at_any_count(variables):
     def nodes(count):
         traced = gradients_of(variables, count).get_concrete_function()
         definition = traced.graph.as_graph_def()

@@ -130,7 +130,7 @@ def test_a_first_worker_that_ends_before_all_met_ends_the_others(workers, pool):
         b"5\n",
     ],
 )
-def test_what_is_no_worker_changes_nothing(workers, pool, sent):
+def test_a_client_that_is_no_worker_is_ignored(workers, pool, sent):
     first = pool.submit(meeting.meet, Cluster(workers, 0), 30)
     stranger = connected(workers)
     stranger.sendall(sent)
