@@ -170,8 +170,11 @@ def reviews(served):
 
 def test_labels_are_inside(reviews):
     _, served_model, description = reviews
-    labels = np.stack([description["labels"], served_model.labels])
-    assert np.char.decode(labels, "utf-8").tolist() == [LABELS] * 2
+    described, attribute = (
+        [label.decode() for label in labels.numpy()]
+        for labels in (description["labels"], served_model.labels)
+    )
+    assert described == attribute == LABELS
 
 
 def test_the_config_is_inside_without_paths(served, reviews):
