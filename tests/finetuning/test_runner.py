@@ -252,7 +252,8 @@ def test_a_switch_for_memory_or_speed_leaves_the_weights_equal(
 ):
     if not plain_weights:
         plain_weights.update(weights_after(**without_dropout))
-    weights = weights_after(**without_dropout, **{switch: value})
+    hparams = without_dropout | {switch: value}
+    weights = weights_after(**hparams)
     assert differences(weights, plain_weights, 1e-7, atol=bound) == []
     dtypes, plain_dtypes = (
         {name: array.dtype for name, array in arrays.items()}

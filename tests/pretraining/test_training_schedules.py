@@ -172,6 +172,21 @@ def moved(now, before):
     return all((now[name] != before[name]).any() for name in names)
 
 
+def train_step(loop):
+    """Train a step; return its logged values by name."""
+    loop.train(1)
+    chunk = loop.take_chunk()
+    return dict(zip(chunk.names, chunk.values[0], strict=True))
+
+
+def weights_by_network(model):
+    """Return the discriminator's values by name, and the others."""
+    values = {v.name: v.numpy() for v in model.variables}
+    discriminator = {n: v for n, v in values.items() if n.startswith(SCOPES)}
+    others = {n: v for n, v in values.items() if n not in discriminator}
+    return discriminator, others
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "hparams",
@@ -189,32 +204,16 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
     )
     model, optimizer, loop = make_loop(config, 6)
 
-    def train():
-        """Train a step; return its logged values by name."""
-        loop.train(1)
-        chunk = loop.take_chunk()
-        return dict(zip(chunk.names, chunk.values[0], strict=True))
-
-    def weights():
-        """Return the discriminator's values by name, and the others."""
-        values = {v.name: v.numpy() for v in model.variables}
-        discriminator = {
-            n: v for n, v in values.items() if n.startswith(SCOPES)
-        }
-        return discriminator, {
-            n: v for n, v in values.items() if n not in discriminator
-        }
-
-    fresh, before = weights()
-    first = [train() for _ in range(3)]
+    fresh, before = weights_by_network(model)
+    first = [train_step(loop) for _ in range(3)]
     assert all("disc_loss" not in values for values in first)
-    untouched, generator = weights()
+    untouched, generator = weights_by_network(model)
     assert differences(untouched, fresh) == []
     assert moved(generator, before)
     slots = {n: slot.numpy() for n, slot in optimizer.m.items()}
     assert not any(v.any() for n, v in slots.items() if n.startswith(SCOPES))
-    second = [train()]
-    copied, frozen = weights()
+    second = [train_step(loop)]
+    copied, frozen = weights_by_network(model)
     assert differences(frozen, generator) == []
     changes = {}  # in units of the learning rate
     for name, value in copied.items():
@@ -229,11 +228,11 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
         # A first step of textbook Adam goes as far as the rate.
         bias = "discriminator_predictions/dense_1/bias:0"
         assert changes[bias] == pytest.approx(1, rel=0.01)
-    second += [train() for _ in range(2)]
+    second += [train_step(loop) for _ in range(2)]
     weighted = [config.disc_weight * values["disc_loss"] for values in second]
     losses = [values["total_loss"] for values in second]
     assert losses == pytest.approx(weighted, rel=1e-6)
-    trained, frozen = weights()
+    trained, frozen = weights_by_network(model)
     assert differences(frozen, generator) == []
     assert moved(trained, copied)
     generator_slots, later_slots = (
