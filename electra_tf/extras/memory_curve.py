@@ -286,7 +286,8 @@ def memory_limit(gibibytes: float | None) -> int:
     """Return a limit in bytes; None: three quarters of the machine's memory."""
     if gibibytes and (limit := round(gibibytes * 2**30)):
         return limit
-    return round(_SHARE * (machine_memory() or _UNKNOWN_MEMORY))
+    memory = machine_memory() or _UNKNOWN_MEMORY
+    return round(_SHARE * memory)
 
 
 def _read_peaks(path: str) -> Iterator[tuple[str, int]]:

@@ -78,7 +78,8 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
     if name in BUILT_IN:
         spec = BUILT_IN[name]
         return TYPES[spec.type](config, spec, tokenizer)
-    nearest = suggest_names(name, [*{**BUILT_IN, **TASKS}, *described_names])
+    known = BUILT_IN | TASKS
+    nearest = suggest_names(name, [*known, *described_names])
     raise UserError(
         f"hparam task_names: unknown task {name}. {nearest}. Describe your own"
         " task in a JSON file and pass --task_config"

@@ -233,7 +233,7 @@ def test_questions_without_windows_have_an_empty_answer():
 
 
 def test_windows_of_other_questions_are_refused():
-    with pytest.raises(ValueError, match="not those of the split"):
+    with pytest.raises(ValueError, match="missing outputs .* of the scored split"):
         make_scorer([WINDOW], q=()).answer()
 
 
