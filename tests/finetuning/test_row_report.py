@@ -160,4 +160,6 @@ def test_ensemble_names_bad_rows_of_the_split_with_its_own_error(
     argv = ["", "--data_dir", str(tmp_path), "--vocab_file", vocab]
     argv += ["--task_config", str(tmp_path / "task.json"), *map(str, paths)]
     args = ensemble.parse_flags(argv)
-    refused(r"(?s)nothing about 1 of 2.*dev\.tsv:3: found", ensemble.main, args)
+    refused(
+        r"(?s)no prediction for 1 of 2.*dev\.tsv:3: found", ensemble.main, args
+    )

@@ -143,7 +143,12 @@ def test_the_best_of_several_expected_answers_counts(evaluate):
     ],
 )
 def test_questions_without_answers_cannot_be_scored(evaluate, arguments):
-    refused("nothing to score", evaluate, [WITHOUT_ANSWER], *arguments)
+    refused(
+        "so that no metric can be computed",
+        evaluate,
+        [WITHOUT_ANSWER],
+        *arguments,
+    )
 
 
 WORDS = "Steve Smith's"
@@ -233,7 +238,9 @@ def test_questions_without_windows_have_an_empty_answer():
 
 
 def test_windows_of_other_questions_are_refused():
-    with pytest.raises(ValueError, match="missing outputs .* of the scored split"):
+    with pytest.raises(
+        ValueError, match="missing outputs .* of the scored split"
+    ):
         make_scorer([WINDOW], q=()).answer()
 
 
