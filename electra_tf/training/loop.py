@@ -4,10 +4,8 @@
 
 import contextlib
 import dataclasses
-import io
 import json
 import math
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -15,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.files.atomic import write_atomically
 from electra_tf.modeling.graph_modes import inference
 from electra_tf.modeling.precision import SKIPPED, LossScale
 from electra_tf.optimization.optimizer import Optimizer
@@ -90,10 +87,6 @@ MAX_CHUNK_STEPS = 100  # limits the batches kept for a non-finite dump
 
 class TrainingInterruptedError(Exception):
     """Interruption by a signal, after the step in progress has finished."""
-
-
-class NonFiniteLossError(UserError):
-    """Error of a loss or gradient norm that is NaN or infinite."""
 
 
 @dataclasses.dataclass
@@ -419,35 +412,6 @@ def draws_seed(seed: int, word: tf.Tensor) -> tf.Tensor:
     """
     run = tf.constant(np.uint32(seed & 0xFFFFFFFF).astype(np.int32))
     return tf.stack([run, tf.cast(word, tf.int32)])
-
-
-def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
-    """Raise a NonFiniteLossError if a step has a NaN or infinite number.
-
-    The batch and the numbers of the first such step are written to `directory`.
-    """
-    bad_steps = np.flatnonzero(~np.isfinite(chunk.values).all(axis=1))
-    if not bad_steps.size:
-        return
-    index = int(bad_steps[0])
-    step = chunk.first_step + index + 1
-    numbers = dict(zip(chunk.names, chunk.values[index], strict=True))
-    path = os.path.join(directory, f"non_finite_step_{step}.npz")
-    arrays = {f"batch/{k}": v.numpy() for k, v in chunk.batches[index].items()}
-    packed = io.BytesIO()
-    np.savez(
-        packed, step=step, seed=np.array([seed, step - 1]), **numbers, **arrays
-    )
-    write_atomically(path, packed.getvalue())
-    listed = ", ".join(f"{name} {value:g}" for name, value in numbers.items())
-    raise NonFiniteLossError(
-        f"step {step} has a number that is not finite: {listed}. Training"
-        " stopped without a checkpoint of this step. The batch and these"
-        f" numbers are in {path}. The same command would continue from the"
-        " latest checkpoint and reach the same batch. Lower learning_rate,"
-        " raise num_warmup_steps, change seed, or pass --on_nonfinite=rewind to"
-        " continue with other batches."
-    )
 
 
 def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:

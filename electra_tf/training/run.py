@@ -39,9 +39,11 @@ from electra_tf.training.intervals import Intervals
 from electra_tf.training.loop import (
     TOKENS,
     Loop,
-    NonFiniteLossError,
     StepMetrics,
     TrainingInterruptedError,
+)
+from electra_tf.training.non_finite_loss import (
+    NonFiniteLossError,
     stop_on_non_finite,
 )
 from electra_tf.training.preemption import PreemptionHandler

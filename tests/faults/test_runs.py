@@ -20,7 +20,7 @@ from electra_tf.checkpoints.formats import open_weights
 from electra_tf.files.locks import LOCK_FILE
 from electra_tf.pretraining import runner
 from electra_tf.training.console import Console
-from electra_tf.training.loop import NonFiniteLossError
+from electra_tf.training.non_finite_loss import NonFiniteLossError
 from electra_tf.training.preemption import PreemptionHandler
 from electra_tf.training.run import MAX_REWINDS
 from tests.conftest import ROOT, read_json, refused
@@ -120,7 +120,7 @@ def test_divergence_is_reported_with_a_remedy(data_dir, tiny_config, tmp_path):
         num_train_steps=60,
         weight_decay_rate=10.0,
     )
-    with pytest.raises(NonFiniteLossError, match="lower learning_rate.*rewind"):
+    with pytest.raises(NonFiniteLossError, match="Lower learning_rate.*rewind"):
         runner.run(config, Console(io.StringIO()))
     assert list((tmp_path / "model").glob("non_finite_step_*.npz"))
 

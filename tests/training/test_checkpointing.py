@@ -287,7 +287,9 @@ def test_the_latest_checkpoint_never_stands_for_a_damaged_best_one(
 ):
     damage(run_with_best / "best")
     refused(
-        r"best.*(incomplete|damaged)", find_best_or_latest, str(run_with_best)
+        r"best.*(incomplete|corrupt)",
+        find_best_or_latest,
+        str(run_with_best),
     )
 
 

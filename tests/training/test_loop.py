@@ -12,15 +12,12 @@ import tensorflow as tf
 from electra_tf.modeling.precision import LossScale
 from electra_tf.training import preemption as preemption_module
 from electra_tf.training.intervals import Intervals
-from electra_tf.training.loop import (
-    EvalLoop,
-    NonFiniteLossError,
-    TrainLoop,
-)
+from electra_tf.training.loop import EvalLoop, TrainLoop
 from electra_tf.training.micro_batches import (
     micro_batch_rows,
     sum_over_micro_batches,
 )
+from electra_tf.training.non_finite_loss import NonFiniteLossError
 from electra_tf.training.preemption import PreemptionHandler
 from tests.conftest import refused
 from tests.training.conftest import saved_steps
