@@ -13,7 +13,7 @@ import json
 import re
 import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from configure.bounds import (
     BelowOne,
@@ -92,6 +92,17 @@ _MACHINE_HPARAMS = frozenset(
 )
 
 Config = TypeVar("Config", bound="TrainingConfig")
+
+
+class OptimizerSettings(NamedTuple):
+    """The hparams of an optimizer, without its learning rates."""
+
+    optimizer: str  # original, adamw or lamb
+    weight_decay_rate: float
+    beta_1: float  # decay rate of the first moment
+    beta_2: float  # decay rate of the second moment
+    epsilon: float  # added to the square root of the second moment
+    bias_correction: bool  # whether the bias of the moments is corrected
 
 
 @dataclasses.dataclass(frozen=True)
@@ -295,6 +306,33 @@ class TrainingConfig:
     def micro_batch_size(self) -> int:
         """The rows of a micro-batch, over all devices."""
         return -(-self.train_batch_size // self.gradient_accumulation_steps)
+
+    @property
+    def optimizer_settings(self) -> OptimizerSettings:
+        """The hparams of the optimizer, without its learning rates."""
+        return OptimizerSettings(
+            self.optimizer,
+            self.weight_decay_rate,
+            self.adam_beta_1,
+            self.adam_beta_2,
+            self.adam_epsilon,
+            self.adam_bias_correction,
+        )
+
+    @property
+    def token_rows(self) -> int:
+        """The rows of the token table."""
+        return self.model_hparam_overrides.get("vocab_size", self.vocab_size)
+
+    @property
+    def implied_rows_origin(self) -> str | None:
+        """The origin of `token_rows`; None: the user chose them."""
+        if "vocab_size" in self.model_hparam_overrides:
+            return None
+        origin = self.origins.get("vocab_size", "argument")
+        if origin in (*_IMPLICIT_ORIGINS, "checkpoint"):
+            return origin
+        return None
 
     @property
     def lets_cores_share(self) -> bool:

@@ -136,7 +136,12 @@ def _find_problems(config: PretrainingConfig) -> list[Problem]:
 
 def _check_vocab(config: PretrainingConfig) -> None:
     rows = EncoderConfig.of(config).vocab_size
-    check_vocab_size(config, len(check_vocab(config.vocab_file, rows)))
+    check_vocab_size(
+        config.vocab_file,
+        len(check_vocab(config.vocab_file, rows)),
+        config.token_rows,
+        config.implied_rows_origin,
+    )
 
 
 def _check_initial_checkpoint(config: PretrainingConfig) -> None:

@@ -39,11 +39,11 @@ def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
     Returns:
       The exit status: 1 if a task failed, 128 + the signal's number if stopped.
     """
-    # TensorFlow is imported late: --help and --print_config do not need it.
-    from electra_tf.finetuning import glue_suite
+    # Imported here because --help and --print_config need no TensorFlow.
+    from electra_tf.finetuning.glue_suite import GlueSuite
 
     config, _ = parsed
-    result = glue_suite.run(config)
+    result = GlueSuite(config).run()
     if "interrupted" in result:
         return 128 + result["interrupted"]
     return int(any(o.state == "failed" for o in result["outcomes"].values()))

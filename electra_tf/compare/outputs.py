@@ -37,6 +37,7 @@ from electra_tf.pretraining.loading import (
     model_config,
     model_hparams,
 )
+from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.casing import read_casing
 
@@ -139,8 +140,8 @@ def compare_on_text(
         request.lines(), tokenizer, length, request.count, request.seed
     )
     try:
-        model_a = LoadedModel("A", a, config)
-        model_b = LoadedModel("B", b, configs[1])
+        model_a = LoadedModel("A", a, PretrainingModel(config))
+        model_b = LoadedModel("B", b, PretrainingModel(configs[1]))
         outcome.forward = _compare_batches(
             model_a, model_b, features, request.seed
         )

@@ -41,6 +41,7 @@ from electra_tf.pretraining.loading import (
     model_config,
     model_hparams,
 )
+from electra_tf.pretraining.model import PretrainingModel
 
 # The outputs that a recording may contain, and the network of each.
 OUTPUTS = {
@@ -180,8 +181,9 @@ def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
         request = dataclasses.replace(request, vocab_file=recorded_vocab_file)
     length = recording.arrays["input_ids"].shape[1]
     config = model_config(hparams, find_vocab_file(request, a), length)
+    loaded = LoadedModel("A", a, PretrainingModel(config))
     return Outcome(
-        forward=_compare(LoadedModel("A", a, config), recording),
+        forward=_compare(loaded, recording),
         notes=assumptions([a], {**recording.hparams, **request.hparams}),
     )
 

@@ -95,7 +95,9 @@ def build_optimizer(
         map(optimizer.variable_name, variables),
         *_layerwise_arguments(config, model),
     )
-    return optimizer.make_optimizer(config, variables, schedule, multipliers)
+    return optimizer.make_optimizer(
+        config.optimizer_settings, variables, schedule, multipliers
+    )
 
 
 def layer_rates(

@@ -41,50 +41,49 @@ class Outcome:
     collapsed: tuple[int, ...] = ()  # trials whose predictions are all equal
 
 
-def run(
-    config: FinetuningConfig, console: Console | None = None
-) -> dict[str, Any]:
-    """Fine-tune on each task that has data; skip finished tasks.
-
-    Returns:
-      `outcomes`: task -> `Outcome`; `interrupted`: the number of the signal
-      that stopped the run, if one did.
-    """
-    config.check_mode()
-    if config.distribution_strategy == "multi_worker":
-        raise UserError(
-            "hparam distribution_strategy: multi_worker cannot run several"
-            " tasks, because workers meet once per process. Use"
-            " run_finetuning.py for each task."
-        )
-    for name in config.task_names:
-        if name not in GLUE_TASKS:
-            raise UserError(
-                f"hparam task_names: {name} is not a GLUE task (expected:"
-                f" {', '.join(GLUE_TASKS)}). Use run_finetuning.py for it."
-            )
-    if config.num_trials < 0:
-        raise UserError(
-            f"hparam num_trials: {config.num_trials} trains the first task"
-            " without end; expected a positive number. Set one, or use"
-            " run_finetuning.py for one task."
-        )
-    for name in _TASK_PATHS:
-        if config.is_explicit(name) and getattr(config, name):
-            raise UserError(
-                f"hparam {name}: cannot be shared, because every GLUE task"
-                " needs its own. Remove it, or use run_finetuning.py for one"
-                " task."
-            )
-    return _Suite(config, console or Console()).run()
-
-
-class _Suite:
+class GlueSuite:
     """One run over the tasks of a config."""
 
-    def __init__(self, config: FinetuningConfig, console: Console) -> None:
+    def __init__(
+        self, config: FinetuningConfig, console: Console | None = None
+    ) -> None:
+        """Check the settings, and look for the data of the tasks.
+
+        Args:
+          config: of all tasks.
+          console: where to print; None: standard output.
+
+        Raises:
+          UserError: a setting does not fit several tasks.
+        """
+        config.check_mode()
+        if config.distribution_strategy == "multi_worker":
+            raise UserError(
+                "hparam distribution_strategy: multi_worker cannot run several"
+                " tasks, because workers meet once per process. Use"
+                " run_finetuning.py for each task."
+            )
+        for name in config.task_names:
+            if name not in GLUE_TASKS:
+                raise UserError(
+                    f"hparam task_names: {name} is not a GLUE task (expected:"
+                    f" {', '.join(GLUE_TASKS)}). Use run_finetuning.py for it."
+                )
+        if config.num_trials < 0:
+            raise UserError(
+                f"hparam num_trials: {config.num_trials} trains the first task"
+                " without end; expected a positive number. Set one, or use"
+                " run_finetuning.py for one task."
+            )
+        for name in _TASK_PATHS:
+            if config.is_explicit(name) and getattr(config, name):
+                raise UserError(
+                    f"hparam {name}: cannot be shared, because every GLUE task"
+                    " needs its own. Remove it, or use run_finetuning.py for"
+                    " one task."
+                )
         self._config = config
-        self._console = console
+        self._console = console or Console()
         self._configs: dict[str, FinetuningConfig] = {}
         self._outcomes: dict[str, Outcome] = {}
         for task in config.task_names:
@@ -109,6 +108,12 @@ class _Suite:
         self._text_path, self._json_path = f"{base}.txt", f"{base}.json"
 
     def run(self) -> dict[str, Any]:
+        """Fine-tune on each task that has data; skip finished tasks.
+
+        Returns:
+          `outcomes`: task -> `Outcome`; `interrupted`: the number of the signal
+          that stopped the run, if one did.
+        """
         tasks = [t for t, o in self._outcomes.items() if o.state != "no data"]
         if not tasks:
             listing = "".join(

@@ -49,17 +49,13 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
         for name, value in config.as_dict().items()
         if config.is_explicit(name)
     }
-    casing = {n: explicit[n] for n in TOKENIZER_HPARAMS if n in explicit}
+    casing = _select(explicit, TOKENIZER_HPARAMS)
     weights = None
     values: dict[str, Any] = {}
     warnings: list[str] = []
     if config.init_checkpoint:
         weights = _open_weights(config.init_checkpoint)
-        sizes = {
-            name: explicit[name]
-            for name in (*SIZE_HPARAMS, "debug")
-            if name in explicit
-        }
+        sizes = _select(explicit, (*SIZE_HPARAMS, "debug"))
         values = _read_sizes(weights, sizes, config.debug)
         inherited = inherited_hparams(
             weights,
@@ -100,8 +96,19 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             config.vocab_file, weights.vocab_file, weights.path
         )
     else:
-        vocabulary.check_vocab_size(config, count)
+        vocabulary.check_vocab_size(
+            config.vocab_file,
+            count,
+            config.token_rows,
+            config.implied_rows_origin,
+        )
     return InitialCheckpoint(config, weights, (*notes, *warnings))
+
+
+def _select(
+    hparams: Mapping[str, Any], names: Collection[str]
+) -> dict[str, Any]:
+    return {name: hparams[name] for name in names if name in hparams}
 
 
 def _open_weights(path: str) -> Weights:

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from configure.errors import UserError
 from configure.finetuning import FinetuningConfig
@@ -65,7 +66,12 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
       UserError: no model exists, or several runs exist.
     """
     if config.init_checkpoint and config.is_explicit("init_checkpoint"):
-        return _with_stated_model(config)
+        settings = _read_finetuned(config.init_checkpoint)
+        skip = (*_NOT_INHERITED, *_RESULTS)
+        config = config.with_run_settings(settings, skip)
+        if config.write_test_outputs:
+            _refuse_to_replace_predictions(f"{config.model_dir}_1")
+        return dataclasses.replace(config, num_trials=1)
     folder = f"{config.model_dir}_1"
     if not (config.is_explicit("task_names") or find_best_or_latest(folder)):
         parent = os.path.dirname(config.model_dir)
@@ -85,21 +91,20 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     )
 
 
-def _with_stated_model(config: FinetuningConfig) -> FinetuningConfig:
-    """Return the settings of an evaluation of a given init_checkpoint."""
-    folder = find_model_folder(config.init_checkpoint)
-    settings = read_config(folder) or {}
+def _read_finetuned(path: str) -> dict[str, Any]:
+    """Return the settings of a fine-tuned model; {} for other models."""
+    settings = read_config(find_model_folder(path)) or {}
     # A pre-trained model has no settings of a run.
-    if "task_names" not in settings:
-        settings = {}
-    config = config.with_run_settings(settings, (*_NOT_INHERITED, *_RESULTS))
-    first_trial = f"{config.model_dir}_1"
-    if config.write_test_outputs and find_best_or_latest(first_trial):
+    return settings if "task_names" in settings else {}
+
+
+def _refuse_to_replace_predictions(first_trial: str) -> None:
+    """Raise a UserError if the folder of a run's first trial has a model."""
+    if find_best_or_latest(first_trial):
         raise UserError(
             "--init_checkpoint: the test predictions would replace those of"
             f" {first_trial}. Pass another --run_name for this evaluation."
         )
-    return dataclasses.replace(config, num_trials=1)
 
 
 def _find_only_run(folder: str, run_name: str) -> str | None:

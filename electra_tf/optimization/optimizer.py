@@ -10,8 +10,8 @@ from typing import Protocol, TypeAlias
 import tensorflow as tf
 import tf_keras
 
+from configure.config import OptimizerSettings
 from configure.errors import UserError
-from configure.run_config import RunConfig
 
 # Maximum elements of a vector that is updated together with others.
 _SHORT = 4096
@@ -407,7 +407,7 @@ class Lamb(AdamW):
 
 
 def make_optimizer(
-    config: RunConfig,
+    settings: OptimizerSettings,
     variables: Sequence[tf.Variable],
     schedule: Callable[[tf.Tensor], tf.Tensor],
     multipliers: Mapping[str, float] | None = None,
@@ -416,7 +416,7 @@ def make_optimizer(
     """Return the optimizer that the hparam `optimizer` selects.
 
     Args:
-      config: config of the run, with the hparams of the optimizer.
+      settings: hparams of the optimizer.
       variables: variables to update.
       schedule: function from completed updates to the learning rate.
       multipliers: factors of the learning rate by variable name; None: 1 for
@@ -424,14 +424,14 @@ def make_optimizer(
       clip_apart: group names by variable name; see `AdamWeightDecay`.
     """
     kinds = {kind.kind: kind for kind in (AdamWeightDecay, AdamW, Lamb)}
-    return kinds[config.optimizer](
+    return kinds[settings.optimizer](
         variables,
         schedule,
-        config.weight_decay_rate,
-        config.adam_beta_1,
-        config.adam_beta_2,
-        config.adam_epsilon,
-        bias_correction=config.adam_bias_correction,
+        settings.weight_decay_rate,
+        settings.beta_1,
+        settings.beta_2,
+        settings.epsilon,
+        bias_correction=settings.bias_correction,
         learning_rate_multipliers=multipliers,
         clip_apart=clip_apart,
     )

@@ -88,7 +88,7 @@ def build_optimizer(config: PretrainingConfig, networks: Networks) -> Optimizer:
         )
         names = [variable_name(variable) for variable in variables]
         return make_optimizer(
-            config,
+            config.optimizer_settings,
             variables,
             schedule,
             _multipliers(config, names, generator_names),

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evaluation of a pre-training model on held-out data and on an exam.
 
-`find_run_settings` and `find_latest_checkpoint` find the earlier run that an
-evaluation evaluates.
+`find_latest_checkpoint` finds the earlier run that an evaluation evaluates.
 """
 
 import functools
@@ -13,7 +12,6 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
-from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.hparam_changes import check_same_model
 from electra_tf.data.input_pipeline import build_dataset
@@ -24,18 +22,6 @@ from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.training.checkpointing import read_config
 from electra_tf.training.loop import EvalLoop
 from electra_tf.training.threads import count_cores
-
-
-def find_run_settings(config: PretrainingConfig) -> PretrainingConfig:
-    """Return the config with the settings of the evaluated run."""
-    run_settings = read_config(config.model_dir) or {}
-    excluded = {"model_dir"}
-    for text in ("pretrain_text", "eval_text"):
-        # Users choose whether text or records are read.
-        pair = {text, text.replace("text", "tfrecords")}
-        if any(config.is_explicit(name) for name in pair):
-            excluded |= pair
-    return config.with_run_settings(run_settings, excluded)
 
 
 def find_latest_checkpoint(

@@ -87,20 +87,19 @@ class LoadedModel:
     """A model with a checkpoint's weights, and its missing variables."""
 
     def __init__(
-        self, label: str, weights: Weights, config: PretrainingConfig
+        self, label: str, weights: Weights, model: PretrainingModel
     ) -> None:
-        """Build the model, and assign its weights one tensor at a time.
+        """Assign the weights one tensor at a time.
 
         Args:
           label: name of the model in messages.
           weights: weights of the checkpoint, which may be incomplete.
-          config: config of the model.
+          model: model that gets the weights.
 
         Raises:
           UserError: shapes or numbers of layers differ.
         """
-        self.label, self.config = label, config
-        self.model = PretrainingModel(config)
+        self.label, self.model, self.config = label, model, model.config
         variables = variables_by_name(self.model.variables)
         weights = match_tables(weights, variables)
         shapes = weights.shapes
@@ -227,7 +226,7 @@ class PretrainedModel(LoadedModel):
         """Load the model; see `read_pretrained` for the arguments."""
         if {head.kind for head in weights.heads.values()} == {"tagging"}:
             weights = repeat_segment_row(weights, 1)
-        super().__init__(weights.path, weights, config)
+        super().__init__(weights.path, weights, PretrainingModel(config))
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
             # The sum of the two tables suffices, because this model is not

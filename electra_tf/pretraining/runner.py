@@ -41,7 +41,6 @@ from electra_tf.pretraining.build import (
 from electra_tf.pretraining.evaluation import (
     Evaluation,
     find_latest_checkpoint,
-    find_run_settings,
 )
 from electra_tf.pretraining.exam import Exam
 from electra_tf.pretraining.initial_checkpoint import load_initial_checkpoint
@@ -104,7 +103,7 @@ def run(
     """
     config.check_mode()
     if config.do_eval:
-        config = find_run_settings(config)
+        config = _with_run_settings(config)
     config = with_vocab_casing(config)
     # Threads must be set before TensorFlow's runtime starts.
     set_threads(
@@ -140,9 +139,26 @@ def run(
             ) from error
 
 
+def _with_run_settings(config: PretrainingConfig) -> PretrainingConfig:
+    """Return the config with the settings of the evaluated run."""
+    run_settings = checkpointing.read_config(config.model_dir) or {}
+    excluded = {"model_dir"}
+    for text in ("pretrain_text", "eval_text"):
+        # Users choose whether text or records are read.
+        pair = {text, text.replace("text", "tfrecords")}
+        if any(config.is_explicit(name) for name in pair):
+            excluded |= pair
+    return config.with_run_settings(run_settings, excluded)
+
+
 def _check_vocabulary(config: PretrainingConfig) -> None:
-    """Raise a UserError if the vocabulary differs from that of the weights."""
-    check_vocab_size(config, len(check_vocab(config.vocab_file)))
+    """Refuse a vocabulary that differs from that of the weights to read."""
+    check_vocab_size(
+        config.vocab_file,
+        len(check_vocab(config.vocab_file)),
+        config.token_rows,
+        config.implied_rows_origin,
+    )
     path = config.init_checkpoint if config.do_train else None
     if not (config.do_train and config.overwrite):
         path = tf1.find_latest(config.model_dir) or path

@@ -65,18 +65,21 @@ def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
     return vocab
 
 
-def check_vocab_size(config: Any, count: int) -> None:
-    """Raise a UserError for unused rows that the user did not request."""
-    overrides = config.model_hparam_overrides
-    rows = overrides.get("vocab_size", config.vocab_size)
-    origin = config.origins.get("vocab_size", "argument")
-    is_requested = "vocab_size" in overrides or (
-        config.is_explicit("vocab_size") and origin != "checkpoint"
-    )
-    if count < rows and not is_requested:
+def check_vocab_size(
+    path: str, count: int, rows: int, implied_origin: str | None
+) -> None:
+    """Raise a UserError for unused rows that the user did not request.
+
+    Args:
+      path: of the vocabulary.
+      count: its tokens.
+      rows: of the model's token table.
+      implied_origin: where the number of rows is from; None: the user chose it.
+    """
+    if count < rows and implied_origin is not None:
         raise UserError(
-            f"{config.vocab_file} contains {count} tokens, but vocab_size is"
-            f" {rows} ({origin}). Pass the model's --vocab_file, or"
+            f"{path} contains {count} tokens, but vocab_size is"
+            f" {rows} ({implied_origin}). Pass the model's --vocab_file, or"
             f" --vocab_size={count}; pass --vocab_size={rows} if the model has"
             " unused rows."
         )

@@ -225,13 +225,14 @@ CONSTANTS = {"adam_beta_1": 0.0, "adam_beta_2": 0.5, "adam_epsilon": 0.1}
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_hparam_chooses_the_optimizer(tiny_config, kind):
     config = tiny_config(optimizer=kind, **CONSTANTS)
-    assert make_optimizer(config, fresh(), rate).kind == kind
+    optimizer = make_optimizer(config.optimizer_settings, fresh(), rate)
+    assert optimizer.kind == kind
 
 
 def test_hparams_set_the_constants(tiny_config):
     variables = fresh()
     config = tiny_config(adam_bias_correction=True, **CONSTANTS)
-    optimizer = make_optimizer(config, variables, rate)
+    optimizer = make_optimizer(config.optimizer_settings, variables, rate)
     assert optimizer.kind == "original"
     train(optimizer, [[np.full(shape, 0.1, np.float32) for shape in SHAPES]])
     # After the first update both moments are the gradient's own.

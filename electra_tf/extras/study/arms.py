@@ -138,7 +138,13 @@ def _compute_cost(
     for name, amount in budget.items():
         steps = round(amount / per_step[name])
         if name == "flops" and config.is_explicit("two_stage_steps"):
-            steps = _two_stage_steps(config, parameters, amount)
+            first, second = (
+                pretraining_step_flops(config, parameters, stage).total
+                for stage in (1, 2)
+            )
+            steps = _two_stage_steps(
+                config.two_stage_steps, first, second, amount
+            )
     if steps < 1:
         raise UserError(
             f"budget: {json.dumps(budget)} is less than one step. Raise the"
@@ -153,14 +159,16 @@ def _compute_cost(
 
 
 def _two_stage_steps(
-    config: PretrainingConfig, parameters: int, flops: float
+    first_steps: int, first: int, second: int, flops: float
 ) -> int:
-    """Return the steps of both stages that take this many operations."""
-    first_steps = config.two_stage_steps
-    first, second = (
-        pretraining_step_flops(config, parameters, stage).total
-        for stage in (1, 2)
-    )
+    """Return the steps of both stages that take this many operations.
+
+    Args:
+      first_steps: of the first stage.
+      first: the operations of a step of the first stage.
+      second: the operations of a step of the second stage.
+      flops: the operations of all steps.
+    """
     steps = first_steps + round((flops - first_steps * first) / second)
     if steps <= first_steps:
         raise UserError(
