@@ -56,6 +56,35 @@ class GlueSuite:
         Raises:
           UserError: a setting does not fit several tasks.
         """
+        self._config = config
+        self._check_settings()
+        self._console = console or Console()
+        self._configs: dict[str, FinetuningConfig] = {}
+        self._outcomes: dict[str, Outcome] = {}
+        for task in config.task_names:
+            values: dict[str, Any] = {"task_names": [task]}
+            if config.wnli_majority:
+                values["wnli_majority"] = task == "wnli"
+            self._configs[task] = config.with_values("program", values)
+            missing = ""
+            if config.data_source != "tfds":
+                missing = _missing_data(
+                    task,
+                    config.raw_data_dir(task),
+                    config.do_train,
+                    config.do_eval,
+                )
+            if missing:
+                self._outcomes[task] = Outcome("no data", missing)
+            else:
+                self._outcomes[task] = Outcome("not reached")
+        name = f"glue_{config.run_name}" if config.run_name else "glue"
+        base = os.path.join(config.pretrained_model_dir, "results", name)
+        self._text_path, self._json_path = f"{base}.txt", f"{base}.json"
+
+    def _check_settings(self) -> None:
+        """Raise a UserError if a setting does not fit several tasks."""
+        config = self._config
         config.check_mode()
         if config.distribution_strategy == "multi_worker":
             raise UserError(
@@ -82,30 +111,6 @@ class GlueSuite:
                     " needs its own. Remove it, or use run_finetuning.py for"
                     " one task."
                 )
-        self._config = config
-        self._console = console or Console()
-        self._configs: dict[str, FinetuningConfig] = {}
-        self._outcomes: dict[str, Outcome] = {}
-        for task in config.task_names:
-            values: dict[str, Any] = {"task_names": [task]}
-            if config.wnli_majority:
-                values["wnli_majority"] = task == "wnli"
-            self._configs[task] = config.with_values("program", values)
-            missing = ""
-            if config.data_source != "tfds":
-                missing = _missing_data(
-                    task,
-                    config.raw_data_dir(task),
-                    config.do_train,
-                    config.do_eval,
-                )
-            if missing:
-                self._outcomes[task] = Outcome("no data", missing)
-            else:
-                self._outcomes[task] = Outcome("not reached")
-        name = f"glue_{config.run_name}" if config.run_name else "glue"
-        base = os.path.join(config.pretrained_model_dir, "results", name)
-        self._text_path, self._json_path = f"{base}.txt", f"{base}.json"
 
     def run(self) -> dict[str, Any]:
         """Fine-tune on each task that has data; skip finished tasks.
