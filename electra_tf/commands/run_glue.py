@@ -39,7 +39,7 @@ def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
     Returns:
       The exit status: 1 if a task failed, 128 + the signal's number if stopped.
     """
-    # Imported here because --help and --print_config need no TensorFlow.
+    # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.finetuning.glue_suite import GlueSuite
 
     config, _ = parsed

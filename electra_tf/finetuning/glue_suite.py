@@ -50,11 +50,11 @@ class GlueSuite:
         """Check the settings, and look for the data of the tasks.
 
         Args:
-          config: of all tasks.
-          console: where to print; None: standard output.
+          config: the settings for all tasks.
+          console: the console to print to; None: standard output.
 
         Raises:
-          UserError: a setting does not fit several tasks.
+          UserError: a setting allows only one task.
         """
         self._config = config
         self._check_settings()
@@ -83,7 +83,7 @@ class GlueSuite:
         self._text_path, self._json_path = f"{base}.txt", f"{base}.json"
 
     def _check_settings(self) -> None:
-        """Raise a UserError if a setting does not fit several tasks."""
+        """Raise a UserError if a setting allows only one task."""
         config = self._config
         config.check_mode()
         if config.distribution_strategy == "multi_worker":

@@ -164,7 +164,7 @@ def _two_stage_steps(
     """Return the steps of both stages that take this many operations.
 
     Args:
-      first_steps: of the first stage.
+      first_steps: the number of steps of the first stage.
       first: the operations of a step of the first stage.
       second: the operations of a step of the second stage.
       flops: the operations of all steps.
