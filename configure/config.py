@@ -38,7 +38,7 @@ _ModelSize = Annotated[str, one_of(*MODEL_SIZES)]
 _Optimizer = Annotated[str, one_of("original", "adamw", "lamb")]
 # A smaller epsilon would lose precision in float32.
 _Epsilon = Annotated[float, at_least(1e-37)]
-# TensorFlow allocates a whole shuffle buffer at once, 24 bytes an example.
+# TensorFlow allocates a whole shuffle buffer at once, 24 bytes per example.
 _Buffer = Annotated[Natural, at_most(2**26)]
 _Threads = Annotated[Natural, at_most(2**12)]
 _OnNonFinite = Annotated[str, one_of("stop", "rewind")]

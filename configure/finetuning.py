@@ -248,7 +248,7 @@ class FinetuningConfig(TrainingConfig):
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return paths, then values by task, then by size, then by debug."""
+        """Return derived values: paths, then values by task, size and debug."""
         derived = _derived_paths(values)
         if len(values["task_names"]) == 1:
             task = values["task_names"][0]

@@ -303,7 +303,7 @@ class PretrainingConfig(TrainingConfig):
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return experiments and paths, then values by size and objective.
+        """Return derived values: experiments, paths, size and objective.
 
         Source: google-research/electra, configure_pretraining.py, which writes
           results below the default model_dir even if model_dir is set.
@@ -568,7 +568,7 @@ def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
 def _without_none(
     values: Mapping[str, Any], names: Collection[str]
 ) -> dict[str, Any]:
-    """Return the values except those of `names` that are None."""
+    """Return the values without each None whose name is in `names`."""
     return {
         name: value
         for name, value in values.items()
@@ -577,7 +577,7 @@ def _without_none(
 
 
 def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return hparams without experiments that the other hparams imply.
+    """Remove experiments whose values follow from the other hparams.
 
     The result stays valid if a switch changes afterwards.
     """
@@ -592,7 +592,7 @@ def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def derive_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the experiments of a run, which may predate these hparams."""
+    """Return the experiments of a run, also of a run by an earlier version."""
     values = {**PretrainingConfig.default_hparams(), **hparams}
     settled = settle_experiments(values)
     return {name: settled[name] for name in EXPERIMENTS}

@@ -251,7 +251,7 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether two networks share tables in a way the original does not."""
+        """Whether two networks share tables differently from the original."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property
@@ -428,7 +428,7 @@ class Contents:
     def check_hparams(
         self, stated: Mapping[str, Any], origin: str = "the hparams"
     ) -> None:
-        """Raise a UserError if hparams describe a model with other variables.
+        """Raise a UserError if hparams contradict the checkpoint's variables.
 
         Args:
           stated: hparams to check; other hparams are inferred from the
@@ -451,7 +451,7 @@ class Contents:
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """Return the sizes that differ in a model; [] if incomplete."""
+        """Return the sizes that differ in a model, or [] for unknown sizes."""
         try:
             return describe_differences(self.sizes, model.sizes)
         except UserError:

@@ -72,7 +72,7 @@ def _has(names: Collection[str], start: str) -> bool:
 def find_kind(
     architecture: str, problem: Any, n_labels: int, path: str
 ) -> tuple[str, str]:
-    """Return the type of task of a head, and why no task has this head.
+    """Return the task type of a head, or the reason why no task has it.
 
     Args:
       problem: `problem_type` of config.json; None if absent.

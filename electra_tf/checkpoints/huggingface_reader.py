@@ -173,7 +173,7 @@ class _Folder:
         return layout.IDENTITY if is_identity else HIDDEN
 
     def _match_tensors(self) -> dict[str, StoredTensor]:
-        """Return tensors by current name; raise a UserError if incomplete."""
+        """Return the tensors by their current names, or raise a UserError."""
         stored, n_layers = self._stored, self.config["num_hidden_layers"]
         tensors, missing, differing = {}, [], []
         for pair in self.network.pairs(self._sizes):
@@ -242,7 +242,7 @@ class _Folder:
         return heads.read_max_length(self.path, positions)
 
     def dropped(self) -> dict[str, str]:
-        """Return the tensors that are not read or change type, with reasons."""
+        """Return unread and converted tensors, with the reasons."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {}
         for name in self._stored:
@@ -376,7 +376,8 @@ def open_huggingface(folder: str) -> Weights:
             configs[0]["intermediate_size"],
         )
         if is_generator and not follows_rule:
-            # A generator's heads follow its size, but a masked LM's may not.
+            # A generator's number of heads follows from its size; that of a
+            # masked LM may differ.
             networks[0] = Network(layout.MASKED_LM)
     weights: Weights = _HuggingFaceWeights(
         folder, list(folders.values()), networks, dropped

@@ -289,7 +289,7 @@ def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
     if head is None:
         return "", (
             "shapes do not distinguish a tagger from a classifier; convert the"
-            " run's folder, whose config.json does"
+            " run's folder, whose config.json names the task's type"
         )
     if head.pooling != "first":
         return "", (
@@ -486,7 +486,7 @@ def _write_folders(
     electra_config: str | None,
     half_precision: bool,
 ) -> None:
-    """Write all files below a folder that does not exist yet."""
+    """Write the files of all networks to a new folder."""
     vocab_file = plan.weights.vocab_file
     for folder in plan.folders:
         path = os.path.join(target, folder.subfolder)
@@ -574,7 +574,7 @@ def _install(complete: str, folder: str, subfolders: list[str]) -> None:
 
 
 def _replace_files(source: str, folder: str) -> None:
-    """Move files to a folder, after removing an earlier model's files."""
+    """Replace an earlier model's files in a folder by new files."""
     if os.path.isdir(source):
         os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

@@ -34,7 +34,7 @@ class Stack:
     @property
     def heads(self) -> int:
         """Likely number of attention heads, which shapes do not show."""
-        # The original's debug model is an exception.
+        # The original's debug model does not follow the rule.
         if self == Stack(144, 3, 576):
             return 4
         heads = default_heads(self.hidden_size)
@@ -53,7 +53,7 @@ class ModelSizes:
     # Width of the discriminator's tables; None: no tables.
     embedding_size: int | None
     encoder: Stack | None  # scope `electra`; None for a separate generator
-    generator: Stack | None  # each smaller network
+    generator: Stack | None  # sizes of the generator or of each tower
     generator_kind: GeneratorKind  # UNIFORM also without a generator
     # The hparam `embedding_sharing`; None with only one network.
     embedding_sharing: str | None
@@ -65,7 +65,7 @@ class ModelSizes:
 
     @property
     def main(self) -> Stack:
-        """Encoder, or without an encoder the generator."""
+        """Sizes of the encoder, or of the generator if there is no encoder."""
         stack = self.encoder or self.generator
         assert stack is not None
         return stack

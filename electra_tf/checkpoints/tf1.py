@@ -160,8 +160,8 @@ def _no_index_message(path: str, prefix: str) -> str:
     data = [n for n in _names_in(directory) if n.startswith(f"{name}.data-")]
     if data:
         return (
-            f"{message} {data[0]} exists, so that the checkpoint was copied"
-            f" only partly. Copy {name}.index, too."
+            f"{message} {data[0]} exists: the checkpoint was copied only"
+            f" partly. Copy {name}.index, too."
         )
     names = list_checkpoints(directory)
     # The most similar name comes first.

@@ -214,7 +214,7 @@ def select_tensors(weights: Weights, keep: Callable[[str], bool]) -> Weights:
 
 
 def repeat_segment_row(weights: Weights, row: int) -> Weights:
-    """Return weights with one row of the segment table in all rows.
+    """Copy one row of the segment table to all rows.
 
     Taggers of this project use segment 1, taggers of transformers segment 0.
     """
@@ -332,7 +332,7 @@ class _WithSums(View):
 
 
 def _with_tables_of(weights: Weights, part: str) -> Weights:
-    """Return weights with the usual names for one network's tables.
+    """Rename the tables of one network to the usual names.
 
     A sum gets the slots of the delta, because both have the same gradient.
     """
@@ -354,7 +354,7 @@ def _with_tables_of(weights: Weights, part: str) -> Weights:
 
 
 def match_tables(weights: Weights, names: Collection[str]) -> Weights:
-    """Return weights with the tables of a model that has these variables.
+    """Convert the tables of a checkpoint to those of a model.
 
     A checkpoint with one table fits a model with gradient-disentangled sharing
     (with a delta of zero) and a model whose generator has separate position and

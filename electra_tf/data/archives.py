@@ -37,7 +37,7 @@ _UNPACKED_ANYWAY = 1 << 26  # bytes
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits beyond which a file is not a text, or is a bomb."""
+    """Limits of texts and archives; a larger file is no text, or a bomb."""
 
     # ---- Limits ----
     max_line_mb: Positive = 64  # maximum size of a line

@@ -113,7 +113,7 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Return whether a line may be a comment, which indicates no dialect."""
+    """Return whether a line may be a comment, and thus shows no dialect."""
     text = text.strip(_BLANKS)
     return bool(
         text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
@@ -244,7 +244,7 @@ class ConllReader:
         return Sentence(number, {name: [] for name in self._columns})
 
     def _last(self, sentence: Sentence) -> Sentence | Row:
-        """Return a sentence that the end of the file ends, or its problem."""
+        """Return a last sentence that no blank line follows, or a problem."""
         if self._keeps_unended:
             return sentence
         return Row(

@@ -493,7 +493,7 @@ def _read_text(
 def _lines_until(
     file: IO[bytes], source: Source, corpus: Corpus
 ) -> Iterator[bytes]:
-    """Yield the lines of a source; of a compressed file, all lines."""
+    """Yield the lines in a source's range; compressed files have no ranges."""
     is_compressed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
     position = source.start
     end = math.inf if is_compressed else source.end

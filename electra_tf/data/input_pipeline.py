@@ -129,7 +129,7 @@ def input_options(deterministic: bool = True) -> tf.data.Options:
 def each_example_once(
     config: PretrainingConfig, batch_size: int
 ) -> tf.data.Dataset:
-    """Return batches of all training examples; of text, the first epoch."""
+    """Return batches that contain each training example of one epoch once."""
     files = InputFiles.of(config)
     if hparam := files.text_hparam(training=True):
         text = RawText(config, hparam)

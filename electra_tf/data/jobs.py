@@ -42,7 +42,7 @@ JobReport = dict[str, Any]
 
 
 class JobRunner(Protocol):
-    """Runner of jobs that can be copied to other processes."""
+    """Runner of jobs, which a build copies to its worker processes."""
 
     options: BuildOptions
 

@@ -113,7 +113,7 @@ class RawText:
         return len(self._spans)
 
     def segments(self, document: int, epoch: int) -> list[Segments]:
-        """Return the examples of a document, which contain all its tokens.
+        """Return examples that together contain all tokens of a document.
 
         The examples of the first epoch equal those of a build with
         `draws=document` and `split_long_lines`. In later epochs a document of

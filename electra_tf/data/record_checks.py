@@ -281,7 +281,7 @@ def _check_unlisted(
 
 
 def _check_empty(paths: list[str]) -> Iterator[Problem]:
-    """Yield an error if a file is empty that its builder would have filled.
+    """Yield an error for an empty file that its build should have filled.
 
     The original's builder, which writes no manifest, leaves some files empty:
     each of its jobs distributes its examples over every n-th file in turn.
@@ -314,7 +314,7 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
 
 
 def _check_missing(folder: str, paths: list[str]) -> Iterator[Problem]:
-    """Check that all files exist whose names have the form 0-of-4."""
+    """Check that no file is missing from a set numbered like 0-of-4."""
     present = set(filesystem.list_directory(folder))
     names = (_NUMBER.sub(r"-*-of-\2", os.path.basename(p)) for p in paths)
     for name in dict.fromkeys(names):

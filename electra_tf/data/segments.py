@@ -132,7 +132,7 @@ class ExampleBuilder:
 
 
 class _Sentence:
-    """A chain of lists of token ids, of which the first may be partly used.
+    """A queue of lists of token ids; the first list may be partly used.
 
     The rest of a line of millions of tokens passes from example to example
     hundreds of thousands of times, so that ids are never copied.

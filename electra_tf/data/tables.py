@@ -146,7 +146,7 @@ def _opens_cell(cell: str) -> bool:
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
-    """Yield rows; the lines of a quoted row have a problem.
+    """Yield rows, and a problem for each line of a row with a quoted cell.
 
     Unpaired quotation marks are not sufficient, because texts contain them,
     too. Lines are parts of a row if the last cell of the first line opens a
@@ -205,7 +205,7 @@ JSON_LINES = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
 
 
 def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
-    """Yield rows; the lines of a JSON array that spans lines are invalid."""
+    """Yield rows; all lines of a JSON array on several lines are invalid."""
     array_start = 0  # first line of the array; 0: the file is not an array
     is_first = True
     for line in lines:

@@ -15,7 +15,7 @@ from electra_tf.files import filesystem
 
 
 def _open_exclusively(path: str) -> IO[bytes]:
-    """Open an empty binary file, after other processes stop writing it."""
+    """Wait until no process writes a binary file, and open the file empty."""
     if filesystem.is_remote(path):
         return filesystem.open_file(path, "wb")
     while True:
@@ -46,7 +46,7 @@ def part_path(path: str) -> str:
 
 
 def _remove_unlocked(part: str, path: str, process: str) -> None:
-    """Remove the unfinished version `part` of `path` if its process ended."""
+    """Remove the unfinished version `part` of `path` if its writer has ended."""
     try:
         file = os.open(part, os.O_RDONLY)
     except FileNotFoundError:  # The other process has finished meanwhile.

@@ -52,7 +52,7 @@ def write_digests(folder: str) -> None:
 
 
 def add_digest(path: str) -> None:
-    """Write the digest of another file, and drop those of missing files."""
+    """Add the digest of a file, and drop the digests of missing files."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     digests = read_json(listing) if filesystem.exists(listing) else {}

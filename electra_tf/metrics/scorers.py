@@ -87,7 +87,7 @@ class Scorer(abc.ABC):
         return {}
 
     def _metrics_of(self, rows: Iterable[Row]) -> dict[str, float]:
-        """Return the defined metrics of other rows, which need no `loss`."""
+        """Return the defined metrics of other rows, which may lack `loss`."""
         scorer = copy.copy(self)
         for name in self._row_attributes:
             setattr(scorer, name, [])

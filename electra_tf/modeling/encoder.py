@@ -24,7 +24,7 @@ class ComputePolicy:
 
 
 class TransformerBlock(ScopedLayer):
-    """Self-attention and feed-forward layers, each added and then normalized.
+    """Transformer block with post-normalization.
 
     Source: google-research/electra, model/modeling.py, transformer_model.
     """

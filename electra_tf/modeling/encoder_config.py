@@ -33,7 +33,7 @@ class EncoderConfig:
     hidden_act: str = "gelu"
     hidden_dropout_prob: float = 0.1  # after embeddings and dense layers
     attention_probs_dropout_prob: float = 0.1  # on attention probabilities
-    max_position_embeddings: int = 512  # maximum wordpieces in a sequence
+    max_position_embeddings: int = 512  # maximum length of a sequence
     type_vocab_size: int = 2  # number of segments
     # Standard deviation of the truncated normal.
     initializer_range: float = 0.02

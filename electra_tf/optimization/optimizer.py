@@ -360,7 +360,7 @@ class AdamW(AdamWeightDecay):
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Return the multiplier, which variables with one rate share."""
+        """Return the learning rate's multiplier, equal within a group."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(

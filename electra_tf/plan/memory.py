@@ -43,10 +43,9 @@ _Tensors = tuple[float, float, float]
 # of two sublayers the dropout mask, the normalized sum and the output; the
 # activation and its slope; probabilities before and after dropout.
 _KEPT: _Tensors = (10, 2, 2)
-# Working set of one block's backward pass: for q, k, v and the sum; gradients
-# on both sides of the activation, one of them transposed; in the softmax, the
-# gradient of the probabilities, its product with them, the subtracted term, and
-# the gradient of the scores.
+# Tensors in use during one block's backward pass: the gradients of q, k, v and
+# the sum; the gradients before and after the activation, and a transposed
+# copy; the gradients of probabilities and scores, and two terms between them.
 _AT_WORK: _Tensors = (4, 3, 4)
 _LOGITS_AT_WORK = 3  # logits, their softmax, their gradient
 # Share of the generator's activations that remains when the discriminator's are
@@ -67,7 +66,7 @@ class MemoryEstimate:
 
     @property
     def total(self) -> int:
-        """Sum of all parts; memory of activations is not reused at once."""
+        """Sum of all parts; activations keep their memory until the end."""
         return sum(dataclasses.astuple(self))
 
 

@@ -36,7 +36,7 @@ class CollapseWatch:
     """A counter of consecutive evaluations with a single predicted class."""
 
     def __init__(self, patience: int, earlier: Iterable[Row] = ()) -> None:
-        """Count the last of a run's earlier evaluations.
+        """Count the collapsed evaluations at the end of a run's earlier part.
 
         Args:
           patience: minimum count for a message; 0: no messages.
@@ -48,7 +48,7 @@ class CollapseWatch:
             self.update(result)
 
     def update(self, result: Row) -> int:
-        """Add an evaluation; return the number of consecutive evaluations."""
+        """Add an evaluation; return the number of consecutive collapsed ones."""
         self._count = self._count + 1 if predicts_one_class(result) else 0
         return self._count
 

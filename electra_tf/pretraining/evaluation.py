@@ -61,7 +61,7 @@ class Evaluation:
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool],
     ) -> None:
-        """Prepare the evaluation; reads only the exam.
+        """Prepare the evaluation, and read the exam but no other data.
 
         Args:
           model: model to evaluate, whose config names the data.

@@ -406,7 +406,7 @@ class PretrainingRun(Run):
         return metrics.PANELS
 
     def finish(self, again: bool = False) -> None:
-        """Write the two networks, and results that a kill prevented.
+        """Export the two networks, and write results that a kill prevented.
 
         Args:
           again: whether the run had already ended; then only missing files are

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-# Subtracted from the original token's logit by `disallow_correct`.
+# Value that `disallow_correct` subtracts from the original token's logit.
 DISALLOWED_PENALTY = 1000.0
 # Probability of a token that is never drawn. The value is a normal float32
 # number, so that its logarithm is exact, and no draw of 2^-23 resolution

@@ -59,7 +59,7 @@ def electric_scores(
 def cloze_scores(
     networks: Networks, features: Features
 ) -> dict[str, tf.Tensor]:
-    """Return the two-tower cloze model's scores of texts, by its log q.
+    """Return the two-tower cloze model's scores of texts, sums of log q.
 
     See `pseudo_log_likelihood`.
     """

@@ -64,7 +64,7 @@ def script_of(char: str) -> str:
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return the groups that count a character, and if it changes in each."""
+    """Return (script, whether the character changes) for each counted group."""
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)
@@ -146,7 +146,7 @@ def sum_of_scripts(parts: Iterable[Scripts]) -> Scripts:
 def stripping_warnings(
     scripts: Scripts, casing: tuple[bool, bool], remedies: Mapping[str, str]
 ) -> list[str]:
-    """Return a warning for each script of which too many letters change.
+    """Return a warning for each script with too many changed letters.
 
     Args:
       scripts: counts that were computed with `casing`.

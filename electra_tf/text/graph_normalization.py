@@ -162,7 +162,7 @@ class _Builder:
         return unicodedata.combining(char)
 
     def _visible(self, parts: list[int]) -> list[int]:
-        """Drop accents, except those that marks may have to move past."""
+        """Drop the accents that do not affect canonical ordering."""
         if any(part & MOVABLE for part in parts):
             return parts
         visible = [part for part in parts if not part & ACCENT]
@@ -522,7 +522,7 @@ class GraphWordSplitter(tf.Module):
 
 
 def _begins_word(rows: tf.Tensor) -> tf.Tensor:
-    """Return whether each character inside a word begins a word."""
+    """Return the characters, bool [N], at which a new word begins."""
     apart = _has(rows, ALONE | SPACE)
     begins = apart | tf.concat([[True], apart], axis=0)[:-1]
     return begins & ~(_has(rows, ADDED) & _has(rows, 1))

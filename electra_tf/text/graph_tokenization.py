@@ -208,7 +208,7 @@ class PlainTextTokenizer(tf.Module):
         )
 
     def split(self, strings: tf.Tensor, with_offsets: bool) -> Pieces:
-        """Split strings, all of which `accepts` accepts, into wordpieces."""
+        """Split strings into wordpieces; `accepts` must accept all strings."""
         texts, offsets = self._normalizer.normalize(strings, with_offsets)
         pieces = self._wordpiece.split_plain_text(texts)
         if not with_offsets:

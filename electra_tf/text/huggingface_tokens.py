@@ -139,7 +139,7 @@ def _numbered(where: str, number: Any, token: _Token) -> _Token:
 def declared_with_ids(
     tokenizer_files: TokenizerFiles,
 ) -> dict[str, list[_Token]]:
-    """Return the tokens of each file that contains ids."""
+    """Return the tokens with ids, by the file that declares their ids."""
     lists: dict[str, list[_Token]] = {}
     if tokenizer_files.whole:
         lists[TOKENIZER] = tokens = []

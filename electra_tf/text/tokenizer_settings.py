@@ -59,7 +59,7 @@ class TokenizerSettings:
 
     @property
     def hparams(self) -> dict[str, bool]:
-        """Casing as hparams; {} if it is not specified."""
+        """Casing as hparams, or {} for an unspecified casing."""
         if self.do_lower_case is None:
             return {}
         hparams = {"do_lower_case": self.do_lower_case}

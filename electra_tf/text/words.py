@@ -63,7 +63,7 @@ class WordAligner:
     """
 
     def __init__(self, tokenizer: FullTokenizer, as_in_text: bool = False):
-        """Set a tokenizer and how it splits words.
+        """Set a tokenizer, and the rule by which words are split.
 
         Args:
           tokenizer: tokenizer whose vocabulary splits the words.
@@ -77,7 +77,7 @@ class WordAligner:
         self._memo = Memo(self._encode)
 
     def encode_word(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces; [] if cleaning deletes all."""
+        """Return the ids of a word's pieces, none if cleaning deletes the word."""
         return self._memo[word]
 
     def _encode(self, word: str) -> list[int]:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of a run, from which it continues to the bit."""
+"""Checkpoints from which a run continues with identical results."""
 
 import dataclasses
 import os

@@ -111,7 +111,7 @@ def _draw(
 
 
 def _series(rows: Rows, field: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps and values of rows with a field."""
+    """Return the steps and values of the rows that have a field."""
     points = [
         (row["step"], row[field])
         for row in rows

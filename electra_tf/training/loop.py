@@ -176,7 +176,7 @@ class TrainLoop:
                     raise TrainingInterruptedError
 
     def take_chunk(self) -> Chunk:
-        """Read the scalars of the pending steps; the only host sync."""
+        """Read the scalars of pending steps, the only transfer to the host."""
         pending, self._pending = self._pending, []
         return Chunk(
             first_step=self._first_step,
@@ -329,7 +329,8 @@ class EvalLoop:
             self._replica_step, args=(features, index)
         )
         loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
-        # Replicas of all workers contain the batch's rows in order.
+        # Each replica computed either all rows or its share, in order. In both
+        # cases the first rows of the joined values are those of the batch.
         rows = _count_rows(features)
         joined = {
             name: self.strategy.gather(value, axis=0)[:rows]

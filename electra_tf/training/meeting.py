@@ -34,7 +34,7 @@ class WorkersMissingError(UserError):
 
 
 def meet(cluster: Cluster, seconds: float = WAIT_SECONDS) -> None:
-    """Return once all workers of a cluster have connected.
+    """Wait until all workers of a cluster have connected.
 
     Raises:
       WorkersMissingError: some workers did not connect within `seconds`, or
@@ -90,7 +90,7 @@ class _Meeting:
         self._selector.close()
 
     def hold(self) -> None:
-        """Return once all workers have connected, and notify them."""
+        """Wait until all workers have connected, and notify them."""
         report_at = time.monotonic()
         while missing := self._missing():
             now = time.monotonic()

@@ -114,7 +114,7 @@ def worker_rows(
     strategy: tf.distribute.Strategy,
     batch_size: int,
 ) -> Iterator[dict[str, tf.Tensor]]:
-    """Yield a worker's rows of batches, some of which contain all rows.
+    """Yield a worker's rows of each batch, also of batches with all rows.
 
     The chief's batches contain all rows. Other workers' batches contain all
     rows if they were prefetched in the checkpoint from which the run continues.

@@ -43,7 +43,7 @@ class WorkerLostError(UserError):
 
 
 def connect_workers() -> tf.distribute.Strategy:
-    """Return the strategy of all workers of TF_CONFIG, once they have met.
+    """Return the strategy of TF_CONFIG's workers after all have connected.
 
     Raises:
       UserError: TF_CONFIG is unset or invalid, or the addresses cannot be used.
@@ -149,7 +149,7 @@ def _gather_function(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
-    """Return once all workers have called this function."""
+    """Wait until all workers have called this function."""
     gather(strategy, 0)
 
 

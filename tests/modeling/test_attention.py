@@ -32,7 +32,9 @@ def test_padding_and_tokens_ahead_are_hidden(direction, ahead):
 
 
 def test_an_unknown_direction_is_refused():
-    with pytest.raises(ValueError, match="ltr or rtl, not 'both'"):
+    with pytest.raises(
+        ValueError, match="direction is 'both'; expected ltr or rtl"
+    ):
         attention_bias(MASK, "both")
 
 

@@ -21,7 +21,7 @@ def test_a_sequence_as_long_as_the_position_table_is_embedded(embeddings):
 
 def test_a_sequence_beyond_the_position_table_is_refused(embeddings):
     ids = tf.zeros([1, 13], tf.int32)
-    with pytest.raises(ValueError, match="13 wordpieces .* 12 rows.*max_seq"):
+    with pytest.raises(ValueError, match="13 wordpieces.* 12 rows.*max_seq"):
         embeddings(ids, ids)
 
 

@@ -169,7 +169,7 @@ def test_a_loss_no_better_than_guessing_is_reported_once_a_window(tiny_config):
     messages = alarms(tiny_config(num_warmup_steps=1000), rows([1.002] * 180))
     assert [*messages] == [6000, 11000, 16000]
     assert "over the last 5,000 steps" in messages[6000]
-    assert f"alone ({GUESSING:.4f})" in messages[6000]
+    assert f"tokens ({GUESSING:.4f})" in messages[6000]
     assert "generator_hidden_size" not in messages[6000]
     messages = alarms(tiny_config(collapse_window=500), rows([1.0] * 12))
     assert [*messages] == [600, 1100]

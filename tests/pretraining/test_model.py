@@ -296,7 +296,7 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     start = open_initial_checkpoint(config)
     tuned = finetuning_build.build_model(start.config, get_tasks(start.config))
     report = finetuning_build.load_weights(config, start.weights, tuned)
-    assert "in a sum" in str(report) and report.missing
+    assert "or a sum" in str(report) and report.missing
     assert np.array_equal(named(tuned)[TABLE], table)
     layer = keras.Encoder.from_pretrained(folder)
     assert np.array_equal(layer._variables[TABLE], table)
@@ -390,7 +390,7 @@ def test_a_network_is_converted_to_a_folder_of_transformers(
 ):
     model, folder = run_of(sharing)
     flags = "--output_format=huggingface", f"--part={network}"
-    remedy = "Write each network to a folder of"
+    remedy = "Write each network to a separate folder"
     refused(remedy, convert, folder, tmp_path / "hf", flags[0])
     converted = convert(folder, tmp_path / "hf", *flags)
     alone = select_part(open_weights(folder), network)
@@ -432,7 +432,7 @@ def test_another_sharing_is_refused_as_a_start(trained, make, sharing, hparams):
         assign(weights, make(hparams).variables)
         return
     message = (
-        f"embedding_sharing is {sharing} in the checkpoint, {hparams} in the"
+        f"embedding_sharing is {sharing} in the checkpoint, but {hparams} in the"
         " model.*Set"
     )
     refused(message, assign, weights, make(hparams).variables)

@@ -240,7 +240,7 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
     path = tmp_path / TOKEN_COUNTS
     path.write_text('{"counts": [1, 2]}')
     assert read_counts(str(path), 2).tolist() == [1, 2]
-    refused("the `counts` of 3 tokens, integers", read_counts, str(path), 3)
+    refused("the `counts` of 3 tokens as integers", read_counts, str(path), 3)
     write_digests(str(tmp_path))
     path.write_text('{"counts": [1, 3]}')
     refused("checksum differs", read_counts, str(path), 2)
@@ -249,7 +249,7 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
 def test_without_counts_nothing_is_trained(records, tiny_config):
     refused("No record file matches", build_model, tiny_config(**UNIGRAM))
     records([([120] * 4, [120])])
-    message = "fewer than two .* another generator"
+    message = "fewer than two .* different generator"
     refused(message, build_model, tiny_config(**UNIGRAM))
 
 
@@ -259,4 +259,4 @@ def test_without_counts_nothing_is_trained(records, tiny_config):
 def test_counts_of_another_type_are_refused(tmp_path, value):
     path = tmp_path / TOKEN_COUNTS
     path.write_text(json.dumps({"counts": [1, value]}))
-    refused("the `counts` of 2 tokens, integers", read_counts, str(path), 2)
+    refused("the `counts` of 2 tokens as integers", read_counts, str(path), 2)
