@@ -46,7 +46,7 @@ def part_path(path: str) -> str:
 
 
 def _remove_unlocked(part: str, path: str, process: str) -> None:
-    """Remove the unfinished version `part` of `path` if its writer has ended."""
+    """Remove an unfinished version `part` whose writer has ended."""
     try:
         file = os.open(part, os.O_RDONLY)
     except FileNotFoundError:  # The other process has finished meanwhile.

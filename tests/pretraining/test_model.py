@@ -432,8 +432,8 @@ def test_another_sharing_is_refused_as_a_start(trained, make, sharing, hparams):
         assign(weights, make(hparams).variables)
         return
     message = (
-        f"embedding_sharing is {sharing} in the checkpoint, but {hparams} in the"
-        " model.*Set"
+        f"embedding_sharing is {sharing} in the checkpoint, but {hparams} in"
+        " the model.*Set"
     )
     refused(message, assign, weights, make(hparams).variables)
     # Its discriminator may start one, as any does.
