@@ -48,7 +48,7 @@ class CollapseWatch:
             self.update(result)
 
     def update(self, result: Row) -> int:
-        """Add an evaluation; return the number of consecutive collapsed ones."""
+        """Add an evaluation; return the count of consecutive collapsed ones."""
         self._count = self._count + 1 if predicts_one_class(result) else 0
         return self._count
 

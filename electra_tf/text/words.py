@@ -77,7 +77,7 @@ class WordAligner:
         self._memo = Memo(self._encode)
 
     def encode_word(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces, none if cleaning deletes the word."""
+        """Return the ids of a word's pieces; a deleted word has none."""
         return self._memo[word]
 
     def _encode(self, word: str) -> list[int]:
