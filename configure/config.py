@@ -304,7 +304,7 @@ class TrainingConfig:
 
     @property
     def micro_batch_size(self) -> int:
-        """The rows of a micro-batch, over all devices."""
+        """Number of rows in a micro-batch, over all devices."""
         return -(-self.train_batch_size // self.gradient_accumulation_steps)
 
     @property
@@ -336,7 +336,7 @@ class TrainingConfig:
 
     @property
     def lets_cores_share(self) -> bool:
-        """Whether the hparams allow that the cores of a CPU share a batch."""
+        """Whether the hparams allow CPU cores to share a batch."""
         if self.threads or self.jit_compile or self.use_tpu:
             return False
         return self.distribution_strategy in ("auto", "one_device")
@@ -345,7 +345,7 @@ class TrainingConfig:
     def command_line_layers(
         cls, hparams: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return layers below the command line that its hparams imply."""
+        """Return hparams, by layer, that a command line's hparams imply."""
         return []
 
     @classmethod

@@ -333,6 +333,7 @@ class FinetuningConfig(TrainingConfig):
                 f"predict_batch_size {self.predict_batch_size} has no effect:"
                 f" eval_batch_size {self.eval_batch_size} is used (the original"
                 " loses examples if the two differ). Set eval_batch_size"
+                " instead"
             )
         yield from super()._warnings()
 
@@ -346,7 +347,7 @@ class FinetuningConfig(TrainingConfig):
         return os.path.join(self.data_dir, "finetuning_data", task)
 
     def qa_file(self, task: str, kind: str) -> str:
-        """Return the path of a file that evaluates question answering."""
+        """Return the path of a question answering task's evaluation file."""
         folder = f"{_run_stem(self.task_names, self.run_name)}_qa"
         return os.path.join(
             self.pretrained_model_dir, "results", folder, f"{task}_{kind}.json"

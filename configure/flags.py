@@ -140,7 +140,7 @@ class FlagParser(argparse_flags.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Help with one spelling per flag and required flags in the usage line."""
+    """Help formatter: one spelling per flag, required flags in the usage."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)

@@ -28,7 +28,7 @@ class LastingStream:
     """
 
     def __init__(self, stream: Any, name: str) -> None:
-        """Wrap `stream`, which the warning about its loss names `name`."""
+        """Wrap `stream`; `name` is its name in the warning about its loss."""
         self._stream, self._name, self._is_lost = stream, name, False
 
     def __getattr__(self, attribute: str) -> Any:

@@ -146,7 +146,7 @@ def assign(
 
 
 def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
-    """Raise a UserError if the tables of two networks must become one."""
+    """Raise a UserError if a model cannot share the checkpoint's tables."""
     of_model = Contents(dict.fromkeys(model, ())).embedding_sharing
     contents = weights.contents
     stored = contents.embedding_sharing

@@ -108,7 +108,7 @@ def _download(name: str, repository: str, revision: str | None) -> str:
     needed = _files_to_read(available)
     if not any(os.path.basename(n) in layout.WEIGHT_FILES for n in needed):
         raise UserError(
-            f"{name}: no weights in a readable format (it has"
+            f"{name}: no weights in a readable format (available:"
             f" {', '.join(sorted(available)[:8]) or 'no files'}); expected"
             f" {layout.SINGLE} or {layout.TORCH}. Choose a different model, or"
             f" save the model as {layout.SINGLE}."

@@ -350,7 +350,7 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """Return notes on generator settings that the discriminator's replace.
+    """Return notes on a generator's settings that are replaced.
 
     Args:
       network: generator.

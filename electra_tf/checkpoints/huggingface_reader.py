@@ -202,7 +202,7 @@ class _Folder:
                 missing,
                 f"lacks tensors of {architecture} with {n_layers} layers",
             ),
-            (differing, f"does not fit its {CONFIG}"),
+            (differing, f"does not match its {CONFIG}"),
         ):
             if lines:
                 title = f"{self._file} {problem}:"

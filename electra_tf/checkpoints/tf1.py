@@ -99,7 +99,7 @@ def list_recorded(directory: str) -> list[str]:
         raise UserError(
             f"{path}: corrupt; expected a line such as model_checkpoint_path:"
             ' "model.ckpt-100" that names the latest checkpoint of the'
-            " folder. Correct it, or remove it."
+            " folder. Correct or remove this file."
         )
     paths = [*state.all_model_checkpoint_paths, state.model_checkpoint_path]
     names = [os.path.basename(name) for name in paths]

@@ -308,7 +308,7 @@ class _WithSums(View):
         removed: Collection[str],
         more: MemoryWeights | None = None,
     ) -> None:
-        """Set the sums.
+        """Define the sums and the removed tensors.
 
         Args:
           sums: names of the source's tensors that are summed for each new
@@ -441,7 +441,8 @@ def describe_extension(weights: Weights, new_length: int) -> str:
         )
     return (
         f"position tables extended {change}: rows {old} and up repeat the table"
-        " from its start (their Adam slots are zero); train before use"
+        " from its start (their Adam slots are zero). Train the model before"
+        " use"
     )
 
 

@@ -83,7 +83,7 @@ def check_text(file: IO[bytes], path: str) -> None:
     may_be_tar = path.endswith((".xz", ".bz2")) and b"\0" in start
     if is_tar or may_be_tar or _NO_TEXT.match(start):
         raise UserError(
-            f"{path}: found UTF-16 or an unsupported or damaged archive;"
+            f"{path}: found UTF-16 or an unsupported or corrupt archive;"
             " expected UTF-8 text, or .tar, .tar.gz, .tar.xz or .tar.bz2."
             " Convert the file (iconv), unpack it, download it again, or remove"
             " it."

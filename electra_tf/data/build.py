@@ -239,7 +239,7 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 
 
 class Progress:
-    """A printer of progress lines, which skips most of its calls."""
+    """A printer of progress lines, at most one every few seconds."""
 
     def __init__(self, job: Job):
         self._label = f"Job {job.index + 1} of {job.count}:"

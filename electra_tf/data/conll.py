@@ -20,8 +20,8 @@ from electra_tf.files.lines import Line, LineReader
 
 DOCUMENT_START = "-DOCSTART-"
 COMMENTS = "comment lines"
-RANGES = "lines of ranges (as 2-3)"
-EMPTY_NODES = "lines of empty nodes (as 5.1)"
+RANGES = "lines of ranges (such as 2-3)"
+EMPTY_NODES = "lines of empty nodes (such as 5.1)"
 
 _BLANKS = " \t"
 _CELL = re.compile(r"[^ \t]+")

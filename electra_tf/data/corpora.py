@@ -92,7 +92,7 @@ class ReadingReport:
             return text
 
     def in_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Add the bytes left out so far to errors raised in the block."""
+        """Add the counts of skipped bytes to errors raised in the block."""
         return append_to_errors(
             lambda: invalid_bytes_warning(self.invalid, self.bytes_read)
         )

@@ -147,7 +147,7 @@ def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
 
 
 def _start_method() -> str:
-    """Return "fork" while it is safe, which is before TensorFlow's import."""
+    """Return "fork" before TensorFlow is imported, otherwise "spawn"."""
     methods = multiprocessing.get_all_start_methods()
     safe = sys.platform == "linux" and "tensorflow" not in sys.modules
     return "fork" if safe and "fork" in methods else "spawn"

@@ -60,7 +60,7 @@ def read_list(text: str) -> list[Any] | None:
 
 
 def _is_one_pair(text: str) -> bool:
-    """Return whether the last bracket closes the first: not in `[x],[y]`."""
+    """Return whether the last bracket closes the first, unlike `[x],[y]`."""
     depth = 0
     for length, character in enumerate(text, 1):
         if character == "[":

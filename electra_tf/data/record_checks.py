@@ -93,7 +93,10 @@ def find_problems(
         except UserError as error:
             yield Problem(Level.ERROR, str(error))
         if not training and text == "pretrain_text":
-            message = "No eval_text: evaluating on the training text."
+            message = (
+                "eval_text is not set: evaluating on the training text. Set"
+                " eval_text."
+            )
             yield Problem(Level.WARNING, message)
     elif not errors:
         record_files = collect_error(

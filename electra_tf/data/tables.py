@@ -141,7 +141,7 @@ def _tsv_row(line: Line) -> Row:
 
 
 def _opens_cell(cell: str) -> bool:
-    """Return whether a quotation that the cell opens stays open."""
+    """Return whether the cell opens a quotation without closing it."""
     return cell.startswith('"') and cell.count('"') % 2 == 1
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of files in a model's folder whose formats contain none."""
+"""Checksums of a model's files whose formats contain no checksum."""
 
 import hashlib
 import json

@@ -17,7 +17,7 @@ LOCK_FILE = "run.lock"
 
 @contextlib.contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
-    """Lock a folder, or raise a UserError that names its current process.
+    """Lock a folder, or raise a UserError that names the process using it.
 
     The operating system releases the lock when the process ends for any reason.
     Between hosts, the lock is as reliable as the locks of the shared file

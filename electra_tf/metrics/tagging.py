@@ -32,7 +32,7 @@ _DASH = "\N{HYPHEN}"
 
 
 class WordLevelScorer(Scorer):
-    """Base class of scorers of the labels of each sentence's words.
+    """Base class of scorers of word labels.
 
     The reported `loss` is the original's, which adds each loss twice. The
     detail `loss_per_word` adds each loss once.
@@ -177,7 +177,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [self._names[i] for i in ids]
 
     def _iob_tags(self, ids: list[int]) -> list[str]:
-        """Return conlleval's tags, which have no S and a different E."""
+        """Return tags for conlleval, which has no S and a different E."""
         tags = []
         for tag in self._tags(ids):
             letter, span_type = split_tag(tag)

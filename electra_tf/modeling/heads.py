@@ -63,7 +63,7 @@ class MaskedLMHead(ScopedLayer):
 
 
 class DiscriminatorHead(ScopedLayer):
-    """One logit per token, of the probability that the token was replaced.
+    """Head with one logit per token: whether the token was replaced.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.

@@ -128,7 +128,7 @@ class AdamWeightDecay(tf.Module):
 
     @property
     def learning_rate(self) -> float:
-        """Rate that is absent, as Keras requires with a fixed schedule."""
+        """Learning rate; absent, as Keras requires with a fixed schedule."""
         raise AttributeError(
             "the learning rate follows from the optimizer's schedule"
         )

@@ -154,7 +154,7 @@ class StepFlops:
 def pretraining_step_flops(
     config: PretrainingConfig, parameters: int = 0, stage: int | None = None
 ) -> StepFlops:
-    """Return the operations of a step; without parameters, no optimizer.
+    """Return the operations of a step; 0 parameters exclude the optimizer.
 
     With two stages, the result is a step of the given stage, or the mean over
     all steps of the run.
@@ -231,7 +231,7 @@ def _average_stages(
 def steps_per_stage(
     num_train_steps: int, two_stage_steps: int | None
 ) -> dict[int | None, int]:
-    """Return the number of steps of each stage; a single stage is None.
+    """Return the number of steps of each stage; None: a single stage.
 
     Args:
       num_train_steps: number of steps of all stages.

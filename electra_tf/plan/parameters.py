@@ -26,7 +26,7 @@ class ParameterCount:
 
     @property
     def discriminator_alone(self) -> int:
-        """Number of fine-tuned parameters, as in the paper; 0 without one."""
+        """Number of fine-tuned parameters, as in the paper, or 0."""
         return self.discriminator + self.shared if self.discriminator else 0
 
 

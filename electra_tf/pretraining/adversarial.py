@@ -34,7 +34,7 @@ def adversarial_losses(
     totals: Tensors,
     unigram_share: tf.Tensor | None = None,
 ) -> AdversarialOutputs:
-    """Return the losses of a generator that maximizes the discriminator's.
+    """Return the losses of a generator that maximizes a discriminator's loss.
 
     The gradient is that of REINFORCE, with positions treated as independent:
     the reward R of a sampled token is the discriminator's loss on this token.

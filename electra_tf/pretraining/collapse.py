@@ -54,7 +54,7 @@ class CollapseWatch:
 
     @property
     def message(self) -> str | None:
-        """Warning after too many such evaluations, otherwise None."""
+        """Warning after too many collapsed evaluations, otherwise None."""
         if not self._patience or self._count < self._patience:
             return None
         return (

@@ -52,7 +52,9 @@ BASELINES = (
     ("exam_unigram_auc", "", ""),
 )
 PANELS = (
-    Panel("Generator loss (nats a masked token)", "gen_loss", "masked_lm_loss"),
+    Panel(
+        "Generator loss (nats per masked token)", "gen_loss", "masked_lm_loss"
+    ),
     Panel(
         "Generator accuracy at [MASK]",
         evaluation="masked_lm_accuracy_at_mask",
@@ -60,14 +62,14 @@ PANELS = (
             ("masked_lm_most_frequent_accuracy", "most frequent token"),
         ),
     ),
-    Panel("Discriminator loss (nats a token)", "disc_loss", "disc_loss"),
+    Panel("Discriminator loss (nats per token)", "disc_loss", "disc_loss"),
     Panel(
         "Discriminator AUC, real tokens",
         evaluation="disc_auc_real_tokens",
         baselines=(("disc_auc_frequency_rank", "rarity of the token"),),
         chance=0.5,
     ),
-    Panel("Second network's loss (nats a token)", "token_loss", "token_loss"),
+    Panel("Second network's loss (nats per token)", "token_loss", "token_loss"),
     Panel(
         "Second network's accuracy",
         evaluation="token_accuracy",

@@ -36,7 +36,7 @@ class Matches(NamedTuple):
 
 
 class TokenMatcher(tf.Module):
-    """Search for texts among code points: leftmost, then longest match."""
+    """Matcher of texts among code points: leftmost, then longest match."""
 
     def __init__(self, tokens: Mapping[str, int]):
         """Build a trie of nonempty texts and their ids."""

@@ -353,7 +353,7 @@ def _model_vocab(path: str, content: Mapping[str, Any]) -> dict[str, int]:
 def _read_vocabulary(
     tokenizer_files: TokenizerFiles, vocab_file: str | None
 ) -> dict[str, int] | None:
-    """Return the vocabulary; vocab.txt and tokenizer.json must agree on it."""
+    """Return the vocabulary that vocab.txt and tokenizer.json share."""
     path = vocab_file or os.path.join(tokenizer_files.folder, VOCAB)
     tokenizer_path = os.path.join(tokenizer_files.folder, TOKENIZER)
     content = tokenizer_files.whole

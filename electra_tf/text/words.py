@@ -44,7 +44,7 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 @functools.lru_cache(2**16)
 def role_of(char: str) -> int:
-    """Return whether a character is between words, in a word, or a word."""
+    """Return the role of a character: separator, part of a word, or word."""
     if characters.is_removed(char):
         return INSIDE
     # Only `str.split` treats line and paragraph separators as white space.

@@ -93,7 +93,7 @@ class Checkpoints:
         return prefix
 
     def save_best(self, directory: str) -> str:
-        """Write a checkpoint without data position as a folder's only one."""
+        """Write a folder's only checkpoint, without the data position."""
         prefix = self._prefix(directory)
         tf.io.gfile.makedirs(directory)
         former_paths = _list_complete(directory)
@@ -268,7 +268,7 @@ def check_same_variables(
 
 
 def _shape_text(shape: tuple[int, ...] | None) -> str:
-    return "does not have it" if shape is None else str([*shape])
+    return "does not have this variable" if shape is None else str([*shape])
 
 
 def read_config(directory: str) -> dict[str, Any] | None:

@@ -75,7 +75,7 @@ def _addresses(job: str, entry: object) -> list[str]:
     if isinstance(entry, dict):
         indices = [str(index) for index in range(len(entry))]
         if sorted(entry) != sorted(indices):
-            _refuse(field, entry, "an address for each index from 0 on")
+            _refuse(field, entry, "an address for each index from 0")
         addresses = [entry[index] for index in indices]
     if not (isinstance(addresses, list) and addresses):
         _refuse(field, entry, "a list of addresses")

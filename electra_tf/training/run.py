@@ -177,7 +177,7 @@ class Run(abc.ABC):
         return ""
 
     def is_finished(self, evaluation_due: bool) -> bool:
-        """Return whether neither steps nor an evaluation remain."""
+        """Return whether all steps and evaluations are done."""
         return self.global_step >= self.intervals.total_steps and (
             not evaluation_due
         )
@@ -519,5 +519,5 @@ class Run(abc.ABC):
 
 
 def _with_prefix(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a training row's values under names that evaluations lack."""
+    """Return a training row's values with the prefix `train_`."""
     return {f"train_{k}": v for k, v in row.items() if k != "step"}

@@ -208,7 +208,7 @@ def test_held_out_text_is_read_once_and_in_order(text_config):
 
 def test_evaluation_without_held_out_data_reads_training_text(text_config):
     (warning,) = record_checks.check_records(text_config, False)
-    assert "No eval_text" in warning
+    assert "eval_text is not set" in warning
     # 900 batches are more than two epochs.
     rows = _rows(_take(_iterator(text_config, False), 900))
     text = RawText(text_config, "pretrain_text")

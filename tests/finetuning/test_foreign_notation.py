@@ -95,7 +95,7 @@ def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
     sentence = "Sanal parçalar sa bunu yapamazlar .".split()
     assert (read.line, read.values) == (4, {"words": sentence})
     printed = capsys.readouterr().err
-    assert "3 comment lines left out; 1 line of ranges (as 2-3)" in printed
+    assert "3 comment lines left out; 1 line of ranges (such as 2-3)" in printed
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv", "a.tsv"])

@@ -67,7 +67,7 @@ def checkpoints(directory, model, step=3, **settings):
     [
         ((6,), (7,), rf"{TABLE}: checkpoint \[6, 4\], this .*\[7, 4\]"),
         ((6,), (6, True), EXTRA),
-        ((6, True), (6,), "this model does not have it"),
+        ((6, True), (6,), "this model does not have this variable"),
     ],
 )
 def test_variables_that_differ_are_named(tmp_path, saved, restored, message):
