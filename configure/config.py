@@ -95,7 +95,7 @@ Config = TypeVar("Config", bound="TrainingConfig")
 
 
 class OptimizerSettings(NamedTuple):
-    """The hparams of an optimizer, without its learning rates."""
+    """Hparams of an optimizer, without its learning rates."""
 
     optimizer: str  # original, adamw or lamb
     weight_decay_rate: float
@@ -321,12 +321,12 @@ class TrainingConfig:
 
     @property
     def token_rows(self) -> int:
-        """The rows of the token table."""
+        """Number of rows of the token table."""
         return self.model_hparam_overrides.get("vocab_size", self.vocab_size)
 
     @property
     def implied_rows_origin(self) -> str | None:
-        """The origin of `token_rows`; None: the user chose them."""
+        """Origin of `token_rows`, or None if the user chose this number."""
         if "vocab_size" in self.model_hparam_overrides:
             return None
         origin = self.origins.get("vocab_size", "argument")
@@ -350,7 +350,7 @@ class TrainingConfig:
 
     @classmethod
     def _preset(cls, hparams: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return defaults that explicit hparams select, as presets do."""
+        """Return the defaults of the preset that explicit hparams name."""
         return {}
 
     @classmethod

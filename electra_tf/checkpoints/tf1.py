@@ -288,7 +288,7 @@ _BERT_ONLY = {
 
 # Writing of checkpoints.
 
-# Limit of memory, because the tensors of a data file are in memory while it is
+# Maximum size of a data file, whose tensors are in memory while the file is
 # written.
 _BYTES_PER_FILE = 512 * 2**20
 

@@ -91,7 +91,7 @@ def check_text(file: IO[bytes], path: str) -> None:
 
 
 class _Metered:
-    """A file that refuses to read gigabytes of header at once."""
+    """A file that limits each read, because a tar header may be huge."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.seek, self.tell, self._file = file.seek, file.tell, file

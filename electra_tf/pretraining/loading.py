@@ -194,7 +194,7 @@ class LoadedModel:
 def _check_layers(
     weights: Weights, variables: Mapping[str, tf.Variable]
 ) -> None:
-    """Raise a UserError if numbers of layers differ from the stored ones."""
+    """Raise a UserError if numbers of layers differ from stored numbers."""
     stored = weights.contents.layers
     built = Contents(dict.fromkeys(variables, ())).layers
     for scope in built.keys() & stored.keys():

@@ -37,7 +37,7 @@ class Checkpoints:
     # Data iterator, and other state that continues with it.
     position: dict[str, Any]
     keep: int | None  # number of latest checkpoints to keep; 0 or None: all
-    keep_every: int = 0  # keep checkpoints at multiples of this, too
+    keep_every: int = 0  # keep checkpoints at multiples of this interval
     write_directory: str = ""  # folder of new checkpoints; "": `directory`
     # Further state, which older checkpoints may lack.
     extras: dict[str, Any] = dataclasses.field(default_factory=dict)

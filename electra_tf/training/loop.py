@@ -130,7 +130,7 @@ class TrainLoop:
     # `compute`, which are scalars and are logged.
     scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
-    micro_batches: int = 1  # run sequentially, to need less memory
+    micro_batches: int = 1  # run sequentially to save memory
     cores: int = 1  # number of cores that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False

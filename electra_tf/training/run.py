@@ -105,7 +105,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Write an evaluation to `eval_log`, print it, and act on it."""
+        """Write an evaluation to `eval_log` and the console, with warnings."""
 
     def __init__(
         self,

@@ -200,7 +200,7 @@ def refuse_differences(
     }
     packed = json.dumps(facts | compared).encode()
     size = gather(strategy, len(packed)).max()
-    packed = packed.ljust(-(-size // 4) * 4)  # pads to whole int32 values
+    packed = packed.ljust(-(-size // 4) * 4)  # a multiple of 4 bytes, as int32
     rows = gather(strategy, np.frombuffer(packed, np.int32))
     chief, *others = (json.loads(row.tobytes()) for row in rows)
     lines = [
