@@ -78,11 +78,11 @@ def test_a_finished_run_takes_more_steps_and_other_data(start, finished):
     assert result["global_step"] == 6
     assert "model.ckpt-4 (step 4)" in output
     assert "num_train_steps: 4 -> 6" in output
-    assert "read from the start" not in output
+    assert "from the start" not in output
     result, output = start(train_batch_size=2, num_train_steps=7)
     assert result["global_step"] == 7
     assert "train_batch_size: 4 -> 2" in output
-    assert "read from the start again" in output
+    assert "the records from the start again" in output
 
 
 def test_other_files_of_a_pattern_are_reported(
@@ -102,10 +102,8 @@ def test_other_files_of_a_pattern_are_reported(
         patch.setattr(runner.PretrainingRun, "announce", lambda self: 1 / 0)
         start(**data_hparams, num_train_steps=7)
     _, output = start(**data_hparams, num_train_steps=7)
-    assert "read from the start again" in output
-    assert (
-        "read from the start" not in start(**data_hparams, num_train_steps=8)[1]
-    )
+    assert "the records from the start again" in output
+    assert "from the start" not in start(**data_hparams, num_train_steps=8)[1]
     # One that is cut is said to be, as ever.
     data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
