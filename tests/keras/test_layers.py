@@ -97,7 +97,7 @@ def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ({"input_ids": IDS, "attention_mask": MASK}, "called input_mask here"),
+        ({"input_ids": IDS, "attention_mask": MASK}, "name here is input_mask"),
         (IDS.astype(np.float32), "float32; expected integers"),
         (IDS[0], "expected .batch, length."),
         (np.ones([1, 33], np.int32), "33 wordpieces"),
