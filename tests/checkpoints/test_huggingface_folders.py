@@ -85,7 +85,7 @@ def test_a_file_that_is_not_read_from_its_folder_is_refused(single):
     ("key", "value", "message"),
     [
         ("model_type", "bert", "model_type is 'bert'; expected 'electra'"),
-        ("hidden_size", 7, "not fit its config.json.*7.*hidden_size"),
+        ("hidden_size", 7, "not match its config.json.*7.*hidden_size"),
         ("num_attention_heads", 4, "not a multiple of num_attention_heads 4"),
         ("num_hidden_layers", 1, r"layer\.1\..* num_hidden_layers is 1"),
         ("position_embedding_type", "relative_key", "is 'relative_key'"),
