@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every command of README and the guides runs, and prints what is shown."""
 
+import re
+
 import pytest
 
-from tests.documents.blocks import Block
+from tests.documents.blocks import Block, blocks_of
 from tests.documents.pages import PAGES, write_tasks
 from tests.documents.session import Page, Programs, Session
 
@@ -48,3 +50,28 @@ def test_the_commands_of_a_document_run(document, tmp_path, programs, request):
     page, fixture = PAGES[document], request.getfixturevalue
     failures = Session(document, page, tmp_path, programs, fixture).run()
     assert not failures, "\n".join(failures)
+
+
+@pytest.mark.heavy
+def test_the_scores_in_the_readme_are_those_of_its_command(
+    reference_dir, tmp_path, programs
+):
+    blocks = blocks_of("README.md")
+    block = next(
+        block for block in blocks if "--task_names chunk" in block.text
+    )
+    command = block.text.partition("electra-tf")[0]
+    data = tmp_path / "data" / "finetuning_data"
+    data.mkdir(parents=True)
+    source = reference_dir / "data" / "finetuning_data" / "chunk"
+    (data / "chunk").symlink_to(source)
+    page = Page(lambda folder, fixture: None)
+    session = Session("README.md", page, tmp_path, programs, None)
+    failure, printed = session.execute(Block("bash", block.line, command))
+    assert not failure, failure + printed
+    scores = [
+        float(re.search(r"f1: ([\d.]+)", text)[1])
+        for text in (block.output, printed)
+    ]
+    # Kernels of other processors round differently.
+    assert scores[1] == pytest.approx(scores[0], abs=0.5)
