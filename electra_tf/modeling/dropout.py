@@ -44,8 +44,13 @@ def dropout(
     # drawn at its start, and read from memory again when they are used.
     with tf.control_dependencies([inputs]):
         seed = tf.identity(seed)
-    shape = tf.shape(inputs)
-    size = tf.reduce_prod(shape)
+    # A shape that is read at run time is dynamic to XLA, which then passes the
+    # sizes of all axes along with the tensor.
+    if inputs.shape.is_fully_defined():
+        shape, size = inputs.shape, inputs.shape.num_elements()
+    else:
+        shape = tf.shape(inputs)
+        size = tf.reduce_prod(shape)
     bits = tf.random.stateless_uniform(
         [(size + 1) // 2], seed, None, None, tf.uint32, alg="philox"
     )
@@ -58,7 +63,9 @@ def dropout(
     bits = tf.reshape(tf.reshape(bits, [-1])[:size], shape)
     keep = tf.cast(bits >= threshold, inputs.dtype)
     scaled_keep = keep * tf.cast(65536.0 / (65536 - threshold), inputs.dtype)
-    return inputs * tf.ensure_shape(scaled_keep, inputs.shape)
+    if not inputs.shape.is_fully_defined():
+        scaled_keep = tf.ensure_shape(scaled_keep, inputs.shape)
+    return inputs * scaled_keep
 
 
 def dropout_without_gradient(

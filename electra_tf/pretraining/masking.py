@@ -268,9 +268,14 @@ def mask_inputs(
 
 def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
     """Pad a tensor [B, fewer] with zeros to [B, slots]."""
-    missing = slots - tf.shape(tensor)[1]
-    padded = tf.pad(tensor, [[0, 0], [0, missing]])
-    return tf.ensure_shape(padded, [None, slots])
+    # A static size spares XLA an operation that passes the size along.
+    fewer = tensor.shape[1]
+    if fewer is None:
+        fewer = tf.shape(tensor)[1]
+    padded = tf.pad(tensor, [[0, 0], [0, slots - fewer]])
+    if padded.shape[1] is None:
+        padded = tf.ensure_shape(padded, [None, slots])
+    return padded
 
 
 class CorruptedInputs(NamedTuple):
