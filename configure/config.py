@@ -103,6 +103,7 @@ class OptimizerSettings(NamedTuple):
     beta_2: float  # decay rate of the second moment
     epsilon: float  # added to the square root of the second moment
     bias_correction: bool  # whether the bias of the moments is corrected
+    joins_variables: bool  # whether one vector holds all variables of a rate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -317,6 +318,8 @@ class TrainingConfig:
             self.adam_beta_2,
             self.adam_epsilon,
             self.adam_bias_correction,
+            # The library optimizers of other kinds update each variable.
+            self.jit_compile and self.optimizer == "original",
         )
 
     @property

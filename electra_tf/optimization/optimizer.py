@@ -87,6 +87,7 @@ class AdamWeightDecay(tf.Module):
         bias_correction: bool = False,
         learning_rate_multipliers: Mapping[str, float] | None = None,
         clip_apart: Mapping[str, str] | None = None,
+        joins_variables: bool = False,
     ) -> None:
         """Create the slots of the optimizer.
 
@@ -104,6 +105,10 @@ class AdamWeightDecay(tf.Module):
             empty: 1 for all.
           clip_apart: group names by variable name; each group is clipped
             separately to `clip_norm`. Empty: one group.
+          joins_variables: whether all variables with equal rates and decays
+            are updated as one vector. XLA then makes a few large loops instead
+            of several loops for each variable. Values differ by rounding,
+            because the norm is summed in another order.
         """
         super().__init__(name="adam_weight_decay")
         self.schedule = schedule
@@ -113,6 +118,7 @@ class AdamWeightDecay(tf.Module):
         self.bias_correction = bias_correction
         self._multipliers = dict(learning_rate_multipliers or {})
         self._clip_apart = dict(clip_apart or {})
+        self._joins_variables = joins_variables
         self.m: dict[str, tf.Variable] = {}
         self.v: dict[str, tf.Variable] = {}
         # Each name maps to the variable and the index of its gradient.
@@ -174,7 +180,7 @@ class AdamWeightDecay(tf.Module):
                 f"{len(gradients)} gradients for {len(self._named)} variables;"
                 " expected equal numbers"
             )
-        norm = tf.linalg.global_norm([g for g in gradients if g is not None])
+        norm = self._norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)
         norms = self._group_norms(gradients) or {"": norm}
         # This is the formula of clip_by_global_norm, except that the scale is 0
@@ -195,16 +201,10 @@ class AdamWeightDecay(tf.Module):
         # weights at the beginning of a step, keep them until its end, and lose
         # them from the cache between two operations.
         done: list[tf.Tensor] = [norm, norm]
-        for names in self._groups(gradients):
+        for names in self._groups_with(gradients):
             variables = [self._named[name][0] for name in names]
             with tf.control_dependencies(done[:1]):
-                clipped = [
-                    _scaled(
-                        gradients[self._named[name][1]],
-                        scales[self._clip_apart.get(name, "")],
-                    )
-                    for name in names
-                ]
+                clipped = self._clipped(names, gradients, scales)
                 change = self._update_group(
                     names, variables, clipped, applied_rate, step
                 )
@@ -223,19 +223,56 @@ class AdamWeightDecay(tf.Module):
             gradient = gradients[self._named[name][1]]
             if gradient is not None:
                 groups.setdefault(group, []).append(gradient)
-        return {
-            group: tf.linalg.global_norm(members)
-            for group, members in groups.items()
-        }
+        return {group: self._norm(members) for group, members in groups.items()}
 
-    def _groups(self, gradients: Sequence[Gradient]) -> list[list[str]]:
-        """Return the names of variables with gradients, grouped for updates."""
+    def _norm(
+        self, gradients: Sequence[tf.Tensor | tf.IndexedSlices]
+    ) -> tf.Tensor:
+        """Return the global norm, over the rows of `IndexedSlices` as is."""
+        if not self._joins_variables:
+            return tf.linalg.global_norm(gradients)
+        elements = [
+            g.values if isinstance(g, tf.IndexedSlices) else g
+            for g in gradients
+        ]
+        return tf.linalg.global_norm([_joined(elements)])
+
+    def groups(self) -> list[list[str]]:
+        """Return the names of variables, grouped as updates join them."""
         groups: dict[tuple, list[str]] = {}
-        for name, (variable, index) in self._named.items():
-            if gradients[index] is not None:
-                key = self._group_key(name, variable)
-                groups.setdefault(key, []).append(name)
+        for name, (variable, _) in self._named.items():
+            key = self._group_key(name, variable)
+            groups.setdefault(key, []).append(name)
         return list(groups.values())
+
+    def _clipped(
+        self,
+        names: Sequence[str],
+        gradients: Sequence[Gradient],
+        scales: Mapping[str, tf.Tensor],
+    ) -> list[tf.Tensor]:
+        """Return the scaled gradients of a group, or their joined vector."""
+        present = [gradients[self._named[name][1]] for name in names]
+        by_name = [scales[self._clip_apart.get(name, "")] for name in names]
+        if self._joins_variables:
+            joined = _joined([tf.convert_to_tensor(g) for g in present])
+            return [tf.math.multiply_no_nan(joined, by_name[0])]
+        return [
+            _scaled(gradient, scale)
+            for gradient, scale in zip(present, by_name, strict=True)
+        ]
+
+    def _groups_with(self, gradients: Sequence[Gradient]) -> list[list[str]]:
+        """Return the `groups` without variables that have no gradient."""
+        trained = [
+            [
+                name
+                for name in names
+                if gradients[self._named[name][1]] is not None
+            ]
+            for names in self.groups()
+        ]
+        return [names for names in trained if names]
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
         """Return a key that variables share if they are updated together.
@@ -243,8 +280,12 @@ class AdamWeightDecay(tf.Module):
         Short vectors with equal rates and decays share a key; each other
         variable has a separate key. A model has hundreds of biases and norms,
         and the twenty operations of an update would take longer to start than
-        to run for each of them.
+        to run for each of them. With `joins_variables` matrices share a key,
+        too.
         """
+        if self._joins_variables:
+            group = self._clip_apart.get(name)
+            return self._multipliers.get(name), uses_weight_decay(name), group
         if variable.shape.rank == 1 and variable.shape[0] <= _SHORT:
             return self._multipliers.get(name), uses_weight_decay(name)
         return (name,)
@@ -278,7 +319,10 @@ class AdamWeightDecay(tf.Module):
         if self.weight_decay_rate > 0 and uses_weight_decay(names[0]):
             direction += self.weight_decay_rate * _joined(variables)
         change = rate * direction
-        _assign_parts(variables, change, subtract=True)
+        if self._joins_variables:
+            _assign_parts(variables, _joined(variables) - change)
+        else:
+            _assign_parts(variables, change, subtract=True)
         return change
 
 
@@ -287,10 +331,10 @@ def _log(beta: float) -> float:
 
 
 def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
-    """Concatenate vectors; return a single tensor unchanged."""
+    """Concatenate all elements; return a single tensor unchanged."""
     if len(tensors) == 1:
         return tf.convert_to_tensor(tensors[0])
-    return tf.concat([tf.convert_to_tensor(t) for t in tensors], 0)
+    return tf.concat([tf.reshape(t, [-1]) for t in tensors], 0)
 
 
 def _assign_parts(
@@ -299,10 +343,10 @@ def _assign_parts(
     """Assign, or subtract, each variable's part of a `_joined` tensor."""
     parts = [joined]
     if len(variables) > 1:
-        parts = tf.split(joined, [v.shape[0] for v in variables])
+        parts = tf.split(joined, [v.shape.num_elements() for v in variables])
     for variable, part in zip(variables, parts, strict=True):
         assign = variable.assign_sub if subtract else variable.assign
-        assign(part)
+        assign(tf.reshape(part, variable.shape))
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
@@ -352,7 +396,7 @@ class AdamW(AdamWeightDecay):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
         }
-        for names in self._groups([tf.zeros([])] * len(self._named)):
+        for names in self.groups():
             variables = [self._named[name][0] for name in names]
             library, m, v = self._build_library(variables, settings)
             self._libraries[self._multipliers.get(names[0], 1.0)] = library
@@ -434,4 +478,5 @@ def make_optimizer(
         bias_correction=settings.bias_correction,
         learning_rate_multipliers=multipliers,
         clip_apart=clip_apart,
+        joins_variables=settings.joins_variables,
     )

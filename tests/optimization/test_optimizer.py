@@ -17,6 +17,9 @@ from electra_tf.optimization.optimizer import (
 )
 
 KINDS = {"original": AdamWeightDecay, "adamw": AdamW, "lamb": Lamb}
+# All variables of a rate as one vector, as in a step that XLA compiles.
+JOINED = functools.partial(AdamWeightDecay, joins_variables=True)
+OPTIMIZERS = {**KINDS, "joined": JOINED}
 CORRECTED = functools.partial(AdamWeightDecay, bias_correction=True)
 NAMES = ("dense/kernel", "dense/bias", "output/LayerNorm/gamma")
 SHAPES = ([4, 3], [3], [3])
@@ -77,7 +80,7 @@ def in_numpy(
             m[i] = beta_1 * m[i] + (1 - beta_1) * g
             v[i] = beta_2 * v[i] + (1 - beta_2) * g * g
             first, root = m[i], 1.0
-            if kind != "original":  # bias correction
+            if kind not in ("original", "joined"):  # bias correction
                 first = m[i] / (1 - beta_1 ** (step + 1))
                 root = math.sqrt(1 - beta_2 ** (step + 1))
             # tf_keras adds epsilon before the bias correction.
@@ -121,10 +124,10 @@ def test_epsilon_makes_adamw_differ_from_the_paper(kind, smallest, largest):
     assert smallest <= differences.mean() <= largest
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "corrected"])
+@pytest.mark.parametrize("kind", [*OPTIMIZERS, "corrected"])
 def test_updates_equal_the_formulas(kind):
     variables = fresh()
-    make = KINDS.get(kind, CORRECTED)
+    make = OPTIMIZERS.get(kind, CORRECTED)
     optimizer = make(variables, rate, DECAY, **SETTINGS)
     logged = train(optimizer)
     expected = in_numpy(
@@ -139,23 +142,25 @@ def test_updates_equal_the_formulas(kind):
     np.testing.assert_allclose(logged["grad_norm"], norm, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_a_multiplier_scales_the_rate_of_its_variable(kind):
     variables, slow_variables = fresh(), fresh()
     slow = {NAMES[0]: 0.25, NAMES[1]: 1.0, NAMES[2]: 0.25}
-    train(KINDS[kind](variables, rate, DECAY, learning_rate_multipliers=slow))
-    train(KINDS[kind](slow_variables, lambda s: 0.25 * rate(s), DECAY))
+    train(
+        OPTIMIZERS[kind](variables, rate, DECAY, learning_rate_multipliers=slow)
+    )
+    train(OPTIMIZERS[kind](slow_variables, lambda s: 0.25 * rate(s), DECAY))
     pairs = zip(variables, slow_variables, strict=True)
     is_slow = [np.allclose(*pair, rtol=1e-6) for pair in pairs]
     assert is_slow == [True, False, True]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e30])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_norm_that_is_not_finite_changes_no_weight(kind, bad, sparse):
     variables = fresh()
-    optimizer = KINDS[kind](variables, rate, DECAY)
+    optimizer = OPTIMIZERS[kind](variables, rate, DECAY)
     train(optimizer)
     before = [v.numpy() for v in variables]
     m, v = ([slots[n] for n in NAMES] for slots in (optimizer.m, optimizer.v))
@@ -178,10 +183,10 @@ def table_of_ones(name):
     return tf.Variable(np.ones([4, 2], np.float32), name=name)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_rows_are_updated_as_the_dense_gradient_they_add_up_to(kind):
     table, dense = table_of_ones("table"), table_of_ones("dense")
-    optimizer = KINDS[kind]([table, dense], rate, DECAY)
+    optimizer = OPTIMIZERS[kind]([table, dense], rate, DECAY)
     row = tf.IndexedSlices([[0.25, 0.2], [-0.125, 0.1]], [2, 2], [4, 2])
     merged = np.float32([[0, 0], [0, 0], [0.125, 0.3], [0, 0]])
     logged = optimizer.update([row, merged], tf.constant(0, tf.int64))
@@ -197,10 +202,10 @@ def test_rows_are_updated_as_the_dense_gradient_they_add_up_to(kind):
     assert float(table[0, 0]) < 1.0  # decayed, though absent from the batch
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OPTIMIZERS)
 def test_a_variable_without_gradient_keeps_value_and_moments(kind):
     table, unused = table_of_ones("table"), table_of_ones("unused")
-    optimizer = KINDS[kind]([table, unused], rate, DECAY)
+    optimizer = OPTIMIZERS[kind]([table, unused], rate, DECAY)
     optimizer.m["unused"].assign(np.full([4, 2], 0.7))
     gradient = np.full([4, 2], 0.1, np.float32)
     optimizer.update([gradient, None], tf.constant(0, tf.int64))
