@@ -150,7 +150,7 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
 
 def _check_is_read(path: str) -> None:
     """Raise a UserError if a folder's reader ignores this weight file."""
-    from electra_tf.checkpoints.huggingface_tensors import find_weights
+    from electra_tf.checkpoints.huggingface_weight_files import find_weights
 
     folder, name = os.path.split(path)
     weights_file = find_weights(folder or ".")

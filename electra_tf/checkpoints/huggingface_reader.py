@@ -22,7 +22,7 @@ from electra_tf.checkpoints import huggingface_heads as heads
 from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TaskHead
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
-from electra_tf.checkpoints.huggingface_tensors import (
+from electra_tf.checkpoints.huggingface_weight_files import (
     NARROW_TYPES,
     StoredTensor,
     find_weights,

@@ -23,8 +23,8 @@ from electra_tf.checkpoints import huggingface_layout as layout
 from electra_tf.checkpoints.contents import HIDDEN, TOWERS, TaskHead
 from electra_tf.checkpoints.formats import ELECTRA_CONFIG
 from electra_tf.checkpoints.huggingface_layout import CONFIG, Network, Pair
-from electra_tf.checkpoints.huggingface_tensors import write_safetensors
 from electra_tf.checkpoints.huggingface_tokenizer_files import tokenizer_files
+from electra_tf.checkpoints.huggingface_weight_files import write_safetensors
 from electra_tf.checkpoints.weights import (
     STEP_NAME,
     MemoryWeights,

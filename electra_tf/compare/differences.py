@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from electra_tf.checkpoints.weights import Weights
-from electra_tf.metrics.statistics import finite
+from electra_tf.metrics.trial_statistics import finite
 
 # The elements compared at a time; this limits the float64 copies of large
 # tables.

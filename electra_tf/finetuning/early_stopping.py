@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from electra_tf.metrics.direction import lower_is_better
-from electra_tf.metrics.statistics import from_json, main_metric
+from electra_tf.metrics.trial_statistics import from_json, main_metric
 
 
 def watched_metric(

@@ -13,7 +13,7 @@ import numpy as np
 from configure.text_tables import render_rows
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.metrics.scorers import Json
-from electra_tf.metrics.statistics import Statistics, describe, finite
+from electra_tf.metrics.trial_statistics import Statistics, describe, finite
 
 MISMATCHED = "accuracy, mismatched"
 # The benchmark's score of a task is the mean of these metrics.

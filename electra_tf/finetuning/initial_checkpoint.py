@@ -17,7 +17,7 @@ from electra_tf.checkpoints.sizes import (
 )
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.digests import file_sha256
-from electra_tf.finetuning.inheritance import inherited_hparams
+from electra_tf.finetuning.inherited_heads import inherited_hparams
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text import vocabulary
 from electra_tf.text.casing import resolve_casing

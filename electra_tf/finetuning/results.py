@@ -28,7 +28,7 @@ from electra_tf.finetuning.evaluation import Evaluation
 from electra_tf.finetuning.hparam_changes import SCORING, changed_hparams
 from electra_tf.finetuning.initial_checkpoint import digest_weights
 from electra_tf.finetuning.task import Task
-from electra_tf.metrics import statistics
+from electra_tf.metrics import trial_statistics
 from electra_tf.training.console import Console
 
 _FORMAT = 1  # the version of the results file's format
@@ -218,7 +218,7 @@ class ResultsFiles:
             }
             all_metrics.append(metrics | record.other_splits)
         results = [record.results for record in records]
-        best = statistics.best_trial(results, self.metrics)
+        best = trial_statistics.best_trial(results, self.metrics)
         now = datetime.datetime.now(datetime.timezone.utc)
         return {
             "format": _FORMAT,
@@ -275,7 +275,7 @@ def _make_fingerprint(
     return fingerprint
 
 
-def text_of(results: Sequence[statistics.TrialResults]) -> str:
+def text_of(results: Sequence[trial_statistics.TrialResults]) -> str:
     """Return the text file: one line for each trial and task.
 
     Source: google-research/electra, run_finetuning.py, write_results.
@@ -289,12 +289,12 @@ def text_of(results: Sequence[statistics.TrialResults]) -> str:
 
 
 def statistics_of(
-    results: Sequence[statistics.TrialResults],
+    results: Sequence[trial_statistics.TrialResults],
 ) -> dict[str, dict[str, Any]]:
     """Return task -> metric -> statistics, for JSON."""
     return {
         task: {name: metric.as_dict() for name, metric in metrics.items()}
-        for task, metrics in statistics.summarize(results).items()
+        for task, metrics in trial_statistics.summarize(results).items()
     }
 
 
@@ -310,7 +310,7 @@ def _read_results(path: str) -> dict[str, Any] | None:
             for group in ("results", "details", "other_splits"):
                 for metrics in record[group].values():
                     # The file stores undefined values as null.
-                    values = statistics.from_json(metrics.values())
+                    values = trial_statistics.from_json(metrics.values())
                     metrics.update(zip(metrics, values, strict=True))
         return contents
     except (ValueError, KeyError, TypeError) as error:
@@ -341,14 +341,14 @@ def draw_scores(
     grid = figure.subplots(len(tasks), squeeze=False)
     for axes, task in zip(grid.ravel(), tasks, strict=True):
         names = list(records[0].results[task])
-        name = statistics.main_metric(names, metrics.get(task))
+        name = trial_statistics.main_metric(names, metrics.get(task))
         values = {r.trial: r.results[task][name] for r in records}
         axes.plot(values.keys(), values.values(), "o-", label=f"dev {name}")
         collapsed = [r.trial for r in records if task in r.collapsed]
         axes.plot(
             collapsed, [values[n] for n in collapsed], "rx", label="collapsed"
         )
-        mean = statistics.describe(list(values.values())).mean
+        mean = trial_statistics.describe(list(values.values())).mean
         axes.axhline(mean, linestyle="--", label=f"mean {mean:.2f}")
         axes.set(title=task, xlabel="trial", xticks=list(values))
         axes.legend(fontsize=7)

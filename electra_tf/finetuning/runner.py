@@ -19,7 +19,7 @@ import tensorflow as tf
 from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints.formats import find_model_folder
 from electra_tf.finetuning.evaluation import Evaluator
-from electra_tf.finetuning.inheritance import with_inherited_heads
+from electra_tf.finetuning.inherited_heads import with_inherited_heads
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.majority import (
     NO_MODEL,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from electra_tf.finetuning.evaluation import Evaluation
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.results import TrialRecord
-from electra_tf.metrics import statistics
+from electra_tf.metrics import trial_statistics
 from electra_tf.training.console import Console
 
 
@@ -68,14 +68,16 @@ def print_results(
         return
     console.heading(f"Results of {len(records)} trial(s)")
     results = [record.results for record in records]
-    for line in statistics.table_lines(statistics.summarize(results)):
+    for line in trial_statistics.table_lines(
+        trial_statistics.summarize(results)
+    ):
         console.line(line)
     for record in records:
         for task, collapse in record.collapsed.items():
             console.line(
                 f"trial {record.trial} collapsed on {task}: {collapse}"
             )
-    best = statistics.best_trial(results, metrics)
+    best = trial_statistics.best_trial(results, metrics)
     if len(records) > 1 and best is not None:
         record = records[best]
         console.line(f"best trial: {record.trial} ({record.model_dir})")

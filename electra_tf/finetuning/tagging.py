@@ -29,7 +29,7 @@ from electra_tf.finetuning.task import (
 from electra_tf.metrics import tagging as scorers
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
-from electra_tf.text.tagging import read_spans, split_tag, write_tags
+from electra_tf.text.bio_tags import read_spans, split_tag, write_tags
 from electra_tf.text.words import WordAligner, join_words
 
 if TYPE_CHECKING:

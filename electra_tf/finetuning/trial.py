@@ -30,7 +30,7 @@ from electra_tf.finetuning.evaluation import (
     compute_function,
 )
 from electra_tf.finetuning.hparam_changes import SCORING, changed_hparams
-from electra_tf.finetuning.inheritance import with_inherited_heads
+from electra_tf.finetuning.inherited_heads import with_inherited_heads
 from electra_tf.finetuning.initial_checkpoint import digest_weights
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor

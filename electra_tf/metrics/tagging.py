@@ -24,7 +24,7 @@ from electra_tf.metrics.scorers import (
     compute_accuracy,
     compute_f1,
 )
-from electra_tf.text.tagging import read_spans, split_tag
+from electra_tf.text.bio_tags import read_spans, split_tag
 
 # seqeval reads the type after the last dash, so that dashes in types are
 # replaced.

@@ -33,7 +33,7 @@ from electra_tf.metrics.answer_selection import (
     probabilities,
 )
 from electra_tf.metrics.summaries import choose
-from electra_tf.text.tagging import read_spans
+from electra_tf.text.bio_tags import read_spans
 from electra_tf.text.words import split_words
 
 _FIRST = ("text", "text_a", "sentence", "sentence1")

@@ -35,7 +35,7 @@ from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.figures import encode_png
 from electra_tf.files.reading import check_readable
-from electra_tf.metrics import statistics
+from electra_tf.metrics import trial_statistics
 
 SIDE, CLASSES, CODE = 28, 10, 128
 PATCH, OCCLUDED = 4, 0.3  # pixels per side, share of hidden patches
@@ -236,7 +236,10 @@ def probe(train: np.ndarray, labels: np.ndarray, test: np.ndarray):
 
 def compare(values: list[float], base: list[float]) -> dict[str, Any]:
     """Return mean, deviation, and the difference in standard errors (Welch)."""
-    variant, other = statistics.describe(values), statistics.describe(base)
+    variant, other = (
+        trial_statistics.describe(values),
+        trial_statistics.describe(base),
+    )
     error = math.hypot(variant.std, other.std) / math.sqrt(len(values))
     above = variant.mean - other.mean
     return {
@@ -244,7 +247,7 @@ def compare(values: list[float], base: list[float]) -> dict[str, Any]:
         "mean": variant.mean,
         "std": variant.std,
         "above_random": above,
-        "standard_errors": statistics.finite(above / (error or math.nan)),
+        "standard_errors": trial_statistics.finite(above / (error or math.nan)),
     }
 
 

@@ -54,6 +54,6 @@ def test_a_public_name_without_an_entry_is_an_error(hooks):
 
 def test_an_entry_without_a_docstring_is_an_error(hooks):
     path = hooks["project"] / "docs" / "reference.md"
-    path.write_text(path.read_text() + "\n::: electra_tf.text.tagging.Span\n")
+    path.write_text(path.read_text() + "\n::: electra_tf.text.bio_tags.Span\n")
     with pytest.raises(PluginError, match="tagging.Span: no docstring"):
         hooks["_check_reference"]()

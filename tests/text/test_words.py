@@ -11,8 +11,8 @@ import hypothesis.strategies as st
 import pytest
 import tensorflow as tf
 
+from electra_tf.text.bio_tags import read_spans, write_tags
 from electra_tf.text.graph_normalization import GraphWordSplitter
-from electra_tf.text.tagging import read_spans, write_tags
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.vocabulary import SPECIAL_TOKENS
 from electra_tf.text.words import WordAligner, split_words

@@ -40,7 +40,7 @@ from electra_tf.finetuning.task import Task
 from electra_tf.finetuning.task_description import read_task_config
 from electra_tf.metrics import question_answering as qa
 from electra_tf.metrics.matching import answer_encoder, encode_answers
-from electra_tf.metrics.statistics import main_metric
+from electra_tf.metrics.trial_statistics import main_metric
 from electra_tf.prediction.answers import Answerer, make_answerer
 
 _SMALLEST = 1e-9  # the smallest probability whose logarithm is taken

@@ -18,7 +18,7 @@ from electra_tf.extras.study.arms import Arm
 from electra_tf.extras.study.pictures import Panel, Point, draw
 from electra_tf.extras.study.study_file import Lines, Run, Study
 from electra_tf.files.atomic import write_atomically
-from electra_tf.metrics import statistics
+from electra_tf.metrics import trial_statistics
 from electra_tf.plan.flops import PETAFLOP_DAY
 
 # The table's metrics of pre-training, unless the study names others.
@@ -223,11 +223,11 @@ def _values(
     """Yield the mean of each seed, or the trials of a single seed."""
     for seed in study.seeds:
         results = _results(study, arm, seed, kind, lines)
-        trials = statistics.from_json(results.get(metric, []))
+        trials = trial_statistics.from_json(results.get(metric, []))
         if len(study.seeds) == 1:
             yield from trials
         else:
-            yield statistics.describe(trials).mean
+            yield trial_statistics.describe(trials).mean
 
 
 def _table(
@@ -235,7 +235,7 @@ def _table(
 ) -> Table:
     """Return a table with a row for each arm."""
     described = {
-        arm.name: statistics.describe(values.get(arm.name, []))
+        arm.name: trial_statistics.describe(values.get(arm.name, []))
         for arm in study.arms
     }
     rows: dict[str, dict[str, Any]] = {}
@@ -263,13 +263,13 @@ def _is_compared_with(study: Study, arm: Arm, other: Arm) -> bool:
     return bool(names & {(study.against, arm.point), (study.against, "")})
 
 
-def _count(summary: statistics.Statistics) -> int:
+def _count(summary: trial_statistics.Statistics) -> int:
     """Return the number of defined values."""
     return len(summary.values) - summary.undefined
 
 
 def _difference(
-    first: statistics.Statistics, second: statistics.Statistics
+    first: trial_statistics.Statistics, second: trial_statistics.Statistics
 ) -> dict[str, float | None]:
     """Return the difference of two means, also in Welch's standard errors."""
     error = math.nan
@@ -277,9 +277,11 @@ def _difference(
         error = math.sqrt(first.std**2 / counts[0] + second.std**2 / counts[1])
     difference = first.mean - second.mean
     return {
-        "difference": statistics.finite(difference),
-        "standard_error": statistics.finite(error),
-        "standard_errors": statistics.finite(difference / (error or math.nan)),
+        "difference": trial_statistics.finite(difference),
+        "standard_error": trial_statistics.finite(error),
+        "standard_errors": trial_statistics.finite(
+            difference / (error or math.nan)
+        ),
     }
 
 

@@ -37,7 +37,7 @@ from electra_tf.files.json_files import read_json
 from electra_tf.files.locks import folder_lock
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import read_text
-from electra_tf.metrics import statistics
+from electra_tf.metrics import trial_statistics
 from electra_tf.processes import PR_SET_PDEATHSIG
 
 LOG = "study.log"
@@ -360,7 +360,7 @@ def _results(run: Run) -> dict[str, list[Any]]:
         main_name = content.get("metrics", {}).get(task)
         for trial in content["trials"]:
             metrics = trial["results"][task]
-            main = statistics.main_metric(list(metrics), main_name)
+            main = trial_statistics.main_metric(list(metrics), main_name)
             details = trial["details"][task]
             trials.append({main: metrics[main], **metrics, **details})
     results = {}

@@ -31,7 +31,7 @@ from electra_tf.extras.study.settings import Settings, merge
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
-from electra_tf.metrics.statistics import describe, from_json
+from electra_tf.metrics.trial_statistics import describe, from_json
 
 Lines = Mapping[str, Mapping[str, Any]]  # digest -> the line of a finished run
 

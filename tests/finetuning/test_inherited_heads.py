@@ -11,7 +11,7 @@ from configure.finetuning import FinetuningConfig
 from electra_tf.checkpoints import huggingface_reader
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.finetuning import runner
-from electra_tf.finetuning.inheritance import with_inherited_heads
+from electra_tf.finetuning.inherited_heads import with_inherited_heads
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.prediction.loading import load_finetuned

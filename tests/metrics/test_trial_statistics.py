@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from electra_tf.metrics import statistics
+from electra_tf.metrics import trial_statistics
 
 TRIALS = [
     {"cola": {"mcc": 10.0, "loss": 0.5}, "sst": {"accuracy": 90.0}},
@@ -17,18 +17,18 @@ TRIALS = [
 
 
 def test_a_metric_of_three_trials_is_summarized():
-    mcc = statistics.summarize(TRIALS)["cola"]["mcc"]
+    mcc = trial_statistics.summarize(TRIALS)["cola"]["mcc"]
     assert (mcc.mean, mcc.median, mcc.best, mcc.best_index) == (30, 20, 60, 2)
     assert mcc.std == pytest.approx(math.sqrt(700))
     assert mcc.values == (10.0, 20.0, 60.0)
 
 
 def test_the_lowest_loss_is_best():
-    assert statistics.summarize(TRIALS)["cola"]["loss"].best == 0.4
+    assert trial_statistics.summarize(TRIALS)["cola"]["loss"].best == 0.4
 
 
 def test_the_best_trial_has_the_best_mean_over_tasks():
-    assert statistics.best_trial(TRIALS, {}) == 2
+    assert trial_statistics.best_trial(TRIALS, {}) == 2
 
 
 @pytest.mark.parametrize(("metric", "index"), [(None, 0), ("mse", 1)])
@@ -37,7 +37,7 @@ def test_the_best_trial_is_best_by_the_metric_of_the_task(metric, index):
         {"t": {"pearson": 9.0, "mse": 2.0}},
         {"t": {"pearson": 8.0, "mse": 1.0}},
     ]
-    assert statistics.best_trial(trials, {"t": metric}) == index
+    assert trial_statistics.best_trial(trials, {"t": metric}) == index
 
 
 @pytest.mark.parametrize(
@@ -48,20 +48,20 @@ def test_the_best_trial_is_best_by_the_metric_of_the_task(metric, index):
     ],
 )
 def test_the_main_metric_is_f1_or_the_first(names, main):
-    assert statistics.main_metric(names) == main
+    assert trial_statistics.main_metric(names) == main
 
 
 def test_undefined_values_are_counted_and_left_out():
-    metric = statistics.describe([math.nan, 1.0, 3.0])
+    metric = trial_statistics.describe([math.nan, 1.0, 3.0])
     assert (metric.mean, metric.undefined, metric.best_index) == (2.0, 1, 2)
     assert json.dumps(metric.as_dict(), allow_nan=False)
 
 
 def test_a_single_value_has_no_deviation():
-    assert statistics.describe([5.0]).std == 0.0
+    assert trial_statistics.describe([5.0]).std == 0.0
 
 
 def test_undefined_values_alone_have_no_mean_and_no_best():
-    metric = statistics.describe([math.nan])
+    metric = trial_statistics.describe([math.nan])
     assert metric.best_index is None
     assert math.isnan(metric.mean)
