@@ -86,7 +86,7 @@ TINY_STUDY = {
     "tasks": {"chunk": {"num_train_epochs": 1, "train_batch_size": 4}},
 }
 PIP = "downloads packages; tests/test_installation.py checks what is installed"
-DOWNLOAD = "downloads a package of Debian; `run.sh` is tested by hand"
+DOWNLOAD = "downloads a package of Debian"
 NO_EXTRA = "needs the extra beam, which is not installed"
 DOCKER = "needs docker and TensorFlow Serving"
 SLURM = "needs a cluster with Slurm"
@@ -288,7 +288,10 @@ PAGES = {
             " sleep 0.1; done",
         },
     ),
-    "docs/export.md": Page(prepare_trained, skipped={"docker run": DOCKER}),
+    # The slowest page; tests/export covers what it does.
+    "docs/export.md": Page(
+        prepare_trained, skipped={"docker run": DOCKER}, is_heavy=True
+    ),
     "docs/inspect.md": Page(lambda folder, fixture: None),
     "docs/plan.md": Page(
         prepare_plan,
