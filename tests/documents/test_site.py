@@ -55,5 +55,5 @@ def test_a_public_name_without_an_entry_is_an_error(hooks):
 def test_an_entry_without_a_docstring_is_an_error(hooks):
     path = hooks["project"] / "docs" / "reference.md"
     path.write_text(path.read_text() + "\n::: electra_tf.text.bio_tags.Span\n")
-    with pytest.raises(PluginError, match="tagging.Span: no docstring"):
+    with pytest.raises(PluginError, match="bio_tags.Span: no docstring"):
         hooks["_check_reference"]()
