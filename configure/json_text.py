@@ -45,8 +45,8 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
         ) from None
     except RecursionError:
         raise UserError(
-            f"{source}: JSON nested more than {_MAX_DEPTH} levels deep;"
-            " expected a JSON object of settings."
+            f"{source}: the JSON is nested more than {_MAX_DEPTH} levels deep;"
+            " expected a JSON object of settings. Remove the nesting."
         ) from None
     except UserError:
         raise

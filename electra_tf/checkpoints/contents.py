@@ -142,7 +142,7 @@ class Contents:
         kind = "two-tower generator" if self.has(*TOWERS) else "generator"
         if self.predicts_tokens:
             source = f"a {kind}" if self.generates else "no generator"
-            return f"a masked LM of replaced tokens ({source})"
+            return f"a masked LM that restores replaced tokens ({source})"
         if self.discriminates and self.generates:
             return f"a {kind} and a discriminator"
         if self.discriminates:
@@ -395,7 +395,7 @@ class Contents:
         """
         sizes, kind = self.sizes, self.sizes.generator_kind
         lines = [
-            f"num_attention_heads: {sizes.main.heads} assumed (one for 64"
+            f"num_attention_heads: {sizes.main.heads} assumed (one per 64"
             " hidden units)",
             "hidden_act: gelu assumed",
             "do_lower_case, strip_accents: true assumed",

@@ -315,8 +315,8 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
         return f"{eps} is {settings[eps]!r}; expected a number, at least 0."
     if hidden % heads:
         return (
-            f"hidden_size {hidden} is not a multiple of num_attention_heads"
-            f" {heads}."
+            f"hidden_size is {hidden}; expected a multiple of"
+            f" num_attention_heads ({heads})."
         )
     if settings.get(position, "absolute") != "absolute":
         return (

@@ -57,7 +57,7 @@ def find_weights(folder: str) -> str:
     unreadable = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
     detail = ""
     if unreadable:
-        detail = f"in a supported format (found {', '.join(unreadable)})"
+        detail = f" in a supported format (found {', '.join(unreadable)})"
     raise UserError(
         f"{folder}: no weights{detail}; expected {layout.SINGLE},"
         f" {layout.INDEX} or {layout.TORCH} next to config.json, or"
@@ -193,8 +193,8 @@ def _shards(path: str) -> dict[str, list[str]]:
     weight_map = read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(
-            f"{path}: missing `weight_map` from tensors to files. Download the"
-            " folder again."
+            f"{path}: no `weight_map`, which maps tensors to files. Download"
+            " the folder again."
         )
     shards: dict[str, list[str]] = {}
     for name, file in weight_map.items():

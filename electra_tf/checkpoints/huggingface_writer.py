@@ -293,8 +293,8 @@ def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
         )
     if head.pooling != "first":
         return "", (
-            f"pooling is {head.pooling}: transformers' head reads the first"
-            " token"
+            f"pooling is {head.pooling}, but transformers' head reads the"
+            " first token"
         )
     if head.kind == "tagging":
         return layout.TAGGING, ""
@@ -415,7 +415,8 @@ def _notes(plan: _Plan) -> dict[str, str]:
         notes["regression"] = "predictions have the range of training, 0 to 1"
     elif plan.head and not plan.head.labels and layout.LABELS in first.sizes:
         notes["labels"] = (
-            "the names of the labels are unknown: LABEL_0 and so on"
+            "the names of the labels are unknown; they are written as LABEL_0,"
+            " LABEL_1 and so on"
         )
     if first.network.architecture == layout.TAGGING:
         notes["token_type_embeddings"] = (

@@ -58,8 +58,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         )
     if args.fit and args.weight is not None:
         parser.error(
-            "--fit and --weight exclude each other, because --fit fits the"
-            " weight. Pass only one"
+            "--fit and --weight are mutually exclusive, because --fit chooses"
+            " the weight. Pass only one"
         )
     args.index = args.index or _default_index(args.corpus)
     # The fixed ending protects other files from being replaced by an index.

@@ -71,9 +71,9 @@ def main(args: argparse.Namespace) -> None:
         raise UserError("no predictions to submit:\n" + "\n".join(missing))
     if missing and not args.partial:
         raise UserError(
-            "the submission would lack\n"
+            "files are missing from the submission:\n"
             + "\n".join(missing)
-            + "\nPass --partial to write it without them."
+            + "\nPass --partial to write the submission without these files."
         )
     glue_submission.write_archive(submission.rows, path)
     table = [

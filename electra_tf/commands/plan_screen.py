@@ -43,7 +43,7 @@ def _size_rows(numbers: Numbers) -> Iterator[list[str]]:
     yield ["  only in the generator", millions["generator"]]
     yield ["  only in the discriminator", millions["discriminator"]]
     yield ["  in both", millions["shared"]]
-    yield ["  as the paper counts", millions["discriminator_alone"]]
+    yield ["  counted as in the paper", millions["discriminator_alone"]]
 
 
 def _flops_rows(numbers: Numbers) -> Iterator[list[str]]:

@@ -57,7 +57,7 @@ def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
     while raw := file.readline(longest + 1):
         if len(raw) > longest:
             raise UserError(
-                f"{where}: a line has more than {limits.max_line_mb} MiB;"
+                f"{where}: a line is longer than {limits.max_line_mb} MiB;"
                 " expected one sentence per line. Split the line, or raise"
                 " --max_line_mb."
             )

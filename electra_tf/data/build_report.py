@@ -84,7 +84,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
             f"{settings['num_shards']} shards for "
             f"{counts['examples']:,} examples"
             + (f" (at least {empty} are empty)" if empty else "")
-            + f"; training reads at most {useful} shards faster. Pass"
+            + f"; more than {useful} shards do not speed up training. Pass"
             f" --num_shards={useful}"
         )
     if counts["tokens_dropped"] > 0.01 * counts["tokens"]:

@@ -175,7 +175,8 @@ def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
             expected = (
                 f"{width} cells; lines {first.line} to {last} look like a"
                 " single row with a quoted cell, but in TSV quotation marks are"
-                " text. Remove the line feeds of the cell, or write CSV"
+                " text. Remove the line feeds from the cell, or convert the"
+                " file to CSV"
             )
             yield Row(row.line, row.cells, "\t".join(row.cells), expected)
 

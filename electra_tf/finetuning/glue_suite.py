@@ -190,8 +190,8 @@ class GlueSuite:
                 lines.append(f"{task}: trial {trial} collapsed")
         if self._config.wnli_majority and self._outcomes["wnli"].score:
             lines.append(
-                "wnli: no model was used; all predictions are the majority of"
-                " the training labels (wnli_majority)"
+                "wnli: no model was used; every prediction is the most frequent"
+                " training label (wnli_majority)"
             )
         skipped = [task for task in GLUE_TASKS if task not in self._outcomes]
         if skipped:

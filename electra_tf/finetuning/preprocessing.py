@@ -340,9 +340,9 @@ class Preprocessor:
         listing = join_names(f"{label!r} {n:,}" for label, n in unknown.items())
         text = (
             f"{name}: {sum(unknown.values()):,} of {sum(dev.values()):,}"
-            f" labels in its dev split are in no training example ({listing}),"
-            " so no model can learn them. Correct them, or add such examples"
-            " to train"
+            " labels in the dev split are missing from the training examples"
+            f" ({listing}), so a model cannot learn these labels. Correct them,"
+            " or add training examples that have them"
         )
         if self._config.strict:
             raise UserError(f"{text}. (Stopped by --strict.)")

@@ -89,8 +89,8 @@ class Source:
         kind = self.kind()
         if self.id_column is not None and kind in ("text", "conll"):
             raise UserError(
-                f"{self.path}: --id_column={self.id_column}: {kind} has no"
-                " columns of ids. Use tsv, csv or jsonl"
+                f"{self.path}: --id_column={self.id_column}: files of format"
+                f" {kind} have no id column. Use tsv, csv or jsonl"
             )
         if kind == "text":
             return self._read_text()

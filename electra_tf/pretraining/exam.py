@@ -112,7 +112,7 @@ class Exam:
         # NotImplementedError, OSError or another class.
         except Exception as error:
             raise UserError(
-                f"{path}: not a file of draw_exam, or corrupt"
+                f"{path}: not an exam file of draw_exam, or corrupt"
                 f" ({type(error).__name__}). {_REMEDY}"
             ) from error
         if exam.digest != digest:

@@ -313,7 +313,7 @@ def test_a_discriminators_masked_lm_implies_its_objective(
     assert inferred["objective"] == objective
     assert model_shapes(tiny_vocab, **inferred) == shapes
     assert contents.unknown == []
-    assert "a masked LM of replaced tokens" in contents.description
+    assert "a masked LM that restores replaced tokens" in contents.description
     contents.check_hparams(hparams)
     other = {"objective": "electra", "electra_objective": True}
     message = "masked LM: checkpoint True, .*objective"

@@ -188,7 +188,7 @@ def test_a_model_without_readable_weights_is_refused(served, fetch):
         del handler.files[name]
     output, _ = fetch(f"hf:{MODEL}", endpoint, status=1)
     assert (
-        "no weights in a readable format" in output and "tf_model.h5" in output
+        "no weights in a supported format" in output and "tf_model.h5" in output
     )
     assert not handler.asked
 

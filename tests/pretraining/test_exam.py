@@ -187,10 +187,13 @@ def unknown_compression(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda content: content[:-40], "not a file of draw_exam, or corrupt"),
-        (lambda content: b"{}", "not a file of draw_exam, or corrupt"),
-        (flipped_bits, "not a file of draw_exam, or corrupt"),
-        (unknown_compression, "not a file of draw_exam, or corrupt"),
+        (
+            lambda content: content[:-40],
+            "not an exam file of draw_exam, or corrupt",
+        ),
+        (lambda content: b"{}", "not an exam file of draw_exam, or corrupt"),
+        (flipped_bits, "not an exam file of draw_exam, or corrupt"),
+        (unknown_compression, "not an exam file of draw_exam, or corrupt"),
         (changed_labels, "the file was changed or is corrupt"),
     ],
     ids=["cut", "other", "flipped", "compression", "changed"],

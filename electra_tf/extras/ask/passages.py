@@ -109,7 +109,7 @@ def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
     for number, line in enumerate(lines, 1):
         if "\0" in line:
             raise UserError(
-                f"{path}:{number}: found a byte 0, as in binary files;"
+                f"{path}:{number}: found a zero byte, as in binary files;"
                 " expected text. Move the file out of the folder"
             )
         for piece in _WORDS_OF_A_PASSAGE.findall(line) or [""]:

@@ -224,7 +224,7 @@ def test_an_index_among_the_texts_is_refused(text_folder):
 
 def test_a_refused_text_leaves_no_index(opened, text_folder):
     (text_folder / "a.txt").write_bytes(b"fine\nb\0d")
-    refused("found a byte 0", opened)
+    refused("found a zero byte", opened)
     assert not (text_folder.parent / "stored.index").exists()
 
 

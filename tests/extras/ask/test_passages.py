@@ -80,7 +80,7 @@ def test_long_text_without_spaces_is_cut_at_letters(cut, text, sizes):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"fine\nb\0d", r"a.txt:2: found a byte 0"),
+        ("a.txt", b"fine\nb\0d", r"a.txt:2: found a zero byte"),
         ("a.jsonl", b'{"text": "a"}\n{', r"a.jsonl:2: .* one JSON object"),
         ("a.jsonl", b'{"text": 4.5}', r"text is the number 4.5; .*a text und"),
         ("a.json", b'{"data": [{"paragraphs": [{}]}]}', "a.json: data.0.: .*e"),
