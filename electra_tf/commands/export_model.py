@@ -127,6 +127,22 @@ def _add_output_flags(parser: argparse.ArgumentParser) -> None:
             "also write an ONNX file for ids (needs the extra onnx)",
         ),
         (
+            "int8",
+            False,
+            "",
+            "also files with 8-bit weights, about a quarter of the size, next"
+            " to those of --onnx (onnx/model_int8.onnx) and of --tflite"
+            " (lite/model_dynamic.tflite)",
+        ),
+        (
+            "score_split",
+            None,
+            "SPLIT",
+            "a labelled split of the task, such as dev: the SavedModel and the"
+            " files of --onnx and --tflite are scored on it, and the card"
+            " lists the metrics",
+        ),
+        (
             "check",
             None,
             "FOLDER",
@@ -141,6 +157,7 @@ def main(args: argparse.Namespace) -> None:
     # TensorFlow is imported late, because it takes seconds.
     from electra_tf.export import conversions
     from electra_tf.export.card import check_card, write_card
+    from electra_tf.export.formats import check_scoring
     from electra_tf.export.saved_model import choose_version, export
 
     if args.check is not None:
@@ -152,6 +169,7 @@ def main(args: argparse.Namespace) -> None:
             )
         print(f"{args.check}: MODEL_CARD.md agrees with the measurements")
         return
+    _check_conversions(args)
     choose_version(args.output_dir, args.version, args.overwrite)
     if args.onnx:
         conversions.check_onnx_installed()
@@ -163,19 +181,33 @@ def main(args: argparse.Namespace) -> None:
                 " larger number."
             )
     loaded, module = _load(args)
+    if args.score_split:
+        check_scoring(module, args.score_split)
     facts: dict[str, Any] = {}
 
     def finish(folder: str) -> None:
         kinds = args.tflite.split(",") if args.tflite else []
+        if kinds and args.int8 and "dynamic" not in kinds:
+            kinds.append("dynamic")
         conversions.write_lite(module, folder, kinds)
         if args.onnx:
-            conversions.write_onnx(module, folder)
-        facts.update(write_card(folder, loaded, module))
+            conversions.write_onnx(module, folder, args.int8)
+        facts.update(write_card(folder, loaded, module, args.score_split))
 
     folder = export(
         module, args.output_dir, args.version, args.overwrite, finish
     )
-    _report(folder, facts["measured"])
+    _report(folder, facts)
+
+
+def _check_conversions(args: argparse.Namespace) -> None:
+    """Refuse flags of conversions without a conversion."""
+    for name in ("int8", "score_split"):
+        if getattr(args, name) and not (args.onnx or args.tflite):
+            raise UserError(
+                f"--{name} is about the files of --onnx and --tflite, but"
+                " neither is set. Pass --onnx or --tflite=float."
+            )
 
 
 def _load(args: argparse.Namespace) -> tuple[Any, "ServingModule"]:
@@ -239,19 +271,27 @@ def _check_head(
         )
 
 
-def _report(folder: str, measured: dict[str, Any]) -> None:
-    """Print the signatures and conversions of an export."""
+def _report(folder: str, facts: dict[str, Any]) -> None:
+    """Print the signatures, conversions and formats of an export."""
+    measured = facts["measured"]
     model = measured["model"]
     task = f" ({model['task']})" if "task" in model else ""
     print(f"{model['kind']}{task} -> {folder}")
     for name, specs in measured["signatures"].items():
         inputs = ", ".join(specs["inputs"])
         print(f"  {name}({inputs}) -> {', '.join(specs['outputs'])}")
-    for name, facts in measured["conversions"].items():
+    for name, change in measured["conversions"].items():
         print(
-            f"  {name}: {facts['bytes']:,} bytes; outputs change by"
-            f" {facts['largest_change']:.2g} at most,"
-            f" {facts['mean_change']:.2g} on average;"
-            f" {facts['same_choices']:.1%} of the choices are the same"
+            f"  {name}: {change['bytes']:,} bytes; outputs change by"
+            f" {change['largest_change']:.2g} at most,"
+            f" {change['mean_change']:.2g} on average;"
+            f" {change['same_choices']:.1%} of the choices are the same"
         )
+    for name, row in facts["recorded"].get("formats", {}).items():
+        cells = [
+            f"{k} {v:.4g}"
+            for k, v in row.items()
+            if k != "bytes" and not isinstance(v, str)
+        ]
+        print(f"  {name}: {', '.join([row['weights'], *cells])}")
     print(f"  {os.path.join(folder, 'MODEL_CARD.md')}")

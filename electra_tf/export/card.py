@@ -28,6 +28,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import BEST
 from electra_tf.data.manifest import MANIFEST_NAME
 from electra_tf.export.conversions import measure_conversions
+from electra_tf.export.formats import describe_formats
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_digest
@@ -111,7 +112,7 @@ metrics are then too good.
 
 {conversions}
 
-## Files
+{formats}## Files
 
 {files}
 
@@ -123,6 +124,14 @@ How to ask it, Model, Answers, LiteRT and ONNX, and Files are measured on the \
 files; to measure them again:
 
     python -m electra_tf export_model --check FOLDER
+"""
+_FORMATS = """\
+## Size and scores of each format
+
+Measured at export: `--check` compares the sizes, not the scores.
+
+{table}
+
 """
 # The output of a model of each kind, and a limit. Cards of earlier exports have
 # these words, so `--check` accepts only them.
@@ -154,14 +163,25 @@ _KINDS = {
 
 
 def write_card(
-    folder: str, loaded: Loaded, module: ServingModule
+    folder: str,
+    loaded: Loaded,
+    module: ServingModule,
+    score_split: str | None = None,
 ) -> dict[str, Any]:
     """Write MODEL_CARD.md and, in `assets.extra/`, its facts.
+
+    Args:
+      folder: an export, complete but for the card.
+      loaded: its model.
+      module: its module.
+      score_split: a labelled split on which all formats are scored.
 
     Returns:
       The facts, as read back from the file.
     """
     facts = {"measured": measured(folder), "recorded": recorded(loaded, module)}
+    if formats := describe_formats(folder, module, score_split):
+        facts["recorded"]["formats"] = formats
     text = json.dumps(facts, indent=1, ensure_ascii=False)
     write_atomically(os.path.join(folder, FACTS_FILE), f"{text}\n")
     facts = json.loads(text)
@@ -180,12 +200,16 @@ def render(facts: Mapping[str, Any]) -> str:
     sections = {
         name: _section(section)
         for name, section in (measured_facts | recorded_facts).items()
-        if name != "name"
+        if name not in ("name", "formats")
     }
+    # Cards of earlier versions have no such facts.
+    formats = recorded_facts.get("formats")
+    table = _FORMATS.format(table=_section(formats)) if formats else ""
     return _CARD.format(
         name=_escaped(recorded_facts["name"]),
         title=_escaped(title),
         about=_KINDS.get(kind, ""),
+        formats=table,
         **sections,
     )
 

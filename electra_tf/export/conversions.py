@@ -6,11 +6,14 @@ Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, of any B and
 L, and return the numeric outputs of the SavedModel's `serving_default`. There
 are no strings: the names of outputs are in `assets.extra/`, and the device
 tokenizes. LiteRT files use only LiteRT's own operations. ONNX needs the extra
-`onnx` (tf2onnx, onnxruntime).
+`onnx` (tf2onnx, onnxruntime). Files with 8-bit weights are
+`lite/model_dynamic.tflite` and `onnx/model_int8.onnx`.
 """
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import importlib
 import os
 import warnings
@@ -21,6 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError, missing_extra
+from electra_tf.export.quantization import quantize
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
@@ -62,8 +66,10 @@ def write_lite(
         write_atomically(path, content)
 
 
-def write_onnx(module: ServingModule, folder: str) -> None:
-    """Write `onnx/model.onnx`."""
+def write_onnx(
+    module: ServingModule, folder: str, with_int8: bool = False
+) -> None:
+    """Write `onnx/model.onnx`, and on request `onnx/model_int8.onnx`."""
     check_onnx_installed()
     import tf2onnx
 
@@ -80,8 +86,11 @@ def write_onnx(module: ServingModule, folder: str) -> None:
             )
     except (ValueError, RuntimeError) as error:
         raise _not_converted(module, "onnx", error) from error
-    path = os.path.join(folder, "onnx", "model.onnx")
-    write_atomically(path, model.SerializeToString())
+    contents = {"model": model.SerializeToString()}
+    if with_int8:
+        contents["model_int8"] = quantize(model)
+    for name, content in contents.items():
+        write_atomically(os.path.join(folder, "onnx", f"{name}.onnx"), content)
 
 
 def _numeric_function(module: ServingModule) -> Any:
@@ -108,24 +117,20 @@ def _not_converted(
     )
 
 
-# Sizes of the files, and differences from the SavedModel.
+# Sizes and weights of the files, and differences from the SavedModel.
 
 
 def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
     """Return a function that runs a LiteRT or an ONNX file."""
-    content = read_bytes(path)
     if not path.endswith(".onnx"):
-        with warnings.catch_warnings():
-            # The interpreter warns that TensorFlow will drop it.
-            warnings.simplefilter("ignore")
-            interpreter = tf.lite.Interpreter(model_content=content)
+        interpreter = _open_lite(path)
         signature = interpreter.get_signature_runner("serving_default")
         return lambda inputs: signature(**inputs._asdict())
     check_onnx_installed()
     import onnxruntime
 
     session = onnxruntime.InferenceSession(
-        content, providers=["CPUExecutionProvider"]
+        read_bytes(path), providers=["CPUExecutionProvider"]
     )
     input_names = [argument.name for argument in session.get_inputs()]
     names = [output.name for output in session.get_outputs()]
@@ -135,6 +140,67 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
         return dict(zip(names, session.run(names, values), strict=True))
 
     return run
+
+
+def _open_lite(path: str) -> tf.lite.Interpreter:
+    with warnings.catch_warnings():
+        # The interpreter warns that TensorFlow will drop it.
+        warnings.simplefilter("ignore")
+        return tf.lite.Interpreter(model_content=read_bytes(path))
+
+
+def describe_weights(path: str) -> str:
+    """Return the number of weight matrices of each data type in a file.
+
+    Args:
+      path: a LiteRT or an ONNX file.
+
+    Returns:
+      A text such as "26 int8, 1 float32 (Slice)": the operations are those
+      that read float32 matrices next to 8-bit ones.
+    """
+    is_onnx = path.endswith(".onnx")
+    dtypes = _onnx_weights(path) if is_onnx else _lite_weights(path)
+    counts = collections.Counter(dtype for dtype, _ in dtypes)
+    parts = []
+    for dtype, count in sorted(counts.items(), key=lambda item: -item[1]):
+        readers = {r for d, names in dtypes if d == dtype for r in names}
+        is_left = dtype == "float32" and len(counts) > 1 and readers
+        suffix = f" ({', '.join(sorted(readers))})" if is_left else ""
+        parts.append(f"{count} {dtype}{suffix}")
+    return ", ".join(parts)
+
+
+def _onnx_weights(path: str) -> list[tuple[str, set[str]]]:
+    """Return data type and reading operations of each matrix."""
+    import onnx
+
+    graph = onnx.load_from_string(read_bytes(path)).graph
+    readers = collections.defaultdict(set)
+    for node in graph.node:
+        for name in node.input:
+            readers[name].add(node.op_type)
+    return [
+        (
+            onnx.helper.tensor_dtype_to_np_dtype(weight.data_type).name,
+            readers[weight.name],
+        )
+        for weight in graph.initializer
+        if len(weight.dims) > 1
+    ]
+
+
+def _lite_weights(path: str) -> list[tuple[str, set[str]]]:
+    """Return the data type of each matrix; its readers are not known."""
+    interpreter = _open_lite(path)
+    dtypes = []
+    for tensor in interpreter.get_tensor_details():
+        if len(tensor["shape"]) > 1:
+            # Only constants have values before the tensors are allocated.
+            with contextlib.suppress(ValueError):
+                interpreter.get_tensor(tensor["index"])
+                dtypes.append((tensor["dtype"].__name__, set()))
+    return dtypes
 
 
 def measure_conversions(

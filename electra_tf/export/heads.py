@@ -10,7 +10,7 @@ padding is "" and 0. docs/export.md lists the outputs.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import tensorflow as tf
@@ -48,6 +48,11 @@ class TextModule(signatures.TaskModule):
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
         return self.answer(self._head_output(inputs))
+
+    def scored_outputs(
+        self, outputs: signatures.Outputs, features: Mapping[str, tf.Tensor]
+    ) -> signatures.Outputs:
+        return self.head.named(outputs["logits"])
 
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None
@@ -148,6 +153,11 @@ class RegressionModule(TextModule):
         """Return the number in the task's range, and scaled to 0 to 1."""
         scaled = tf.squeeze(outputs, -1)
         return {"value": self.task.unscale(scaled), "scaled": scaled}
+
+    def scored_outputs(
+        self, outputs: signatures.Outputs, features: Mapping[str, tf.Tensor]
+    ) -> signatures.Outputs:
+        return self.head.named(outputs["scaled"][:, tf.newaxis])
 
 
 class PretrainedModule(signatures.ServingModule):

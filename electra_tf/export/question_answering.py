@@ -11,6 +11,7 @@ Source: google-research/electra, finetune/qa.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -72,6 +73,13 @@ class QuestionAnsweringModule(signatures.TaskModule):
         for name in {"start_logits", "end_logits"} & outputs.keys():
             outputs[name] = outputs[name][:, :length]
         return {name: outputs[name] for name in _OUTPUTS[self._is_joint]}
+
+    def scored_outputs(
+        self, outputs: signatures.Outputs, features: Mapping[str, tf.Tensor]
+    ) -> signatures.Outputs:
+        # With joint prediction the head's logits of ends are zeros, too.
+        ends = tf.zeros_like(outputs["start_logits"])
+        return {"end_logits": ends, **outputs}
 
     def compute_text(
         self, question: tf.Tensor, context: tf.Tensor

@@ -345,6 +345,20 @@ class TaskModule(ServingModule):
         """Return the part of the config that only this kind has."""
         return {}
 
+    def scored_outputs(
+        self, outputs: Outputs, features: Mapping[str, tf.Tensor]
+    ) -> Outputs | None:
+        """Return the head's outputs, as its loss and its scorer need them.
+
+        Args:
+          outputs: those of `serving_default`, numbers only.
+          features: those of the task, [B, ...].
+
+        Returns:
+          The outputs; None if `serving_default` does not determine them.
+        """
+        return None
+
     def head_outputs(self, inputs: Inputs, **features: tf.Tensor) -> Outputs:
         """Run encoder and head; `features` are further inputs of the head."""
         encoded = self.loaded.model.encoder(*inputs, None)

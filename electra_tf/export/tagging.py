@@ -10,6 +10,7 @@ Source: google-research/electra, finetune/tagging.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -187,6 +188,13 @@ class TaggingModule(signatures.TaskModule):
         shape = tf.shape(inputs.input_ids)
         positions = tf.broadcast_to(tf.range(shape[1])[tf.newaxis], shape)
         return self._answer(self._logits(inputs, positions)["logits"])
+
+    def scored_outputs(
+        self, outputs: signatures.Outputs, features: Mapping[str, tf.Tensor]
+    ) -> signatures.Outputs:
+        positions = features[f"{self.task.name}_labeled_positions"]
+        logits = tf.gather(outputs["logits"], positions, batch_dims=1)
+        return {"logits": logits, "predictions": tf.argmax(logits, -1)}
 
     def compute_words(self, words: tf.RaggedTensor) -> signatures.Outputs:
         """Return the tags of words, string [B, (N)]."""

@@ -80,6 +80,8 @@ def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
             "--head=encoder --top_k=5",
             "--top_k applies to fill_mask",
         ),
+        ("finetuned", "--task=sst --int8", "Pass --onnx or --tflite=float"),
+        ("finetuned", "--task=sst --score_split=dev", "neither is set"),
     ],
 )
 def test_a_refused_export_writes_nothing(
