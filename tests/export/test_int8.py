@@ -238,7 +238,5 @@ def test_absent_data_is_refused(finetuned_folder):
 
 
 def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    refused(
-        r"--onnx needs onnxruntime.*\[onnx\]", conversions.check_onnx_installed
-    )
+    monkeypatch.setitem(sys.modules, "tf2onnx", None)
+    refused(r"--onnx needs tf2onnx.*\[onnx\]", conversions.check_onnx_installed)
