@@ -47,7 +47,7 @@ def one_of(*choices: str) -> Bound:
 
 
 def list_bounds(declared: Any) -> list[Bound]:
-    """Return the bounds of a declared type, without those of its items."""
+    """Return the bounds of a declared type, but not of its items."""
     bounds = list(getattr(declared, "__metadata__", ()))
     if typing.get_origin(declared) in (list, dict):
         return bounds

@@ -80,9 +80,10 @@ SIZE_HPARAMS = (
     "model_hparam_overrides",
 )
 TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
-# Origins of values that follow from other values, so that no user chose them.
+# Origins of values that no user chose: defaults, and values that a preset or
+# other values determine.
 _IMPLICIT_ORIGINS = frozenset({"default", "preset", "derived"})
-# Origins of values that are inferred again from the files of the model.
+# Origins of values that each start infers again from the files of the model.
 _INFERRED_ORIGINS = frozenset({"checkpoint", "vocabulary"})
 # Hparams of one start of a program, which later starts do not inherit.
 _START_HPARAMS = frozenset({"do_eval", "do_train", "overwrite"})
@@ -95,7 +96,7 @@ Config = TypeVar("Config", bound="TrainingConfig")
 
 
 class OptimizerSettings(NamedTuple):
-    """Hparams of an optimizer, without its learning rates."""
+    """Hparams of an optimizer, except its learning rates."""
 
     optimizer: str  # original, adamw or lamb
     weight_decay_rate: float
@@ -103,7 +104,7 @@ class OptimizerSettings(NamedTuple):
     beta_2: float  # decay rate of the second moment
     epsilon: float  # added to the square root of the second moment
     bias_correction: bool  # whether the bias of the moments is corrected
-    joins_variables: bool  # whether one vector holds all variables of a rate
+    joins_variables: bool  # whether variables of equal rate share a vector
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,15 +165,15 @@ class TrainingConfig:
     # Training steps between evaluations; 0: none.
     eval_every_n_steps: Natural = 0
     # Metric that selects the best model. Pre-training keeps the best model in
-    # <model_dir>/best; fine-tuning keeps and scores it. The best value is the
-    # highest, for loss and mse the lowest.
+    # <model_dir>/best; fine-tuning keeps the best model and reports its scores.
+    # The best value is the highest; for loss and mse, it is the lowest.
     keep_best: str | None = None
     # Regular expression of variables that may be missing from init_checkpoint
     # (fine-tuning always accepts missing heads).
     allow_missing: str | None = None
     overwrite: bool = False  # replace existing models and results
     # Treat warnings about the data as errors: text or records that do not match
-    # the model's casing, labels without a training example, bad rows.
+    # the model's casing, labels without a training example, invalid rows.
     strict: bool = False
     log_every_n_steps: Positive = 10  # steps between lines on the console
     # Response to a loss or gradient that is not finite: stop, or rewind to the
@@ -310,7 +311,7 @@ class TrainingConfig:
 
     @property
     def optimizer_settings(self) -> OptimizerSettings:
-        """The hparams of the optimizer, without its learning rates."""
+        """The hparams of the optimizer, except its learning rates."""
         return OptimizerSettings(
             self.optimizer,
             self.weight_decay_rate,
@@ -318,7 +319,8 @@ class TrainingConfig:
             self.adam_beta_2,
             self.adam_epsilon,
             self.adam_bias_correction,
-            # The library optimizers of other kinds update each variable.
+            # The other optimizers come from libraries, which update each
+            # variable separately.
             self.jit_compile and self.optimizer == "original",
         )
 
@@ -329,7 +331,7 @@ class TrainingConfig:
 
     @property
     def implied_rows_origin(self) -> str | None:
-        """Origin of `token_rows`, or None if the user chose this number."""
+        """Origin of `token_rows`, or None if the user chose the value."""
         if "vocab_size" in self.model_hparam_overrides:
             return None
         origin = self.origins.get("vocab_size", "argument")
@@ -348,7 +350,7 @@ class TrainingConfig:
     def command_line_layers(
         cls, hparams: Mapping[str, Any]
     ) -> list[tuple[str, Mapping[str, Any]]]:
-        """Return hparams, by layer, that a command line's hparams imply."""
+        """Return (origin, hparams) pairs that a command line implies."""
         return []
 
     @classmethod
@@ -384,7 +386,7 @@ class TrainingConfig:
             )
 
     def _errors(self) -> Iterator[Problem]:
-        """Yield the errors of combinations of values."""
+        """Yield errors about invalid combinations of values."""
         rows = self.model_hparam_overrides.get("max_position_embeddings", 512)
         if self.max_seq_length > rows:
             yield hparam_error(
@@ -482,7 +484,7 @@ class TrainingConfig:
         origins = saved.get("_origins")
         if not isinstance(origins, Mapping):
             return values
-        # Values are compared as texts, because lists in a file have no hash.
+        # Values are compared as texts, because lists cannot be hashed.
         explicit_names = {
             name
             for name in values

@@ -67,7 +67,7 @@ def _value_of_switches(
 
 
 def experiment_errors(config: Any) -> Iterator[Problem]:
-    """Yield errors of experiments that contradict other hparams."""
+    """Yield errors about experiments that contradict other hparams."""
     for name, choices in EXPERIMENTS.items():
         value = getattr(config, name)
         switches = dict(choices.get(value, {}))
@@ -87,7 +87,7 @@ def experiment_errors(config: Any) -> Iterator[Problem]:
 
 
 def _schedule_errors(config: Any) -> Iterator[Problem]:
-    """Yield errors of hparams that contradict the training schedule."""
+    """Yield errors about hparams that contradict the training schedule."""
     schedule, steps = config.training_schedule, config.two_stage_steps
     is_two_stage = schedule == "two_stage"
     if steps is not None and not is_two_stage:
@@ -106,8 +106,8 @@ def _schedule_errors(config: Any) -> Iterator[Problem]:
     if is_two_stage:
         required |= {
             "embedding_sharing": ("none",),
-            # The discriminator starts from the generator's weights, so that
-            # both networks must have equal sizes. The debug model has different
+            # The discriminator starts from the generator's weights, so both
+            # networks must have equal sizes. The debug model has different
             # heads.
             "generator_hidden_size": (1.0,),
             "generator_layers": (1.0,),
@@ -133,7 +133,7 @@ def _schedule_errors(config: Any) -> Iterator[Problem]:
 
 
 def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
-    """Yield errors of hparams that require separate networks.
+    """Yield errors if hparams require separate networks that do not exist.
 
     Args:
       kind: kind of the generator.
@@ -145,7 +145,7 @@ def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
         if getattr(config, name)
     ]
     rate = config.generator_learning_rate
-    # In two_stage training each stage applies its own network's rate.
+    # In two_stage training, each stage uses the learning rate of its network.
     if rate is not None and config.training_schedule != "two_stage":
         requested.append("generator_learning_rate")
     if obstacle:
@@ -174,7 +174,7 @@ def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
 
 
 def _obstacle_to_separate_networks(config: Any, kind: GeneratorKind) -> str:
-    """Return the setting that rules out separate networks, or ""."""
+    """Return the setting that rules out separate networks; "" if none does."""
     if kind.is_fixed:
         return f"generator {kind.value!r}, which has no variables"
     if config.objective == "mlm":

@@ -47,7 +47,7 @@ for _name in _LONG_TASKS:
         "write_distill_outputs": False,
         "write_test_outputs": False,
     }
-# Values that `debug` sets, except where the user chose a value.
+# Values that `debug` sets unless the user chose a value.
 _DEBUG_SETTINGS = {
     "save_checkpoints_steps": 1000000,
     "use_tfrecords_if_existing": False,
@@ -73,7 +73,7 @@ class FinetuningConfig(TrainingConfig):
     """Hparams of fine-tuning, with the original's names and defaults.
 
     Make a config with `create`, which also derives values from other values.
-    Creating a config reads no file, so that paths need not exist.
+    Creating a config reads no file, so paths need not exist.
 
     Source: google-research/electra, configure_finetuning.py.
     Differs: values are converted to their declared types; `vocab_file` defaults
@@ -117,14 +117,14 @@ class FinetuningConfig(TrainingConfig):
     # Fraction of training steps spent warming up.
     warmup_proportion: Share = 0.1
     save_checkpoints_steps: Positive = 1000000  # steps between checkpoints
-    # Steps per call of the graph, at most 100.
+    # Steps per call of the graph; values above 100 act as 100.
     iterations_per_loop: Positive = 1000
     # Reuse the TFRecords of an earlier run if data and settings are equal.
     use_tfrecords_if_existing: bool = True
 
     # ---- Writing outputs ----
     write_test_outputs: bool = False  # write predictions of the test sets
-    # Number of trials, from the first, that write test predictions.
+    # Number of trials, counted from the first, that write test predictions.
     n_writes_test: Natural = 5
     write_distill_outputs: bool = False  # no effect, as in the original
 
@@ -148,8 +148,8 @@ class FinetuningConfig(TrainingConfig):
     max_answer_length: Positive = 30  # Maximum number of tokens in an answer.
     # Learn whether a question has an answer.
     answerable_classifier: bool = True
-    # Predict whether a question has an answer also from the hidden states,
-    # weighted by the start logits.
+    # Let answerable_classifier also use the hidden states, weighted by the
+    # start logits.
     answerable_uses_start_logits: bool = True
     # Weight of the loss of answerable_classifier.
     answerable_weight: NonNegative = 0.5
@@ -157,7 +157,7 @@ class FinetuningConfig(TrainingConfig):
     joint_prediction: bool = True
     # Number of starts that joint prediction considers.
     beam_size: Positive = 20
-    # Predict no answer if the null odds are above this threshold.
+    # Predict no answer if the odds of no answer are above this threshold.
     qa_na_threshold: float = -2.75
 
     # ---- Locations ----
@@ -185,10 +185,10 @@ class FinetuningConfig(TrainingConfig):
     task_config: str | None = None  # JSON file that describes your own task
     # Accept files outside the folder of task_config.
     allow_outside_files: bool = False
-    data_source: _Source = "files"  # tfds: TensorFlow Datasets
+    data_source: _Source = "files"  # source of data; tfds: TensorFlow Datasets
     tfds_data_dir: str | None = None  # data_dir of TensorFlow Datasets
     strict_rows: bool = False  # stop at the first invalid row
-    # Tagging: truncate a sentence only where it exceeds max_seq_length (the
+    # Tagging: truncate a sentence only if it exceeds max_seq_length (the
     # original truncates more).
     fix_tagging_truncation: bool = False
     # Tagging: process case, accents and Chinese characters as other tasks do.
@@ -198,9 +198,9 @@ class FinetuningConfig(TrainingConfig):
     # Give each level of layers a separate rate (the original skips a level).
     fix_layerwise_lr_decay: bool = False
     # Question answering: train on the characters at an answer's offset, and
-    # predict the characters of the predicted tokens. The original searches the
-    # words for both, and uses the first occurrence. Unset: only in your own
-    # tasks, not in the original's (squad, squadv1, MRQA).
+    # predict the characters of the predicted tokens. The original searches for
+    # the words in both cases, and uses their first occurrence. Unset: only in
+    # your own tasks, not in the original's (squad, squadv1, MRQA).
     answer_offsets: bool | None = None
     # Input of sentence-level heads: hidden state of the first token, or the
     # mean of all.
@@ -223,8 +223,8 @@ class FinetuningConfig(TrainingConfig):
     # Number of lowest layers that are not trained; 1 or more also freezes the
     # embeddings.
     freeze_layers: Natural = 0
-    # Number of evaluations without a better keep_best after which training
-    # stops; 0: no early stopping.
+    # Number of evaluations without a better keep_best metric after which
+    # training stops; 0: no early stopping.
     early_stopping_patience: Natural = 0
     # Number of latest checkpoints to keep; 0: all.
     keep_checkpoint_max: Natural | None = 1
@@ -248,7 +248,7 @@ class FinetuningConfig(TrainingConfig):
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return derived values: paths, then values by task, size and debug."""
+        """Return values derived from data_dir, task, size, casing and debug."""
         derived = _derived_paths(values)
         if len(values["task_names"]) == 1:
             task = values["task_names"][0]
@@ -258,7 +258,7 @@ class FinetuningConfig(TrainingConfig):
         elif values["model_size"] == "small":
             derived["embedding_size"] = 128
         if not (values["do_lower_case"] and values["strip_accents"]):
-            # Published models are uncased, so that none of their scores change.
+            # Published models are uncased, so none of their scores change.
             derived["fix_tagging_casing"] = True
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)

@@ -39,7 +39,7 @@ _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
 
 @functools.cache
 def read_sections(config_class: type[Any]) -> dict[str, dict[str, str]]:
-    """Return the comments of fields by section, with base classes last."""
+    """Return the comments of fields by section; base classes come last."""
     sections: dict[str, dict[str, str]] = {}
     for part in filter(dataclasses.is_dataclass, config_class.__mro__):
         try:
@@ -102,7 +102,7 @@ class FlagParser(argparse_flags.ArgumentParser):
         """Parse `args` and reject unknown arguments; see `argparse`."""
         args = sys.argv[1:] if args is None else args
         args = [re.sub("^--[^=]+", self._full_name, word) for word in args]
-        # argparse would remove the dashes and return an empty list.
+        # For `--NAME=--`, argparse would return an empty list.
         for word in args:
             if re.fullmatch("--[^=]+=--", word):
                 self.error(
@@ -115,7 +115,7 @@ class FlagParser(argparse_flags.ArgumentParser):
         return namespace
 
     def _full_name(self, match: re.Match) -> str:
-        """Return the full name of a flag, with underscores."""
+        """Return the full name of a flag that is abbreviated or has dashes."""
         flag = "--" + match[0][2:].replace("-", "_")
         if flag in self._option_string_actions:
             return flag
@@ -140,7 +140,7 @@ class FlagParser(argparse_flags.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Help formatter: one spelling per flag, required flags in the usage."""
+    """Help formatter that lists each flag once and required flags in usage."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)
@@ -165,7 +165,7 @@ class _HelpFormatter(argparse.HelpFormatter):
         return shown
 
 
-# Marks a required flag in place of a default.
+# Value that marks a required flag in place of a default.
 REQUIRED = object()
 
 
@@ -397,7 +397,8 @@ def run_program(
         app.run(guarded, flags_parser=parse)
 
 
-# Errors of the system, such as missing permission; other errors are bugs.
+# Errors that the user can correct, such as a missing permission; other errors
+# of the system are bugs.
 _USERS_OWN_ERRNOS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC)
 
 
@@ -426,7 +427,7 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
         raise SystemExit(1) from None
     except OSError as e:
         if e.errno == errno.ENOSPC and e.filename is None:
-            # Python would otherwise fail again at exit.
+            # Python would otherwise fail again when it flushes standard output.
             output.discard(sys.stdout)
             _fail(
                 "standard output cannot be written: the disk is full; free some"
@@ -440,7 +441,7 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
 
 
 def type_name(declared: Any) -> str:
-    """Return the text of a declared type for help pages: `str or none`."""
+    """Return the text of a type for help pages, such as `str or none`."""
     names = [
         "none" if option is type(None) else option.__name__
         for option in plain_types(declared)

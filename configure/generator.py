@@ -14,7 +14,7 @@ class GeneratorKind(enum.Enum):
     # Tokens are drawn by frequency; the generator has no variables.
     UNIGRAM = "unigram"
     SMALL = "small"  # a smaller masked LM, scope "generator"
-    TWO_TOWER = "two_tower"  # Electric's cloze model, two towers
+    TWO_TOWER = "two_tower"  # Electric's cloze model with two towers
     FULL = "full"  # the full-size masked LM, scope "electra"
 
     @property

@@ -50,7 +50,7 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
         ) from None
     except UserError:
         raise
-    except ValueError as error:  # Python limits the digits of a number.
+    except ValueError as error:  # Python limits an integer's digits.
         raise UserError(f"{source}: cannot be read as JSON: {error}") from None
     if not isinstance(value, dict):
         raise UserError(

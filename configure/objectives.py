@@ -17,7 +17,7 @@ _PREDICTS = {"electra_objective": False, "electric_objective": False}
 class Positions(enum.Enum):
     """Positions at which a head of the second network has a loss."""
 
-    NONE = "none"  # none: the network has no such head
+    NONE = "none"  # the network has no such head
     CHOSEN = "chosen"  # the positions chosen by masking
     ALL = "all"  # all tokens except padding
 

@@ -147,7 +147,7 @@ def _open_standard_descriptors() -> None:
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise
-            # os.open uses the lowest free number.
+            # os.open uses the lowest free descriptor, which is the closed one.
             os.open(os.devnull, os.O_RDWR)
 
 

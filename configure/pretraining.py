@@ -35,7 +35,7 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.objectives import OBJECTIVES, Objective, Positions
 from configure.problems import Problem
 
-# Values that `debug` sets, except where the user chose a value.
+# Values that `debug` sets unless the user chose a value.
 _DEBUG_SETTINGS = {
     "train_batch_size": 8,
     "num_train_steps": 20,
@@ -82,7 +82,7 @@ class PretrainingConfig(TrainingConfig):
     """Hparams of pre-training, with the original's names and defaults.
 
     Make a config with `create`, which also derives values from other values.
-    Creating a config reads only presets, so that paths need not exist.
+    Creating a config reads only presets, so paths need not exist.
 
     Source: google-research/electra, configure_pretraining.py.
     Differs: values are converted to their declared types;
@@ -125,7 +125,7 @@ class PretrainingConfig(TrainingConfig):
     num_warmup_steps: Natural = 10000  # steps of linear warm-up; 0: none
 
     # ---- Training settings ----
-    # Steps per call of the graph, at most 100.
+    # Steps per call of the graph; values above 100 act as 100.
     iterations_per_loop: Positive = 200
     save_checkpoints_steps: Positive = 1000  # steps between checkpoints
     num_train_steps: Natural = 1000000  # total number of updates
@@ -138,7 +138,8 @@ class PretrainingConfig(TrainingConfig):
     two_tower_generator: bool = False  # use Electric's model as generator
     # Separate the networks' embedding tables.
     untied_generator_embeddings: bool = False
-    untied_generator: bool = True  # false: use one network as both
+    # Train generator and discriminator as two networks; false: as one network.
+    untied_generator: bool = True
     # Number of generator layers, as a fraction of the discriminator's.
     generator_layers: _Times = 1.0
     # Hidden size of the generator, as a fraction of the discriminator's.
@@ -192,8 +193,9 @@ class PretrainingConfig(TrainingConfig):
     # easy start follows Fast-ELECTRA (ICLR 2024).
     unigram_steps: Natural = 0
     unigram_floor: BelowOne = 0.0  # minimum share drawn by token counts
-    # Peak rate of the variables that only the generator has; shared tables keep
-    # learning_rate. Default: learning_rate. After Dong et al., ICML 2023.
+    # Peak learning rate of the variables that only the generator has; shared
+    # tables keep learning_rate. Default: learning_rate. After Dong et al., ICML
+    # 2023.
     generator_learning_rate: NonNegative | None = None
     # Clip the gradients of the generator's variables, and of all other
     # variables, by separate norms, as DeBERTa's decoupled training does. False:
@@ -222,7 +224,7 @@ class PretrainingConfig(TrainingConfig):
     # File written by draw_exam. Evaluations also score the discriminator on the
     # replacements in this file, which are the same for all runs.
     exam: str = ""
-    # Make the order of examples depend on the seed only.
+    # Make the order of examples depend on nothing but the seed.
     deterministic_input: bool = True
     # Initial weights: a checkpoint of the original, of BERT or of this project,
     # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.
@@ -233,10 +235,12 @@ class PretrainingConfig(TrainingConfig):
     # At the end, export discriminator and generator separately, without
     # optimizer slots.
     export_at_end: bool = True
-    # Consecutive evaluations that predict a single class before a warning.
+    # Number of consecutive evaluations with a single predicted class after
+    # which a warning is printed.
     collapse_patience: Natural = 3
-    # Steps after warm-up before a warning that the discriminator's loss does
-    # not beat guessing; 0: no warning. Healthy runs may take 4,000 steps.
+    # Number of steps after warm-up after which a warning is printed if the
+    # discriminator's loss is no better than guessing; 0: no warning. Healthy
+    # runs may take 4,000 steps to beat guessing.
     collapse_window: Natural = 5000
     results_json: str = ""  # default: .../results/unsup_results.json
 
@@ -303,7 +307,7 @@ class PretrainingConfig(TrainingConfig):
     def _derived(
         cls, values: Mapping[str, Any], origins: Mapping[str, str]
     ) -> dict[str, Any]:
-        """Return derived values: experiments, paths, size and objective.
+        """Return values derived from experiments, paths, size and objective.
 
         Source: google-research/electra, configure_pretraining.py, which writes
           results below the default model_dir even if model_dir is set.
@@ -321,7 +325,8 @@ class PretrainingConfig(TrainingConfig):
             )
         if values["debug"]:
             derived.update(_DEBUG_SETTINGS)
-        # A preset may set these two hparams against the following rules.
+        # A preset may deviate from the following rules for embedding_size and
+        # two_tower_generator.
         preset_names = {
             n for n, origin in origins.items() if origin == "preset"
         }
@@ -331,8 +336,8 @@ class PretrainingConfig(TrainingConfig):
         ):
             derived["embedding_size"] = 128
         if values["training_schedule"] == "two_stage":
-            # The second stage starts from the first stage's weights, so that
-            # both networks must have equal sizes.
+            # The second stage starts from the first stage's weights, so both
+            # networks must have equal sizes.
             derived["generator_hidden_size"] = 1.0
             derived["embedding_size"] = None
             derived["two_stage_steps"] = values["num_train_steps"] // 2
@@ -346,8 +351,9 @@ class PretrainingConfig(TrainingConfig):
     @classmethod
     def clean_hparams(cls, hparams: Mapping[str, Any]) -> dict[str, Any]:
         """Convert hparams, and drop each None that requests a derived value."""
-        # Experiments precede the conversion, because "none" is a value of
-        # embedding_sharing that the conversion would turn into None.
+        # None is dropped from the experiments before the conversion, because
+        # "none" is a value of embedding_sharing that the conversion would turn
+        # into None.
         hparams = _without_none(hparams, EXPERIMENTS)
         return _without_none(super().clean_hparams(hparams), _NONE_IS_DERIVED)
 
@@ -404,7 +410,7 @@ class PretrainingConfig(TrainingConfig):
         ]
 
     def _generator_errors(self) -> Iterator[Problem]:
-        """Yield errors of generator settings that crash the original."""
+        """Yield errors about generator settings that crash the original."""
         if generator_kind(self).is_fixed and not self.has_two_networks:
             message = (
                 "requires electra_objective: without a discriminator nothing is"
@@ -592,7 +598,7 @@ def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def derive_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the experiments of a run, also of a run by an earlier version."""
+    """Return the experiments of a run, which any version may have started."""
     values = {**PretrainingConfig.default_hparams(), **hparams}
     settled = settle_experiments(values)
     return {name: settled[name] for name in EXPERIMENTS}

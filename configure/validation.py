@@ -68,7 +68,7 @@ def check_value(value: Any, declared: Any, name: str) -> None:
 
 
 def _has_type(value: Any, expected: Any) -> bool:
-    """Return whether a JSON value has a type, with integers as numbers."""
+    """Return whether a JSON value has a type; integers are also numbers."""
     if expected is float:
         return type(value) is int or _is_finite(value)
     return type(value) is expected

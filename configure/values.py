@@ -69,7 +69,7 @@ def _to_int(value: Any) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = float(text)  # "1e6" is a whole number
+            value = float(text)  # int() rejects "1e6"
     if value != int(value) or abs(value) >= 2**63:
         raise ValueError
     return int(value)
