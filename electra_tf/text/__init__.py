@@ -2,6 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenization into the ids that the original's tokenizer returns.
 
-Only the `graph_*.py` modules and remote vocabularies import TensorFlow, so that
+Only the `graph_*.py` modules and remote vocabularies import TensorFlow, so
 a process that only tokenizes starts quickly.
 """

@@ -17,10 +17,10 @@ from electra_tf.text.characters import (
 from electra_tf.text.wordpiece import as_text, chain
 
 _SPLITTING_CONTROLS = re.compile(f"[{SPLITTING_CONTROLS}]")
-# The most frequent marks, each with its replacement between spaces. Around a
-# sigma, lower-casing skips "." and ":" to decide whether the sigma ends its
-# word. These two marks are therefore separated only in ASCII text, which
-# contains no sigma.
+# The most frequent punctuation marks, each with the mark between spaces that
+# replaces it. Around a sigma, lower-casing skips "." and ":" to decide whether
+# the sigma ends its word. These two marks are therefore separated only in ASCII
+# text, which contains no sigma.
 _MARKS = tuple((mark, f" {mark} ") for mark in ',"-;?!()')
 _MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
 # In cleaned ASCII without spaces, every other character is punctuation.
@@ -28,14 +28,15 @@ _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
 
 def split_raw_words(text: str) -> list[str]:
-    """Split a text at white space and around the most frequent marks.
+    """Split a text at white space and around frequent punctuation marks.
 
     Splitting first does not change the tokens, because later steps process
     single words and the original splits at all of these positions. The controls
     that the original deletes before it splits at white space are deleted here,
     too.
     """
-    # Most lines are printable, and thus contain none of these controls.
+    # Most lines are printable, and thus contain none of these control
+    # characters.
     if not text.isprintable():
         text = _SPLITTING_CONTROLS.sub("", text)
     for mark, set_apart in _MARKS_IN_ASCII if text.isascii() else _MARKS:

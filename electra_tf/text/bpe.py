@@ -26,7 +26,7 @@ class BpeTokenizer(Tokenizer):
     def __init__(
         self, path: str, do_lower_case: bool = True, strip_accents: bool = True
     ):
-        """Load a tokenizer.json; casing arguments must have their defaults."""
+        """Load a tokenizer.json; reject a casing other than the default."""
         if not (do_lower_case and strip_accents):
             raise UserError(
                 f"{path} defines the normalization of text; expected"

@@ -57,7 +57,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
                 " Correct the file."
             )
     if _library_file(vocab_file):
-        # Raises a UserError if the files disagree.
+        # `read_settings` raises a UserError if the files disagree.
         settings = read_settings(vocab_file)
         stated = {name: getattr(settings, name) for name in TOKENIZER_HPARAMS}
     if set(stated.values()) == {None}:
@@ -92,7 +92,8 @@ def write_casing(
     An existing file keeps its other fields.
     """
     path = casing_path(vocab_file)
-    # Without the mark, other settings would default to those of transformers.
+    # Without the mark, the other settings would have the defaults of
+    # transformers.
     config: dict[str, Any] = {MARK: {"version": 1, "characters": ORIGINAL}}
     if filesystem.exists(path):
         config = read_json(path)
@@ -146,7 +147,7 @@ def _json(value: bool) -> str:
 
 
 def with_vocab_casing(config: Config) -> Config:
-    """Return a config whose casing is that of its vocabulary.
+    """Return a copy of a config that has the casing of its vocabulary.
 
     Raises:
       UserError: an explicit hparam contradicts the file next to `vocab_file`.

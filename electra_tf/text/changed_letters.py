@@ -5,7 +5,7 @@
 To strip accents, text is decomposed (NFD) and its nonspacing marks are deleted.
 English loses nothing. Hindi and Thai lose vowel signs, Japanese loses voicing
 marks, Vietnamese loses tones, and Hangul syllables become several characters.
-The changes are computed for each character, so that the counts are exact for
+The changes are computed for each character, so the counts are exact for
 every script of Unicode.
 """
 
@@ -33,7 +33,7 @@ _SCRIPTS = {
     "CJK": "Chinese characters",
 }
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
-_EXAMPLES = 3  # characters that a warning prints
+_EXAMPLES = 3  # number of characters that a warning lists
 
 # For each script: `letters`, `changed`, and `characters`, which counts the most
 # frequent changed characters. Manifests contain these counts as JSON.
@@ -52,7 +52,7 @@ def normalized(char: str, do_lower_case: bool, strip_accents: bool) -> str:
 
 
 def script_of(char: str) -> str:
-    """Return the name of a letter's script; "" for marks of all scripts."""
+    """Return the name of a letter's script, or "" for a combining mark."""
     parts = re.split("[ -]", unicodedata.name(char, ""))
     script = parts[1] if parts[0] in _WIDTHS else parts[0]
     if script == "COMBINING":
@@ -64,7 +64,7 @@ def script_of(char: str) -> str:
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return (script, whether the character changes) for each counted group."""
+    """Return (script, whether the letter changes) for each script to count."""
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)

@@ -21,8 +21,9 @@ CJK_RANGES = (
     (0x2F800, 0x2FA1F),
 )
 
-# Controls at which `str.split()` splits. Cleaning deletes these controls, which
-# joins their neighbors, so that they must be deleted before any split.
+# Control characters at which `str.split()` splits. Cleaning deletes these
+# characters and thereby joins their neighbors, so these characters must be
+# deleted before any split.
 SPLITTING_CONTROLS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
 _SPACING_CONTROLS = frozenset("\t\n\r")
@@ -76,7 +77,7 @@ class CharacterTable(dict):
     """A `str.translate` table that computes entries at their first use."""
 
     def __init__(self, row: Callable[[str], str | None]):
-        """Set the function that maps a character; None deletes it."""
+        """Set the function that maps characters; None deletes a character."""
         super().__init__()
         self._row = row
 
@@ -93,7 +94,7 @@ class CharacterTable(dict):
 
 
 def clean(char: str) -> str | None:
-    """Return the cleaned form of a character; None: the character is deleted.
+    """Return the cleaned form of a character, or None if it is deleted.
 
     White space becomes a plain space, and ideographs get spaces around them.
     """

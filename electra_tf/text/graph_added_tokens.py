@@ -3,7 +3,7 @@
 """Search for added tokens as graph operations.
 
 The results equal those of `library_tokenizer`. Tokens found among the code
-points of a batch are marked in their rows, so that the characters of a token
+points of a batch are marked in their rows, so the characters of a token
 stay one word. A trie is searched from all positions in parallel; most positions
 fail at the first character.
 """
@@ -22,7 +22,7 @@ from electra_tf.text.library_tokenizer import (
 )
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-# Matches no character, so that no token spans this position.
+# This code point matches no character, so no token spans its position.
 BARRIER = -1
 _CODE_BITS = 21
 
@@ -36,7 +36,7 @@ class Matches(NamedTuple):
 
 
 class TokenMatcher(tf.Module):
-    """Matcher of texts among code points: leftmost, then longest match."""
+    """Matcher of texts in code points: leftmost first, then longest."""
 
     def __init__(self, tokens: Mapping[str, int]):
         """Build a trie of nonempty texts and their ids."""
@@ -90,7 +90,7 @@ class TokenMatcher(tf.Module):
             lengths: tf.Tensor,
             ids: tf.Tensor,
         ) -> tuple[tf.Tensor, ...]:
-            """Advance all remaining positions by one character."""
+            """Extend all remaining candidate matches by one character."""
             last = positions + depth
             inside = last < tf.size(codes)
             positions = tf.boolean_mask(positions, inside)
@@ -198,9 +198,10 @@ class AddedTokens:
             if not token.normalized
         }
         basic = LibraryBasicTokenizer(settings, do_lower_case, strip)
-        # Raises a UserError for unusable tokens.
+        # `normalized_tokens` raises a UserError for unusable tokens.
         normalized_tokens(settings, basic)
-        # In the graph, a flag separates ideographs, without spaces around them.
+        # In the graph, a flag separates ideographs, so texts contain no
+        # additional spaces around ideographs.
         unspaced = dataclasses.replace(settings, tokenize_chinese_chars=False)
         basic = LibraryBasicTokenizer(unspaced, do_lower_case, strip)
         self.normalized = {
@@ -208,8 +209,8 @@ class AddedTokens:
             for token in settings.added_tokens
             if token.normalized
         }
-        # Words between white space, which are searched in raw and in folded
-        # text.
+        # Words that match only between white space; they are searched in raw
+        # and in folded text.
         self.whole_words = {
             word: vocab[word]
             for word in settings.never_split

@@ -56,7 +56,7 @@ _PAGE = 1 << PAGE_BITS
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of all code points."""
+    """Table that contains a row for each code point."""
 
     # int32 [0x110000 >> PAGE_BITS], index in `rows` of each block of code
     # points. Equal blocks are stored once.
@@ -110,14 +110,14 @@ def build_table(
 
 
 class _Builder:
-    """Builder of the rows of code points."""
+    """Builder of the rows of a `Table`."""
 
     def __init__(self, lower: bool, strip: bool, ideographs_apart: bool):
         self._lower = lower
         self._strip = strip
         self._ideographs_apart = ideographs_apart
-        # The list is not empty, because a graph gathers index 0 for all other
-        # characters.
+        # Entry 0 is a placeholder, which the graph gathers for each character
+        # that does not become several characters.
         self.several = [REMOVED]
         self.several_splits = [0, 1]
 
@@ -125,7 +125,8 @@ class _Builder:
         """Return the row of a character."""
         if characters.is_removed(char):
             return REMOVED
-        # `str.split`, unlike cleaning, splits at two further separators.
+        # `str.split`, unlike cleaning, also splits at line and paragraph
+        # separators.
         if characters.is_whitespace(char) or char.isspace():
             return SPACE
         text = char.lower() if self._lower else char
@@ -136,7 +137,7 @@ class _Builder:
         return self._joined(parts, flags)
 
     def _joined(self, parts: list[int], flags: int) -> int:
-        """Return the row of a character that becomes several parts."""
+        """Combine the rows of parts into the row of the whole character."""
         if len(parts) == 1:
             return parts[0] | flags
         flags |= SEVERAL | (len(self.several_splits) - 1)
@@ -199,7 +200,7 @@ class _LibraryBuilder(_Builder):
         self._clean = clean
 
     def row(self, char: str) -> int:
-        """Return the row of a character in the library."""
+        """Return the row of a character by the rules of the library."""
         is_surrogate = 0xD800 <= ord(char) <= 0xDFFF
         if is_surrogate or (self._clean and library.is_removed(char)):
             return REMOVED
@@ -226,7 +227,7 @@ class _LibraryBuilder(_Builder):
         return row
 
     def combining_class(self, char: str) -> int:
-        """Return the combining class of a character in the library."""
+        """Return the combining class that a character has in the library."""
         return library.combining_class(char)
 
 
@@ -234,12 +235,13 @@ def _ends_in_final_sigma(text: str) -> bool:
     return text.lower()[-1] == "ς"
 
 
-# Only some texts have these flags; other texts skip the steps for them.
+# Flags of characters that few texts contain; other texts skip the steps that
+# process these characters.
 RARE = REMOVED | ACCENT | SIGMA | SEVERAL | MOVABLE
 
 
 class Characters(NamedTuple):
-    """Consecutive characters of a batch."""
+    """Characters of a batch of strings during normalization."""
 
     rows: tf.Tensor  # int32 [N], rows of the characters
     sources: tf.Tensor  # int32 [N], indices of the decoded characters
@@ -257,7 +259,7 @@ class Decoded(NamedTuple):
 
 
 class Words(NamedTuple):
-    """Words of a batch."""
+    """Words of a batch of strings."""
 
     values: tf.Tensor  # string [W], in UTF-8
     splits: tf.Tensor  # int32 [W + 1], index of each word's first character
@@ -337,8 +339,8 @@ class GraphNormalizer(tf.Module):
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
         if not self._marker:
             return _words(codes, sources, starts, decoded)
-        # The low bits of added tokens contain ids, so that their characters are
-        # read from the text.
+        # The low bits of added tokens contain ids, so the characters of added
+        # tokens are read from the text.
         added = _has(rows, ADDED)
         codes = tf.where(added, tf.gather(decoded.codes, sources), codes)
         batch = _words(codes, sources, starts, decoded)
@@ -502,7 +504,8 @@ class GraphWordSplitter(tf.Module):
         decoded = self._normalizer.decode(texts)
         in_words = where(~_has(decoded.rows, SPACE))
         begins = tf.gather(_begins_word(decoded.rows), in_words)
-        # Words that consist only of removed characters are left out.
+        # A word that consists of removed characters has no wordpieces, so it is
+        # left out.
         word_of = tf.cumsum(tf.cast(begins, tf.int32)) - 1
         stays = ~_has(tf.gather(decoded.rows, in_words), REMOVED)
         stays = tf.math.segment_max(tf.cast(stays, tf.int32), word_of) > 0
@@ -579,7 +582,7 @@ def _has(rows: tf.Tensor, flags: int) -> tf.Tensor:
 
 
 def _if_any(rows: tf.Tensor, flags: int, change: Callable, value: Any) -> Any:
-    """Return the changed value if any row has a flag, otherwise `value`."""
+    """Return `change(value)` if any row has a flag, otherwise `value`."""
     has_any = tf.reduce_any(_has(rows, flags))
     return tf.cond(has_any, lambda: change(value), lambda: value)
 

@@ -32,7 +32,8 @@ from electra_tf.text.vocabulary import UNK
 from electra_tf.text.wordpiece import JOINER
 
 _ORIGINAL = TokenizerSettings()
-# Cleaning removes this private character, which plain text does not contain.
+# Token that no text matches: cleaning removes this private character, and plain
+# text does not contain it.
 _UNKNOWN = "\ue000"
 _MAX_PIECE_BYTES = 256  # tensorflow-text's limit of a piece, without joiner
 
@@ -91,7 +92,7 @@ class GraphWordpiece(tf.Module):
         return self._split(self._of_words, words)
 
     def split_plain_text(self, texts: tf.Tensor) -> Pieces:
-        """Split normalized UTF-8 [B] without words above the length limit."""
+        """Split normalized UTF-8 [B], whose words must not exceed the limit."""
         return self._split(self._of_text, texts)
 
     def _split(
@@ -159,11 +160,11 @@ def _matchable(
     return tokens
 
 
-# Only code points below this limit are tested. Above are rare ideographs, and
-# characters that tensorflow-text treats differently.
+# Limit of the tested code points. Higher code points are rare ideographs, and
+# characters that tensorflow-text treats differently from Python.
 _MAX_TESTED = 0x20000
 # Characters that may be inside a long word. Some scripts have no white space,
-# so that their most frequent punctuation and ideographs end a word here, too.
+# so their most frequent punctuation marks and ideographs end a word here, too.
 _NO_BREAK = r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
 
 
@@ -224,7 +225,7 @@ class PlainTextTokenizer(tf.Module):
 
 
 class _Normalizer(tf.Module):
-    """Lower-casing and accent stripping of tensorflow-text."""
+    """Normalizer of tensorflow-text, which lower-cases and strips accents."""
 
     def __init__(self, do_lower_case: bool, strip_accents: bool):
         super().__init__()
@@ -235,7 +236,7 @@ class _Normalizer(tf.Module):
     def normalize(
         self, strings: tf.Tensor, with_offsets: bool
     ) -> tuple[tf.Tensor, tf.RaggedTensor | None]:
-        """Return texts [B] and optionally offsets, int64 [B, (bytes + 1)]."""
+        """Return texts, and their offsets int64 [B, (bytes + 1)] or None."""
         if self._lower_first:
             strings = tf.strings.lower(strings, encoding="utf-8")
         if with_offsets:
@@ -282,13 +283,14 @@ def plain_characters(
     same = spaces | (texts.numpy() == expected)
     same &= pieces.row_lengths().numpy() == num_words
     if do_lower_case and not strip_accents:
-        # Without stripping, tensorflow-text lower-cases without offsets, so
-        # that lengths in bytes must not change.
+        # If accents are kept, tensorflow-text reports no offsets of
+        # lower-casing, so the lengths in bytes must not change.
         same &= [
             len(text) == len(lowered)
             for text, lowered in zip(tested, expected, strict=True)
         ]
-        # The lower-case form of a capital sigma depends on its neighbors.
+        # The lower-case form of a capital sigma depends on its neighbors, so a
+        # test of the single character is not enough.
         same &= codes != ord("\u03a3")
     return codes[same]
 
@@ -430,8 +432,8 @@ class GraphTokenizer(tf.Module):
         is_added = batch.added >= 0
         values = tf.where(is_added, self._wordpiece.unknown, batch.values)
         pieces = self._wordpiece.split_words(values, lengths)
-        # An unknown word is one piece, so that an added token's id can replace
-        # its id.
+        # An unknown word is one piece, so the id of an added token can replace
+        # the id of this piece.
         indices = tf.gather(pieces.splits[:-1], where(is_added))
         added = tf.boolean_mask(batch.added, is_added)
         ids = tf.tensor_scatter_nd_update(
@@ -478,12 +480,11 @@ def _spans(
     word_positions = tf.gather(positions, batch.splits[:-1])
     counts = pieces.splits[1:] - pieces.splits[:-1]
     piece_positions = tf.repeat(word_positions, counts) + pieces.starts
-    # Pieces cover all characters, so that each piece ends where the next
-    # begins.
+    # Pieces cover all characters, so each piece ends where the next begins.
     indices = tf.searchsorted(piece_positions, positions, side="right") - 1
     starts = tf.gather(decoded.starts, batch.sources)
     ends = tf.gather(decoded.ends, batch.sources)
-    # Canonical ordering moves marks, so that the first character of a piece is
-    # not always the leftmost.
+    # Canonical ordering moves marks, so the first character of a piece is not
+    # always the leftmost.
     starts = tf.math.segment_min(starts, indices)
     return starts, tf.math.segment_max(ends, indices)

@@ -55,7 +55,7 @@ _CLASSES = (
     "PreTrainedTokenizer",
     "TokenizersBackend",
 )
-# Limits of max_input_chars_per_word: the default and the largest value.
+# Default and largest supported value of max_input_chars_per_word.
 _DEFAULT_WORD_LENGTH = 100
 _LARGEST_WORD_LENGTH = 1000
 
@@ -178,7 +178,7 @@ def vocabulary_text(path: str) -> str:
     return "".join(f"{token}\n" for token in vocab)
 
 
-# Fields of the tokenizer files.
+# The following functions check the fields of the tokenizer files.
 
 
 def _check_values(
@@ -201,7 +201,7 @@ def _check_values(
 
 
 def _types(sequence: Mapping[str, Any]) -> list[str]:
-    """Return the types of the parts of a sequence."""
+    """Return the types of the parts of a Sequence in tokenizer.json."""
     parts = sequence.get("normalizers") or sequence.get("pretokenizers") or ()
     return [str(p.get("type") if isinstance(p, dict) else p) for p in parts]
 
@@ -240,7 +240,8 @@ def _check_whole(tokenizer_files: TokenizerFiles) -> None:
         refuse_field(path, "post_processor", shown[:80], expected)
 
 
-# Parts of a post-processor's result: token or sequence, and segment.
+# Inputs that a post-processor must produce for one text and for a pair: each
+# token or sequence (A, B) with its segment.
 TEMPLATES = {
     "single": [("[CLS]", 0), ("A", 0), ("[SEP]", 0)],
     "pair": [("[CLS]", 0), ("A", 0), ("[SEP]", 0), ("B", 1), ("[SEP]", 1)],
@@ -329,7 +330,7 @@ def _describes_words(
     )
 
 
-# Vocabulary and added tokens.
+# The following functions read the vocabulary and other settings.
 
 
 def _read_lines(path: str) -> list[str]:

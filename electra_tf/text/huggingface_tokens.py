@@ -51,7 +51,7 @@ class TokenizerFiles:
 
     @property
     def normalizer(self) -> Mapping[str, Any]:
-        """Normalizer of tokenizer.json."""
+        """The `normalizer` object of tokenizer.json."""
         return json_part(self.whole, "normalizer")
 
 
@@ -71,7 +71,7 @@ def show(value: Any) -> str:
 
 
 def json_part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object inside another object.
+    """Return an object that is a field of another object.
 
     For a Sequence with a single part, return that part.
     """
@@ -260,7 +260,7 @@ def _refuse_contradictions(
 
 
 def _differing_flag(first: _Token, second: _Token) -> str:
-    """Return a differing flag that affects matching, or ""."""
+    """Return the first differing flag that affects matching, or ""."""
     for flag in ("normalized", "single_word"):
         if bool(first.flags.get(flag)) != bool(second.flags.get(flag)):
             return flag

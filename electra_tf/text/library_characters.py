@@ -4,7 +4,7 @@
 
 The library's tables have the punctuation, accents and control characters of
 Unicode 7 and the combining classes of Unicode 9. `unicodedata` depends on the
-Python version, so that this module lists the classes.
+Python version, so this module lists the classes.
 
 Source: measured with tokenizers 0.23, `BertNormalizer` and `BertPreTokenizer`,
   on every code point.
@@ -134,7 +134,7 @@ IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
-# Characters with a decomposition since Unicode 10, which the library ignores.
+# Characters that Unicode decomposes since version 10; the library does not.
 _LATER_DECOMPOSED = _codes(
     _ranges(
         "105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938"

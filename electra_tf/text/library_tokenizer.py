@@ -41,7 +41,7 @@ class LibraryBasicTokenizer:
         return list(itertools.chain.from_iterable(parts))
 
     def raw_words(self, text: str) -> list[str]:
-        """Split a text at white space and around the most frequent marks."""
+        """Split a text at white space and around frequent punctuation marks."""
         if self._clean_text:
             return split_raw_words(text)
         return _WORDS.findall(text)
@@ -51,7 +51,7 @@ class LibraryBasicTokenizer:
         return self.split_normalized(self.normalize(word))
 
     def normalize(self, text: str) -> str:
-        """Return the normalized form of a text, for words and added tokens."""
+        """Normalize a text, which may be a word or an added token."""
         return self.fold(self.clean(text))
 
     def clean(self, text: str) -> str:
@@ -103,7 +103,7 @@ class LibraryBasicTokenizer:
 
 
 class AddedTokenSplitter:
-    """Splitter of texts at added tokens: leftmost, then longest match."""
+    """Splitter of texts at the leftmost, then the longest added tokens."""
 
     def __init__(
         self,
@@ -121,7 +121,8 @@ class AddedTokenSplitter:
         self.whole_words = {word: vocab[word] for word in settings.never_split}
         self.raw_pattern = _alternatives(self.raw)
         self.normalized_pattern = _alternatives(self.normalized)
-        # The longest parts of a text that can be split independently.
+        # Pattern of the longest parts of a text that can be split
+        # independently.
         spaces = "".join(filter(basic_tokenizer.clean, _SPACES))
         texts = "".join((*self.raw, *self.normalized))
         has_spaces = any(map(characters.is_whitespace, texts))
@@ -148,7 +149,7 @@ class AddedTokenSplitter:
                 yield from _cut(text, self.normalized_pattern, self.normalized)
 
     def _cut_words(self, text: str) -> Iterator[str | int]:
-        """Yield ids of words that are never split, and the texts between."""
+        """Yield ids of words that are never split, and texts between them."""
         if not self.whole_words:
             yield text
             return

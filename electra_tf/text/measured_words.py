@@ -21,7 +21,7 @@ VERSION = f"1, Unicode {unicodedata.unidata_version}"
 # because spaces separate its words.
 SPACELESS_LETTERS = (
     "\u0e00-\u0eff"  # Thai, Lao
-    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Thai, Lao
+    "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Shan
     "\u1780-\u17ff"  # Khmer
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf\U00011700-\U0001174f"  # Tai, Ahom
     "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 # Maximum number of entries. A full memo needs 25 MB, and a process that only
 # encodes fills one memo. A doubled limit was hardly faster on 36 MB of prose.
 MEMO_ENTRIES = 2**17
-# Longer words are rare and mostly unique, so that a memo would not help.
+# Longer words are rare and mostly unique, so a memo would not help.
 MEMO_WORD_LENGTH = 64
 
 

@@ -22,7 +22,7 @@ from electra_tf.text.memo import Memo
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.wordpiece import JOINER
 
-# No wordpiece spans white space, so that words can be split separately.
+# No wordpiece spans white space, so words can be split separately.
 _WORD = re.compile(r"[^ \t\r\n]+")
 
 
@@ -86,7 +86,7 @@ class OffsetTokenizer:
         return tuple(pieces)
 
     def _split_part(self, part: str) -> tuple[Piece, ...]:
-        """Return wordpieces with the positions of their outer characters.
+        """Return wordpieces with their first and last character positions.
 
         Unlike elsewhere, `end` is the position of the last character.
         """
@@ -161,7 +161,7 @@ class OffsetTokenizer:
             if token == self._wordpiece.unk_token:
                 sources = [c.source for c in word]
             first += size
-            # Canonical ordering moves marks, so that the first character is not
+            # Canonical ordering moves marks, so the first character is not
             # always the leftmost.
             end = max(ends[source] for source in sources)
             pieces.append(Piece(token, min(sources), end))
@@ -172,7 +172,7 @@ class OffsetTokenizer:
         ends = list(range(1, len(text) + 1))
         if not self._drops_accents or not any(map(_is_dropped, text)):
             return ends
-        base = None  # last character that is neither removed nor dropped
+        base = None  # last character that remains
         for position, char in enumerate(text):
             if _role_of(char) == _REMOVED:
                 continue
@@ -187,8 +187,8 @@ class OffsetTokenizer:
         chars = list(map(_Character, part, range(len(part))))
         if not self._basic.do_lower_case:
             return chars
-        # The lower-case form of a sigma depends on its neighbors, so that the
-        # whole part is lower-cased at once.
+        # The lower-case form of a sigma depends on its neighbors, so the whole
+        # part is lower-cased at once.
         lowered = "".join(char.value for char in chars).lower()
         sources = [c.source for c in chars for _ in c.value.lower()]
         chars = list(map(_Character, lowered, sources))
@@ -215,7 +215,8 @@ _REMOVED, _SPACE, _APART, _INSIDE = range(4)
 def _role_of(char: str) -> int:
     if is_removed(char):
         return _REMOVED
-    # `str.split`, unlike cleaning, splits at two further separators.
+    # `str.split`, unlike cleaning, also splits at line and paragraph
+    # separators.
     if is_whitespace(char) or char.isspace():
         return _SPACE
     return _APART if is_cjk(char) else _INSIDE
@@ -274,7 +275,7 @@ def _in_canonical_order(
     return [chars[position] for position in order]
 
 
-# Splitting of text as in the library.
+# The following functions split text as the library `tokenizers` does.
 
 
 def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
@@ -282,7 +283,7 @@ def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
     basic, ends = tokenizer.basic_tokenizer, list(range(1, len(text) + 1))
     if not basic.strip_accents or text.isascii():
         return ends
-    # Positions inside tokens of the raw text, which is not normalized.
+    # Added tokens that are searched in the raw text keep their accents.
     in_tokens = set()
     for first, last, _ in _matches(tokenizer.splitter.raw_pattern, text):
         in_tokens.update(range(first, last))

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sentences of running text.
+"""Splitting of running text into sentences.
 
 The patterns have the same meaning in Python and in the RE2 of a graph: they
 contain no look-around, and only ASCII white space and letters. A replacement
@@ -14,7 +14,7 @@ _CLOSING = "\"')\\]\u2019\u201d\xbb"
 # Small letters of Latin, Greek, Cyrillic and Armenian, without a-z.
 _SMALL = "".join(c for c in map(chr, range(0x80, 0x590)) if c.islower())
 # Marks that end sentences in other scripts (Unicode's STerm), even without a
-# following space, and their closing brackets.
+# following space.
 _TERMINALS = (
     "\u3002\uff01\uff1f\uff61"  # Chinese, Japanese
     "\u0964\u0965\uabeb"  # Indian dandas
@@ -24,7 +24,7 @@ _TERMINALS = (
     "\u1803\u1809\u1c7e\u1c7f\u203c\u203d\u2047-\u2049"  # Mongolian and others
 )
 _CLOSING_BRACKETS = "\uff09\uff3d\uff5d\uff63\u3009\u300b\u300d\u300f\u3011"
-# Marks the end of a line at which the text contains no line feed.
+# Character that marks the end of a sentence inside a line of the text.
 BREAK = "\x02"
 # A point after an initial or a title becomes "\x01", and the last space after a
 # sentence becomes a line feed. `BREAK` and a line feed are inserted after the
@@ -55,7 +55,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     A sentence ends at the end of a line; at a point, question or exclamation
     mark that white space and any character except a small letter follow; and
     after the marks that end sentences in other scripts (Chinese, Devanagari,
-    Urdu ...) and their closing quotes. Thai has no such mark, so that a
+    Urdu ...) and their closing quotes. Thai has no such mark, so a
     sentence is a line.
 
     Returns:

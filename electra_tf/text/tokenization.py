@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tokenization of text into wordpieces and ids.
 
-The pieces of a word depend only on the word, so that they are cached: in
+The pieces of a word depend only on the word, so they are cached: in
 running text nearly every word has occurred before. Text is split at white space
 and around the most frequent marks, and each raw word is looked up; only a new
 word is cleaned, lower-cased and split.
@@ -29,7 +29,7 @@ from electra_tf.text.wordpiece import WordpieceTokenizer, as_text, chain
 
 
 class Tokenizer(abc.ABC):
-    """Base class of tokenizers: WordPiece (`FullTokenizer`), byte-level BPE."""
+    """Base class of the WordPiece and the byte-level BPE tokenizers."""
 
     vocab: dict[str, int]  # special tokens have WordPiece's names
     inv_vocab: dict[int, str]
@@ -68,7 +68,7 @@ class Tokenizer(abc.ABC):
 def complete_casing(
     vocab_file: str, do_lower_case: bool | None, strip_accents: bool | None
 ) -> tuple[bool, bool]:
-    """Replace None by the values in the file next to a vocabulary."""
+    """Replace each None by its value in the file next to a vocabulary."""
     if do_lower_case is not None and strip_accents is not None:
         return do_lower_case, strip_accents
     stated = read_casing(vocab_file)
@@ -101,7 +101,7 @@ class FullTokenizer(Tokenizer):
         self.wordpiece_tokenizer = WordpieceTokenizer(
             wordpieces, max_input_chars_per_word=settings.max_word_length
         )
-        # Splits texts at added tokens; None: no added tokens.
+        # Splitter of texts at added tokens; None: there are no added tokens.
         self.splitter: AddedTokenSplitter | None = None
         if settings.characters == LIBRARY:
             strip = settings.strips(*casing)

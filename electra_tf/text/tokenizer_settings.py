@@ -31,8 +31,8 @@ class AddedToken:
     id: int
     special: bool = False
     normalized: bool = False  # searched in normalized text
-    # Whether the token includes white space before or after it, which affects
-    # no id.
+    # Whether the token includes the white space before it (lstrip) or after it
+    # (rstrip); neither affects an id.
     lstrip: bool = False
     rstrip: bool = False
 

@@ -154,7 +154,7 @@ def count_words(
     raw_counts: dict[str, int] = collections.Counter()
     for line in lines:
         raw_counts.update(split_raw_words(as_text(line)))
-    # Each distinct raw word is split once.
+    # For speed, each distinct raw word is split once.
     tokenizer = BasicTokenizer(do_lower_case, strip_accents)
     counts: dict[str, int] = collections.defaultdict(int)
     for raw_word, count in raw_counts.items():
@@ -209,7 +209,7 @@ def build_vocab(
     counts = {
         word: count
         for word, count in counts.items()
-        # Longer words become [UNK], so that their pieces would never be used.
+        # Longer words become [UNK], so their pieces would never be used.
         if 0 < len(word) <= MAX_WORD_LENGTH
     }
     if not counts:
@@ -256,7 +256,7 @@ def _frequent_characters(
 def measure_coverage(
     tokens: Iterable[str], word_counts: Mapping[str, int]
 ) -> Coverage:
-    """Count how a vocabulary splits counted words."""
+    """Measure how a vocabulary splits counted words."""
     tokenizer = WordpieceTokenizer(frozenset(tokens))
     total = unknown = pieces = 0
     for word, count in word_counts.items():

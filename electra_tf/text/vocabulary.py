@@ -68,13 +68,13 @@ def check_vocab(path: str, vocab_size: int | None = None) -> dict[str, int]:
 def check_vocab_size(
     path: str, count: int, rows: int, implied_origin: str | None
 ) -> None:
-    """Raise a UserError for unused rows that the user did not request.
+    """Raise a UserError for unused token rows that no user requested.
 
     Args:
-      path: of the vocabulary.
-      count: its tokens.
-      rows: of the model's token table.
-      implied_origin: where the number of rows is from; None: the user chose it.
+      path: path of the vocabulary.
+      count: number of tokens in the vocabulary.
+      rows: number of rows of the model's token table.
+      implied_origin: origin of `rows`; None: the user chose `rows`.
     """
     if count < rows and implied_origin is not None:
         raise UserError(

@@ -28,14 +28,14 @@ class WordpieceTokenizer:
         self.vocab = vocab
         self.unk_token = unk_token
         self.max_input_chars_per_word = max_input_chars_per_word
-        # No match is longer than the longest piece, so that the search need not
+        # No match is longer than the longest piece, so the search need not
         # begin at the end of a word.
         self._longest_first = max(map(len, vocab), default=0)
         continuing = (len(piece) for piece in vocab if piece[:2] == JOINER)
         self._longest_next = max(continuing, default=0) - len(JOINER)
 
     def tokenize(self, text: str | bytes) -> list[str]:
-        """Split the words of a text at white space, and each into pieces."""
+        """Split a text into words at white space, and each word into pieces."""
         return chain(map(self.split_word, as_text(text).split()))
 
     def split_word(self, word: str) -> list[str]:

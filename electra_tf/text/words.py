@@ -44,7 +44,7 @@ def split_words(text: str) -> list[tuple[int, int]]:
 
 @functools.lru_cache(2**16)
 def role_of(char: str) -> int:
-    """Return the role of a character: separator, part of a word, or word."""
+    """Return a character's role: separator, part of a word, or whole word."""
     if characters.is_removed(char):
         return INSIDE
     # Only `str.split` treats line and paragraph separators as white space.
@@ -77,7 +77,7 @@ class WordAligner:
         self._memo = Memo(self._encode)
 
     def encode_word(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces; a deleted word has none."""
+        """Return the ids of a word's pieces; [] for a word that is deleted."""
         return self._memo[word]
 
     def _encode(self, word: str) -> list[int]:
