@@ -63,7 +63,7 @@ _PRECISIONS = ("float32", "bfloat16", "float16")
 
 @tf_keras.saving.register_keras_serializable("electra_tf")
 class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
-    """An ELECTRA encoder: token ids [B, L] to vectors.
+    """An ELECTRA encoder that maps token ids [B, L] to vectors.
 
     Args:
       vocab_size: the number of rows of the token embedding table.
@@ -111,7 +111,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         self.return_hidden_states = return_hidden_states
         self.return_attentions = return_attentions
         self.seed = seed
-        # If the seed is None, Keras draws one.
+        # If the seed is None, Keras draws a seed.
         weights_seed = self._random_generator._create_seed(seed)
         embeddings = Embeddings(
             "electra/embeddings", config, self.embedding_size, weights_seed
@@ -259,7 +259,7 @@ def _as_float32(tensors: Sequence[tf.Tensor]) -> tuple[tf.Tensor, ...]:
 
 @tf_keras.saving.register_keras_serializable("electra_tf")
 class Tokenizer(tf_keras.layers.Layer):
-    """A tokenizer in the graph: from strings [B] to the inputs of `Encoder`.
+    """A tokenizer in the graph that maps strings [B] to inputs of `Encoder`.
 
     Args:
       vocabulary: the path of a file, or the tokens in the order of their ids.
@@ -310,7 +310,8 @@ class Tokenizer(tf_keras.layers.Layer):
         self.strip_accents = casing["strip_accents"]
         self.max_seq_length = max_seq_length
         tokenizer = GraphTokenizer(wordpieces, **casing, settings=rules)
-        # As an attribute, each of the 30,000 tokens would be wrapped by Keras.
+        # Keras would wrap each of the 30,000 tokens if an attribute held the
+        # list.
         self._wordpieces_of = lambda: list(wordpieces)
         self._settings_of = lambda: rules
         self._vocabulary_of = lambda: list(rules.with_tokens(wordpieces))
@@ -320,7 +321,7 @@ class Tokenizer(tf_keras.layers.Layer):
     def from_pretrained(
         cls, path: str, vocab_file: str | None = None, **arguments: Any
     ) -> "Tokenizer":
-        """Load vocabulary and casing of a model; see `Encoder`."""
+        """Load the vocabulary and the casing of a model; see `Encoder`."""
         settings = read_settings(path, vocab_file)
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
         # A path would make the constructor read the casing next to it, instead

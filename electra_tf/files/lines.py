@@ -65,7 +65,7 @@ class LineReader:
                 ) from error
 
     def texts(self) -> Iterator[str]:
-        """Yield the text of each line; raise a UserError if unreadable."""
+        """Yield each line's text; raise a UserError for an unreadable line."""
         for line in self:
             if line.text is None:
                 raise UserError(
