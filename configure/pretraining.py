@@ -138,8 +138,7 @@ class PretrainingConfig(TrainingConfig):
     two_tower_generator: bool = False  # use Electric's model as generator
     # Separate the networks' embedding tables.
     untied_generator_embeddings: bool = False
-    # Train generator and discriminator as two networks; false: as one network.
-    untied_generator: bool = True
+    untied_generator: bool = True  # false: one network is used for both
     # Number of generator layers, as a fraction of the discriminator's.
     generator_layers: _Times = 1.0
     # Hidden size of the generator, as a fraction of the discriminator's.
@@ -193,9 +192,8 @@ class PretrainingConfig(TrainingConfig):
     # easy start follows Fast-ELECTRA (ICLR 2024).
     unigram_steps: Natural = 0
     unigram_floor: BelowOne = 0.0  # minimum share drawn by token counts
-    # Peak learning rate of the variables that only the generator has; shared
-    # tables keep learning_rate. Default: learning_rate. After Dong et al., ICML
-    # 2023.
+    # Peak rate of the variables that only the generator has; shared tables keep
+    # learning_rate. Default: learning_rate. After Dong et al., ICML 2023.
     generator_learning_rate: NonNegative | None = None
     # Clip the gradients of the generator's variables, and of all other
     # variables, by separate norms, as DeBERTa's decoupled training does. False:
@@ -235,12 +233,11 @@ class PretrainingConfig(TrainingConfig):
     # At the end, export discriminator and generator separately, without
     # optimizer slots.
     export_at_end: bool = True
-    # Number of consecutive evaluations with a single predicted class after
-    # which a warning is printed.
+    # Consecutive evaluations with a single predicted class until a warning is
+    # printed; 0: no warning.
     collapse_patience: Natural = 3
-    # Number of steps after warm-up after which a warning is printed if the
-    # discriminator's loss is no better than guessing; 0: no warning. Healthy
-    # runs may take 4,000 steps to beat guessing.
+    # Steps after warm-up until a warning that the discriminator's loss does not
+    # beat guessing; 0: no warning. Healthy runs may take 4,000 steps.
     collapse_window: Natural = 5000
     results_json: str = ""  # default: .../results/unsup_results.json
 
@@ -351,9 +348,8 @@ class PretrainingConfig(TrainingConfig):
     @classmethod
     def clean_hparams(cls, hparams: Mapping[str, Any]) -> dict[str, Any]:
         """Convert hparams, and drop each None that requests a derived value."""
-        # None is dropped from the experiments before the conversion, because
-        # "none" is a value of embedding_sharing that the conversion would turn
-        # into None.
+        # Drop None before the conversion, because "none" is a value of
+        # embedding_sharing that the conversion would turn into None.
         hparams = _without_none(hparams, EXPERIMENTS)
         return _without_none(super().clean_hparams(hparams), _NONE_IS_DERIVED)
 
