@@ -11,16 +11,16 @@ import tensorflow as tf
 from electra_tf.data import feature_spec
 from electra_tf.data.input_pipeline import input_options
 
-# Sorting rounds lengths up to multiples of this, and so do batches if each
-# length costs a compilation.
+# Lengths are rounded up to multiples of this width for sorting, and also in
+# batches if each new length requires a compilation.
 BUCKET_WIDTH = 16  # tokens
-_BATCHES_PER_POOL = 50  # examples of a pool, which are sorted by length
+_BATCHES_PER_POOL = 50  # the examples of a pool are sorted by length
 _PARSE_AT_ONCE = 4096
 
 
 @dataclasses.dataclass(frozen=True)
 class Batches:
-    """The batches of a split; every call returns the same ones."""
+    """A callable that returns the same batches of a split at every call."""
 
     path: str  # the record file
     specs: Sequence[feature_spec.FeatureSpec]  # every feature of a record
@@ -107,7 +107,7 @@ class Batches:
         return numbers.map(lambda batch: tf.gather(records, batch))
 
     def _epoch_order(self, lengths: tf.Tensor, epoch: tf.Tensor) -> tf.Tensor:
-        """Return the record numbers of an epoch, int32 [batches, size]."""
+        """Return an epoch's record numbers by batch, int32 [batches, size]."""
         size = self.batch_size
         count = self.n_examples // size * size
 
@@ -127,18 +127,19 @@ class Batches:
         return shuffled(tf.reshape(order, [-1, size]), "batches")
 
     def _seed_of(self, purpose: str) -> int:
-        """Return the seed of one shuffle."""
+        """Return the seed of the shuffle that `purpose` names."""
         return random.Random(f"{self.seed} {purpose}").getrandbits(31)
 
     def _load(self) -> tuple[tf.Tensor, tf.Tensor]:
-        """Return all records, string [n], and their lengths, int32 [n]."""
+        """Return records, string [n], and their rounded lengths, int32 [n]."""
         mask_specs = [s for s in self.specs if s.name == "input_mask"]
         records, lengths = [], []
         parts = tf.data.TFRecordDataset(self.path).batch(_PARSE_AT_ONCE)
         for part in parts.with_options(input_options()):
             parsed = feature_spec.decode_example(mask_specs, part)["input_mask"]
             records.append(part)
-            # Rounded lengths keep the examples of a bucket in their order.
+            # The sort is stable, so examples of equal rounded length keep their
+            # shuffled order.
             lengths.append(_round_up(tf.reduce_sum(parsed, 1), BUCKET_WIDTH))
         return tf.concat(records, 0), tf.concat(lengths, 0)
 

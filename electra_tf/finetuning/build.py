@@ -21,7 +21,7 @@ from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, finetuning_memory
 from electra_tf.training.replicas import rows_per_machine
 
-# Variables whose absence from the initial weights is no error.
+# The pattern of variables that may be missing from the initial weights.
 HEADS = "^task_specific/"
 
 
@@ -112,7 +112,7 @@ def layer_rates(
 def _layerwise_arguments(
     config: FinetuningConfig, model: FinetuningModel
 ) -> tuple[float, int, bool]:
-    """Return the decay, the number of layers, and whether depth is fixed."""
+    """Return the decay, the number of layers, and `fix_layerwise_lr_decay`."""
     return (
         config.layerwise_lr_decay,
         model.encoder_config.num_hidden_layers,

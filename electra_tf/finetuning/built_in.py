@@ -19,7 +19,7 @@ _CONLL: dict[str, Any] = {
 }
 # Column 1 is the part of speech in CoNLL-2003 and in files of two columns.
 _POS: dict[str, Any] = {**_CONLL, "tags": "words", "columns": {"tag": 1}}
-# These tasks list no files, because `QATask` finds them by name.
+# These tasks list no files, because `QATask` finds the files by name.
 _SQUAD2: dict[str, Any] = {
     "type": "question_answering",
     "version": "squad2",

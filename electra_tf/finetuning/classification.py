@@ -34,7 +34,7 @@ from electra_tf.metrics.scorers import Scorer
 from electra_tf.modeling.encoder_config import EncoderConfig
 
 _TEXTS = ("text_a", "text_b")
-_SHOWN_LABELS = 12  # the number of labels that a message lists
+_SHOWN_LABELS = 12  # the maximum number of labels in a message
 _SINGLE_LABEL = (
     "one label, not a list of labels (type multilabel reads lists; labels in"
     " the task's description may be of any form)"
@@ -53,7 +53,7 @@ class TextExample(Example):
 
 
 class TextRow(NamedTuple):
-    """A row of a split that can be used."""
+    """A usable row of a split."""
 
     number: int  # row number from 0, unusable rows included
     line: int  # line number from 1
@@ -61,7 +61,7 @@ class TextRow(NamedTuple):
 
 
 class LabelCell(NamedTuple):
-    """The cell of a label."""
+    """A cell that holds a label, and its location in the data."""
 
     path: str
     line: int  # line number from 1
@@ -69,7 +69,10 @@ class LabelCell(NamedTuple):
 
 
 class BadLabelError(ValueError):
-    """An error for a cell without a label; the text is the expected content."""
+    """An error for a cell without a valid label.
+
+    The message of the error describes the expected content.
+    """
 
 
 class TextTask(Task):
@@ -202,7 +205,7 @@ class TextTask(Task):
         return f"{self.name}_labels.json"
 
     def label_cells(self, *splits: str) -> list[LabelCell] | None:
-        """Return the label cells of all splits; None if no split exists."""
+        """Return the label cells of `splits`; None if all are missing."""
         existing_splits = [s for s in splits if self.has_split(s)]
         if not existing_splits:
             return None
@@ -239,7 +242,7 @@ class TextTask(Task):
                     row.expected or _describe_columns(columns, names),
                 )
                 continue
-            if row.expected:  # The original uses half a row, too.
+            if row.expected:  # The original also uses incomplete rows.
                 report(row.content, row.expected, skipped=False)
             if name := _first_unreadable(cells):
                 content = values.describe(cells[name])
@@ -256,7 +259,7 @@ class TextTask(Task):
 
 
 def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
-    """Return swapped copies of examples, numbered after the originals."""
+    """Return examples with swapped texts, numbered after the originals."""
     return [
         dataclasses.replace(
             example,
@@ -269,7 +272,7 @@ def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
 
 
 def _first_unreadable(cells: Mapping[str, Any]) -> str | None:
-    """Return the purpose of the first cell that should be text but is not."""
+    """Return the purpose of the first cell without a valid text, or None."""
     for name in _TEXTS:
         if name in cells and values.as_text(cells[name]) is None:
             return name
@@ -313,7 +316,7 @@ class ClassificationTask(TextTask):
         return [] if example.label is None else [example.label]
 
     def read_label(self, cell: Any) -> Any:
-        """Return the class in a cell; raise BadLabelError without one."""
+        """Return the class in a cell; raise BadLabelError for other content."""
         label = _match_label(cell, self.labels)
         if label not in self.labels:
             if isinstance(cell, str) and _parse_list(cell) is not None:
@@ -346,7 +349,7 @@ class ClassificationTask(TextTask):
 
     @explains_bad_rows
     def find_labels(self) -> list[str] | None:
-        """Collect the classes of train and dev; None without these files."""
+        """Return the classes in train and dev; None if both are missing."""
         cells = self.label_cells("train", "dev")
         if cells is None:
             return None
@@ -356,8 +359,8 @@ class ClassificationTask(TextTask):
             try:
                 labels.update(self._split_cell(cell.value))
             except BadLabelError as error:
-                # If there are enough labels, `get_examples` reports the bad
-                # cell.
+                # This is an error only if too few labels remain; otherwise
+                # `get_examples` reports the cell.
                 problems.append((cell, f"{error}"))
         refuse_equal_labels(self.name, sorted(labels))
         if len(labels) < self._MIN_LABELS:
@@ -409,7 +412,7 @@ class MultiLabelTask(ClassificationTask):
         return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
-        """Return the labels of a list, or of a text with separators.
+        """Return the labels in a cell: a list, or a text with separators.
 
         A text in Python's or JSON's list notation is parsed as a list, because
         other programs write lists into tables in this way.
@@ -436,7 +439,7 @@ class MultiLabelTask(ClassificationTask):
 
     @property
     def _set_labels(self) -> Sequence[str]:
-        """The labels that are described or set already; otherwise none."""
+        """The described labels, those set so far, or an empty sequence."""
         return self.described_labels or self._resolved_labels or ()
 
 
@@ -472,7 +475,7 @@ class RegressionTask(TextTask):
         return predictions * (high - low) + low
 
     def read_label(self, cell: Any) -> float:
-        # TFDS (as float32) and JSON contain numbers, other files contain texts.
+        # JSON and TFDS (float32) contain numbers; other formats contain texts.
         low, high = self.value_range
         number = _parse_number(cell)
         if number is None or not low <= number <= high:
@@ -480,7 +483,10 @@ class RegressionTask(TextTask):
         return number
 
     def label_value(self, label: float | None) -> float:
-        """Map a number to [0, 1]; None becomes 0 or the lowest value."""
+        """Return a label on the scale from 0 to 1.
+
+        None counts as 0, or as the lowest value if the range excludes 0.
+        """
         low, high = self.value_range
         if label is None:
             label = 0.0 if low <= 0.0 <= high else low
@@ -518,7 +524,7 @@ def _describe_label(cell: Any) -> str:
 
 
 def _parse_list(text: str) -> list[Any] | None:
-    """Parse a text as a list; return None if it is none."""
+    """Return the list that a text represents; None if it is not a list."""
     try:
         return list_cells.read_list(text)
     except list_cells.UnreadableListError:
@@ -548,7 +554,7 @@ def _label_text(cell: Any) -> str:
 
 
 def _parse_number(cell: Any) -> float | None:
-    """Return a finite number; reject Python's notation 1_000."""
+    """Return a cell as a finite number, or None; 1_000 is not a number."""
     if isinstance(cell, bool) or (isinstance(cell, str) and "_" in cell):
         return None
     try:

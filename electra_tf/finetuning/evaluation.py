@@ -98,7 +98,7 @@ class Evaluator:
     def predict(
         self, task: Task, split: str, receive: Callable[[Row], None]
     ) -> None:
-        """Call `receive` with the outputs for each example of a split."""
+        """Call `receive` with the outputs for each row of a split."""
         task_id, prefix = self._task_names.index(task.name), f"{task.name}/"
 
         def receive_rows(arrays: Row, loss: float) -> None:
@@ -107,12 +107,12 @@ class Evaluator:
                 for name, values in arrays.items()
                 if name.startswith(prefix)
             }
-            # The task id of padding rows belongs to no task.
+            # Padding rows are left out: their task id belongs to no task.
             for row in np.flatnonzero(arrays["task_id"] == task_id):
                 receive({name: array[row] for name, array in outputs.items()})
 
         batches = self.prepare(task, split)
-        if batches.n_examples:  # Empty passages have no windows.
+        if batches.n_examples:  # 0 if all passages are empty
             with tf.device("/cpu:0"):
                 self._loop.run(batches(), receive_rows)
 
@@ -126,7 +126,7 @@ class Evaluator:
         return flat
 
     def prepare(self, task: Task, split: str) -> Batches:
-        """Return the batches of a split; prepare them once."""
+        """Return a split's batches, which are prepared at the first call."""
         key = f"{task.name}/{split}"
         if key not in self._batches:
             with workers.in_turn(self._strategy):

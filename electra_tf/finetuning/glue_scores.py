@@ -28,7 +28,7 @@ LEADERBOARD_METRICS: Mapping[str, tuple[str, ...]] = {
     "rte": ("accuracy",),
     "wnli": ("accuracy",),
 }
-# ELECTRA's paper and README report one metric per task, and no WNLI.
+# ELECTRA's paper and README report one metric per task and omit WNLI.
 PAPER_METRICS: Mapping[str, str] = {
     "cola": "mcc",
     "sst": "accuracy",
@@ -56,7 +56,7 @@ class TaskScore:
     score: Statistics
     # The one metric that the paper reports; None for WNLI.
     paper: Statistics | None
-    lacking: tuple[str, ...]  # the metrics of the score that have no data
+    lacking: tuple[str, ...]  # the score's metrics for which no data exists
 
     def as_dict(self) -> dict[str, Json]:
         """Return plain values for JSON."""
@@ -70,7 +70,7 @@ class TaskScore:
 
 @dataclasses.dataclass(frozen=True)
 class Average:
-    """An average over tasks, of their means, medians and best trials.
+    """The average over tasks of the means, the medians and the best trials.
 
     Averages with missing tasks cannot be compared with published ones.
     """

@@ -22,7 +22,8 @@ from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 
 _HEADER = "index\tprediction"
-# A fixed date, the earliest in a zip file, makes equal predictions equal bytes.
+# With a fixed date (the earliest that zip files support), equal predictions
+# give equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -125,7 +126,7 @@ Indices = dict[int, tuple[int, str]]
 
 
 class _MissingError(Exception):
-    """An error for a file of the submission that cannot be made."""
+    """An error for a file that cannot be added to the submission."""
 
 
 def collect(
@@ -162,7 +163,7 @@ def collect(
 def _open_results(
     model_name: str, data_dir: str, task: str, run_name: str
 ) -> tuple[FinetuningConfig, int]:
-    """Return the settings of a task's run and its best trial on the dev set."""
+    """Return the settings of a run and the number of its best dev trial."""
     config = FinetuningConfig.create(
         model_name, data_dir, task_names=[task], run_name=run_name
     )
@@ -186,7 +187,7 @@ def _open_results(
 def _read_rows(
     path: str, part: Part, indices: Indices, notes: list[str]
 ) -> list[tuple[int, str]]:
-    """Return the rows of a file; raise _MissingError if any is missing.
+    """Return the rows of a file; raise _MissingError if a row is missing.
 
     Args:
       path: the path of the predictions.
@@ -247,7 +248,7 @@ def _format_predictions(
         if count:
             texts[eid] = spec.labels[int(np.argmax(values))]
         else:
-            low, high = spec.range  # Predictions are from 0 to 1.
+            low, high = spec.range  # Predictions are scaled to [0, 1].
             values = values * (high - low) + low
             inside = np.clip(values, low, high)
             n_clipped += int(inside != values)
@@ -273,7 +274,7 @@ def _read_tfds_indices(part: Part, data_dir: str | None) -> Indices:
 
 
 def _read_file_indices(part: Part, directory: str) -> Indices:
-    """Return the indices of a split in a file of the task's directory."""
+    """Return the indices of a split from its file in the task's directory."""
     path = GLUE_TASKS[part.task].find_split(part.split, directory).path
     if not filesystem.exists(path):
         raise _MissingError(f"no {path}")
@@ -281,7 +282,7 @@ def _read_file_indices(part: Part, directory: str) -> Indices:
 
 
 def _check_indices(part: Part, indices: Indices) -> Indices:
-    """Check the indices of a split; raise a UserError for a repeated one."""
+    """Return the indices of a split; raise a UserError if one repeats."""
     if len({index for index, _ in indices.values()}) != len(indices):
         raise UserError(
             f"{part.task}: the {part.split} split contains an index twice;"
@@ -292,7 +293,7 @@ def _check_indices(part: Part, indices: Indices) -> Indices:
 
 
 def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the items of `Indices`; without an index, count the rows."""
+    """Yield the items of `Indices`; number rows if there is no index column."""
     rows = tables.read_rows(path, "tsv")
     header = next(rows, None)
     names = header.cells if header is not None else []

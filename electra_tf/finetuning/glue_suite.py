@@ -19,7 +19,8 @@ from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.training.console import Console
 
 _FORMAT = 1  # the version of the scores file's format
-# Each task needs its own paths; shared paths would mix up their files.
+# Each task needs its own value of these paths; a shared path would mix up the
+# tasks' files.
 _TASK_PATHS = (
     "model_dir",
     "preprocessed_data_dir",
@@ -42,7 +43,7 @@ class Outcome:
 
 
 class GlueSuite:
-    """One run over the tasks of a config."""
+    """A run over the GLUE tasks of a config, one after the other."""
 
     def __init__(
         self, config: FinetuningConfig, console: Console | None = None
@@ -131,8 +132,8 @@ class GlueSuite:
             )
         first = self._configs[tasks[0]]
         if first.do_train:
-            # The checkpoint is opened first, because a bad one would fail every
-            # task.
+            # Opening the checkpoint first reveals a problem that would make
+            # every task fail.
             open_initial_checkpoint(first)
         result: dict[str, Any] = {"outcomes": self._outcomes}
         for number, task in enumerate(tasks, 1):
@@ -149,7 +150,7 @@ class GlueSuite:
         return result
 
     def _run_task(self, task: str) -> int | None:
-        """Train, evaluate and predict; return the signal that stopped it."""
+        """Run a task; return the signal number if a signal stopped it."""
         outcome = self._outcomes[task]
         try:
             result = runner.run(self._configs[task], self._console)

@@ -25,7 +25,7 @@ Tensors = Mapping[str, tf.Tensor]
 # The seeds of dropout during training; None: no dropout.
 Dropout = SeedStream | None
 
-# Dropout of the sentence's vector in training; the original fixes it, too.
+# The rate of dropout on sentence vectors; a constant in the original, too.
 DROPOUT_RATE = 0.1
 QA_HIDDEN_SIZE = 512
 # The value added to the logits of positions that cannot hold an answer.
@@ -33,9 +33,9 @@ _MASKED = -1000.0
 
 
 class Head(ScopedLayer, abc.ABC):
-    """Base class of heads, with TF1-named variables; tensors are [B, ...]."""
+    """Base class of heads; variables have TF1 names, tensors are [B, ...]."""
 
-    # The features that scorers compare outputs with, without the task's name.
+    # The names of the label features, without the prefix of the task's name.
     labels: tuple[str, ...] = ()
 
     def __init__(self, task_name: str, seed: int = 0) -> None:
@@ -128,11 +128,11 @@ class SentenceHead(Head):
 
     @abc.abstractmethod
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return the outputs by name, from the output of the dense layer."""
+        """Convert the output of the dense layer to named outputs."""
 
 
 class ClassificationHead(SentenceHead):
-    """A head for one of several classes; `units` is their number."""
+    """A head that predicts one class; `units` is the number of classes."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
         """Return `logits` [B, units] and the best class, `predictions` [B]."""
@@ -182,7 +182,7 @@ class MultiLabelHead(SentenceHead):
 class TaggingHead(Head):
     """A head that labels each word by the vector of its first wordpiece.
 
-    Tensors of words are [B, L]; words fill it from index 0, in their order.
+    In tensors of words, [B, L], word i of a sentence is at index i.
     """
 
     labels = ("labels", "labels_mask")
@@ -268,7 +268,8 @@ class AnswerHeadSettings:
     beam_size: int  # start positions in a beam of joint prediction
     max_seq_length: int  # L
     answerable_classifier: bool  # whether the head predicts answerability
-    # whether this also uses hidden states weighted by the start logits
+    # whether the answerability classifier also uses hidden states weighted by
+    # the start logits
     answerable_uses_start_logits: bool
     answerable_weight: float  # weight of the answerability loss
 
@@ -373,7 +374,7 @@ class QuestionAnsweringHead(Head):
     def loss(
         self, outputs: Tensors, features: Tensors, training: bool = False
     ) -> tf.Tensor:
-        """Return the mean loss of start and end plus answerability."""
+        """Return the mean of start and end loss plus the answerability loss."""
         cross_entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
         starts = self.feature(features, "start_positions")
         losses = cross_entropy(starts, outputs["start_logits"])
@@ -396,7 +397,7 @@ class QuestionAnsweringHead(Head):
     def _dense(
         self, in_width: int, units: int = 1, activation: str | None = None
     ) -> Dense:
-        """Return the next of the layers that the original leaves unnamed."""
+        """Return a layer with the next default name of TF1, such as dense_1."""
         suffix = f"_{self._n_unnamed}" if self._n_unnamed else ""
         self._n_unnamed += 1
         name = f"{self.scope}/dense{suffix}"
@@ -442,7 +443,7 @@ class QuestionAnsweringHead(Head):
 
 
 def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Return the mean of [B, L, H] over real tokens; 0 without any."""
+    """Return the mean of [B, L, H] over real tokens; 0 if a row has none."""
     weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
     total = tf.reduce_sum(sequence * weights, 1)
     return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)

@@ -22,7 +22,7 @@ FREE_HPARAMS = frozenset(
     write_distill_outputs write_test_outputs
     """.split()
 )
-# The hparams among these that change the scores of a model.
+# The hparams of `FREE_HPARAMS` that change the scores of a model.
 SCORING = ("max_answer_length", "n_best_size", "qa_na_threshold")
 
 

@@ -23,7 +23,7 @@ from electra_tf.finetuning.self_describing import described_heads, head_hparams
 from electra_tf.finetuning.tagging import TaggingTask
 from electra_tf.finetuning.task import Task
 
-_SHOWN_LABELS = 12  # the number of labels that a message lists
+_SHOWN_LABELS = 12  # the maximum number of labels in a message
 
 
 def inherited_hparams(
@@ -64,7 +64,7 @@ def _transformers_heads(weights: Weights) -> dict[str, TaskHead]:
 def _match_heads(
     heads: Mapping[str, TaskHead], types: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the head of each task that has one, matched by name, then type.
+    """Map tasks to the names of their heads, matched by name, then by type.
 
     Args:
       heads: the heads by name.
@@ -139,7 +139,7 @@ def with_inherited_heads(
 def _convert_head(
     weights: Weights, name: str, task: Task, order: list[int] | None
 ) -> dict[str, np.ndarray]:
-    """Return a head's variables with the task's name, order and scale."""
+    """Return a head's variables with a task's name, label order and scale."""
     prefix, task_prefix = (
         f"task_specific/{name}/",
         f"task_specific/{task.name}/",
@@ -164,7 +164,7 @@ def _convert_head(
 def _order_labels(
     task: Task, head: TaskHead, is_training: bool
 ) -> tuple[str, list[int] | None]:
-    """Return the reason why a head does not fit a task, and an order.
+    """Return the reason why a head does not fit a task, and a label order.
 
     The reason is "" if the head fits. The order permutes the head's outputs;
     None keeps them.
@@ -181,7 +181,7 @@ def _order_labels(
     if len(head_labels) == len(task_labels) and all(
         map(UNNAMED.fullmatch, head_labels)
     ):
-        return "", None  # Unnamed labels are in the task's order.
+        return "", None  # Without names, assume the task's order.
     return (
         "its head has the labels"
         f" {join_names(head_labels, _SHOWN_LABELS)}; task {task.name} has"

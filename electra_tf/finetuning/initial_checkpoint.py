@@ -78,7 +78,8 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             values["vocab_file"] = vocab_file
     vocab_file = values.get("vocab_file", config.vocab_file)
     values |= _read_casing(weights, vocab_file, casing)
-    # The original's splitting of words for tagging ignores added tokens.
+    # As in the original, tagging splits words without regard to added tokens,
+    # unless `fix_tagging_casing` is true.
     has_added_tokens = bool(read_settings(vocab_file).distinctive)
     if has_added_tokens and "fix_tagging_casing" not in explicit:
         values["fix_tagging_casing"] = True
@@ -170,7 +171,7 @@ def _list_warnings(
 def _read_casing(
     weights: Weights | None, vocab_file: str, stated: Mapping[str, bool]
 ) -> dict[str, bool]:
-    """Return the casing hparams that the model or its vocabulary fills in.
+    """Return the casing hparams that the model or its vocabulary determines.
 
     Args:
       weights: the checkpoint; None: random weights.
@@ -187,7 +188,7 @@ def _read_casing(
 def _read_sizes(
     weights: Weights, stated: Mapping[str, Any], debug: bool
 ) -> dict[str, Any]:
-    """Return the size hparams that the weights fill in.
+    """Return the size hparams that the weights determine.
 
     Args:
       weights: the checkpoint.
@@ -215,7 +216,7 @@ def _read_sizes(
 def _refuse_other_sizes(
     trained: EncoderConfig, stated: EncoderConfig, path: str
 ) -> None:
-    """Raise a UserError if sizes that shapes cannot show differ."""
+    """Raise a UserError for different sizes that tensor shapes do not show."""
     for name in UNSEEN_SIZES:
         trained_value, value = getattr(trained, name), getattr(stated, name)
         if trained_value != value:

@@ -19,7 +19,7 @@ from electra_tf.finetuning.evaluation import Evaluation, Evaluator, Row
 from electra_tf.finetuning.task import Task
 from electra_tf.training.console import Console
 
-# results name this instead of the path of a trial's model
+# the value that results store instead of the path of a trial's model
 NO_MODEL = "none (wnli_majority)"
 
 
@@ -34,7 +34,7 @@ def check_alone(task_names: Sequence[str]) -> None:
 
 
 class MajorityEvaluator(Evaluator):
-    """Predictor of the shares of the training labels for every example."""
+    """Evaluator that predicts the training labels' shares for each example."""
 
     def __init__(
         self,
@@ -62,7 +62,10 @@ class MajorityEvaluator(Evaluator):
         )
 
     def evaluate_task(self, task: Task, split: str = "dev") -> Evaluation:
-        """Evaluate a task; equal predictions are intended, so no collapse."""
+        """Evaluate a task without a report of collapse.
+
+        Predictions that are all equal are intended here.
+        """
         evaluation = super().evaluate_task(task, split)
         return dataclasses.replace(evaluation, collapse=None)
 

@@ -53,7 +53,7 @@ class FinetuningModel(tf_keras.Model):
         )
         for task in tasks:
             # The labels must be known here, because a head has an output for
-            # each.
+            # each label.
             task.resolve_labels()
         self.heads = [
             task.build_head(self.encoder_config, config.seed) for task in tasks

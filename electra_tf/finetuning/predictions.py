@@ -74,7 +74,7 @@ def _predict_outputs(
 
 
 def is_predicted(task: Task, split: str, path: str, model: str | None) -> bool:
-    """Return whether the file of a split exists and is up to date.
+    """Return whether a split's file of predictions exists and is up to date.
 
     Args:
       task: the task.

@@ -39,7 +39,7 @@ from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
 _PROGRESS_EVERY = 20000
 # Raise this number whenever the same data and settings make other records.
-# version 2 changed the readers of CoNLL lines and of lists in cells
+# Version 2 changed how CoNLL lines and lists in cells are read.
 _FORMAT = 2
 # The number of characters that are checked against the model's casing.
 _CHARACTERS_COUNTED = 1 << 20
@@ -81,7 +81,7 @@ class Preprocessor:
 
     @functools.cached_property
     def feature_specs(self) -> list[feature_spec.FeatureSpec]:
-        """Return all features of a record: shared, then each task's."""
+        """Return the specs of a record's features: shared, then each task's."""
         specs = feature_spec.shared_feature_specs(self._config.max_seq_length)
         for task in self._tasks:
             specs += task.get_feature_specs()
@@ -188,8 +188,8 @@ class Preprocessor:
             reports = metadata["reports"].values() if metadata else []
             is_strict = config.strict_rows or config.strict
             if is_strict and any(report["rows"] for report in reports):
-                # Under `strict_rows`, reading the data again stops at the bad
-                # row.
+                # The data is read again, because a strict run must stop at the
+                # bad row.
                 metadata = None
         if metadata is None:
             metadata = self._write(tasks, split, order, prefix, batch_size)
@@ -235,7 +235,7 @@ class Preprocessor:
                 file.write(frame_record(example.SerializeToString()))
                 n_records += 1
             n_padding = -n_records % batch_size
-            # Padding rows get an id one past the last task's.
+            # Padding rows get a task id that belongs to no task.
             features = {"task_id": len(self._config.task_names)}
             example = feature_spec.encode_example(self.feature_specs, features)
             file.write(frame_record(example.SerializeToString()) * n_padding)
@@ -379,7 +379,7 @@ def _difference(
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
-        # The report is complete: the split may have been read earlier.
+        # All losses of this split count, even those of an earlier reading.
         k: n if k.startswith(f"{split}: ") else n - old_losses.get(k, 0)
         for k, n in now["losses"].items()
     }
@@ -396,7 +396,8 @@ def _difference(
 def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
     """Write metadata with the digests that `_read_metadata` checks."""
     metadata |= {"sha256": file_sha256(f"{prefix}.tfrecord")}
-    # The digest covers the values in the form that JSON returns.
+    # JSON may change the types of values, so the digest covers the converted
+    # values.
     metadata = json.loads(json.dumps(metadata))
     metadata["digest"] = _digest(metadata)
     path = f"{prefix}.metadata"

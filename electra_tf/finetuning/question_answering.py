@@ -33,13 +33,13 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.offsets import OffsetTokenizer
 
-# A window's id is this times its example's number, plus its index in the
-# passage, so no passage can have more windows.
+# A window's id is its example's number times this, plus the window's index in
+# the passage, so no passage can have more windows.
 MAX_WINDOWS = 1000
 # Features store the ids of windows as int32.
 _MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
 _CACHED_PASSAGES = 1024
-# Debug mode reads no more than this.
+# The limits of the data that debug mode reads.
 DEBUG_PARAGRAPHS = 10
 DEBUG_LINES = 11  # as in the original, which counts the header
 DEBUG_QUESTIONS = 50
@@ -164,7 +164,7 @@ class QATask(Task):
 
     @property
     def measure(self) -> str | None:
-        """The units of the comparison of answers; None: the script's words."""
+        """The units in which answers are compared; None: the script's words."""
         return MATCHES.get(self.match)
 
     @property
@@ -410,8 +410,8 @@ class QATask(Task):
         # The other fields of the description do not change features.
         del facts["spec"]
         if self.answer_offsets:
-            # The key is present only with offsets, so that records of earlier
-            # versions, which searched, remain valid.
+            # This key is set only with offsets, so that records of earlier
+            # versions, which searched for answers, remain valid.
             facts["answers"] = "offsets"
         return facts
 
@@ -430,7 +430,7 @@ class QATask(Task):
         return path
 
     def _check_lengths(self) -> None:
-        """Raise a UserError unless a passage and the beam fit into windows."""
+        """Raise a UserError unless windows have room for passage and beam."""
         config = self.config
         length = config.max_seq_length
         if config.max_query_length + 3 >= length:

@@ -40,9 +40,9 @@ class QAExample(Example):
     """A question about a passage."""
 
     text_fields = ("question_text", "doc_tokens")
-    key: str  # the id that its prediction is filed under
+    key: str  # the id under which its prediction is stored
     question_text: str
-    passage: Passage  # the text with the answer; questions may share it
+    passage: Passage  # the text with the answer; shared by its questions
     # Set in training: the answer as in the data ("": no answer), and its first
     # and last word (-1: no answer).
     orig_answer_text: str | None = None
@@ -62,12 +62,12 @@ class QAExample(Example):
 
     @property
     def passage_text(self) -> str:
-        """The passage as it stands in the data."""
+        """The text of the passage, unchanged."""
         return self.passage.text
 
 
 class UnusableError(ValueError):
-    """An error for an unusable question: its content, and the expected one."""
+    """An error with an unusable question's content and the expected content."""
 
 
 def make_example(
@@ -80,7 +80,7 @@ def make_example(
     version: str,
     answer_offsets: bool = False,
 ) -> QAExample:
-    """Make the example of a question.
+    """Return the example of a question.
 
     Args:
       fields: the question in the data. `values` and `_read_answers` define the
@@ -134,7 +134,7 @@ def make_example(
 
 
 def _read_key(fields: Mapping[str, Any], version: str) -> str:
-    """Return the id that a question's answers are filed under."""
+    """Return the id under which a question's answers are stored."""
     names = ("qid", "id") if version == "mrqa" else ("id", "qid")
     for name in names:
         if fields.get(name) is None:
@@ -213,7 +213,7 @@ def _read_text(answer: Any) -> str:
 
 
 def _locate_words(example: QAExample, text: str, offset: int) -> None:
-    """Set the words at an answer's offset, which must contain its text."""
+    """Set the words of an answer at an offset; they must contain its text."""
     passage, last = example.passage, offset + len(text) - 1
     content = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:
@@ -296,7 +296,7 @@ def _first_answer(
 
 
 def _first_character(spans: Any) -> Any:
-    """Return the start of the first of MRQA's `char_spans`."""
+    """Return the first offset in MRQA's `char_spans`."""
     pair = spans[0] if isinstance(spans, list) and spans else None
     if not isinstance(pair, list) or not pair:
         raise UnusableError(
@@ -313,13 +313,13 @@ _PARAGRAPH_FORM = "a paragraph with a context and a list of qas"
 
 
 class RawQuestion(NamedTuple):
-    """A question as it stands in the data."""
+    """A question as read from the data."""
 
     path: str  # the file, or the name of a TFDS split
     # returns the line number in the file, from 1; 0: unknown
     line: Callable[[], int]
     passage: Passage
-    fields: dict[str, Any]  # the other fields
+    fields: dict[str, Any]  # the question's fields in the data
 
 
 def read_articles(path: str) -> tuple[str, list[Any]]:
@@ -334,8 +334,8 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
             " file"
         ) from error
     except (ValueError, RecursionError) as error:
-        # Python raises this for numbers with too many digits and for too deep
-        # nesting.
+        # Numbers with too many digits raise a ValueError, too deep nesting
+        # raises a RecursionError.
         raise UserError(
             f"{path}: {error}; expected {_SQUAD_FORM}. Correct the file"
         ) from error
@@ -432,7 +432,7 @@ def _get(value: Any, name: str, kind: type) -> Any:
 
 
 def _describe_paragraph(paragraph: Any) -> str:
-    """Return the first field of the wrong type, or the whole paragraph."""
+    """Describe the first field of a wrong type, or else the paragraph."""
     if isinstance(paragraph, dict):
         for name, kind in (("context", str), ("qas", list)):
             value = paragraph.get(name)
@@ -442,9 +442,9 @@ def _describe_paragraph(paragraph: Any) -> str:
 
 
 def _line_of(text: str, qa: dict[str, Any]) -> int:
-    """Return the line of a file that contains a question's id, or its text.
+    """Return the number of the line with a question's id or text.
 
-    The result is 0 if the file writes both differently than this program.
+    The result is 0 if the file does not write them as `json.dumps` does.
     """
     for name in ("id", "qid", "question"):
         if qa.get(name) is None:

@@ -58,7 +58,7 @@ def get_tasks(
 
 
 def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
-    """Return one task.
+    """Return a task by name.
 
     Raises:
       UserError: no task has the name, or the files of its description are

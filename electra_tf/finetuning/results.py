@@ -47,8 +47,8 @@ class TrialRecord:
     details: dict[str, dict[str, float]]  # task -> further metrics
     other_splits: dict[str, dict[str, float]]  # "task/split" -> metrics
     collapsed: dict[str, str]  # task -> the value that all predictions share
-    # "task/chance", "task/majority" -> the metrics of predictions without a
-    # model; empty in files of earlier versions.
+    # "task/chance", "task/majority" -> the metrics of these baselines; empty in
+    # files of earlier versions.
     baselines: dict[str, dict[str, float]] = dataclasses.field(
         default_factory=dict
     )
@@ -106,7 +106,7 @@ class ResultsFiles:
         tasks: Sequence[Task],
         weights: Weights | None = None,
     ) -> None:
-        """Record the data and hparams of the results; read and write no file.
+        """Record the data and hparams of the results; write no file.
 
         Args:
           config: the settings of the run.
@@ -145,8 +145,8 @@ class ResultsFiles:
     def earlier_trials(self) -> list[TrialRecord]:
         """Return the finished trials of the run to continue.
 
-        Results of another run are renamed: before training, and without
-        training before new results are written.
+        Results of another run are renamed here, or, without training, before
+        new results are written.
 
         Raises:
           UserError: hparams or data changed since the finished trials.
@@ -163,7 +163,7 @@ class ResultsFiles:
         before, now = contents["config"], config.as_dict()
         changes = changed_hparams(before, now)
         changes += list_changes(before, now, SCORING)
-        # Results of earlier versions have no baselines.
+        # Results of earlier versions may have no fingerprint.
         fingerprint = contents.get("data", {})
         # Earlier versions always compared answers as in English.
         for name in self._measures:
@@ -191,8 +191,9 @@ class ResultsFiles:
         lines = text_of(results)
         for name, measure in self._measures.items():
             lines += f"{name}: {measure}\n"
-        # The names in an earlier trial come from a file and are other objects.
-        # Passing through JSON makes equal values pickle to equal bytes.
+        # Pickle's bytes depend on whether equal names are one object, and the
+        # names of earlier trials were read from a file. After JSON, equal
+        # results have equal bytes.
         uniform_results = json.loads(json.dumps(results))
         files = [
             lines,
@@ -255,7 +256,7 @@ def _make_fingerprint(
     do_eval: bool,
     weights: Weights | None,
 ) -> dict[str, Any]:
-    """Return everything besides hparams that results depend on."""
+    """Return the facts, apart from hparams, on which results depend."""
     fingerprint: dict[str, Any] = {}
     for task in tasks if do_eval else ():
         for split in ("train", *task.get_dev_splits()):
@@ -264,12 +265,13 @@ def _make_fingerprint(
                 fingerprint[f"data of {task.name}, {split}"] = digest
     for task in tasks:
         for key, value in dataclasses.asdict(task.spec).items():
-            # The content of these files is compared, not their paths.
+            # The content of files is compared instead of their paths; hparams
+            # and `match` are compared elsewhere.
             if key not in ("files", "hparams", "match"):
                 fingerprint[f"{key} of {task.name}"] = value
     for name, measure in measures.items():
         fingerprint[f"measure of {name}"] = measure
-    # The path alone is no proof: later it may contain other weights.
+    # The path does not identify the weights, because they may be replaced.
     if weights:
         fingerprint["starting weights"] = digest_weights(weights)
     return fingerprint

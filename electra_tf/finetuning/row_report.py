@@ -21,7 +21,7 @@ class BadRow:
     line: int  # from 1; 0: the file as a whole
     found: str  # the content of the row, shortened
     expected: str  # the expected content
-    skipped: bool = True  # False: the row is used all the same
+    skipped: bool = True  # False: the row is still used
 
     def __str__(self) -> str:
         location = f"{self.path}:{self.line}" if self.line else self.path
@@ -136,7 +136,7 @@ def _row_lines(rows: Iterable[BadRow]) -> list[str]:
 def bad_rows_in_errors(
     reports: Mapping[str, RowReport],
 ) -> contextlib.AbstractContextManager[None]:
-    """Add bad rows that were not printed to errors raised inside.
+    """Add unprinted bad rows to the errors that a `with` block raises.
 
     Bad rows explain errors such as "no usable example".
 

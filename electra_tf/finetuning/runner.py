@@ -170,7 +170,8 @@ class _Run:
                     wait_for_workers(self._strategy)
                     self._delete_unless_kept(trial)
             except TrainingInterruptedError:
-                # No number means that another worker received the signal.
+                # `signal_number` is not set if another worker received the
+                # signal.
                 interrupted = preemption.signal_number or signal.SIGTERM
         print_results(self._console, records, self._files.metrics)
         result: dict[str, Any] = {
@@ -200,7 +201,7 @@ class _Run:
         return records
 
     def _trial_numbers(self) -> Iterable[int]:
-        """Yield the numbers of the trials, from 1; endless if negative."""
+        """Return the trials' numbers, without end if num_trials is negative."""
         if self._config.num_trials < 0:
             return itertools.count(1)
         return range(1, self._config.num_trials + 1)
@@ -211,7 +212,7 @@ class _Run:
         preemption: PreemptionHandler,
         config: FinetuningConfig,
     ) -> TrialRecord | None:
-        """Train, evaluate and predict; return None without evaluation."""
+        """Run a trial; return its results, or None if it was not evaluated."""
         name = f"{self._config.seed}:trial {trial}"
         config = dataclasses.replace(
             config,
@@ -259,12 +260,12 @@ class _Run:
         config: FinetuningConfig,
         global_step: int,
     ) -> TrialRecord | None:
-        """Evaluate and predict; return None without evaluation."""
+        """Evaluate and predict; return results, or None without evaluation."""
         record = None
         if config.do_eval:
             self._console.heading("Running dev set evaluation")
-            # The main splits come last, because the scorers' files must be
-            # theirs.
+            # The main splits come last, because each evaluation overwrites the
+            # scorers' files.
             other_splits = evaluator.evaluate_other_splits(self.tasks)
             evaluations = [evaluator.evaluate_task(t) for t in self.tasks]
             print_evaluations(self._console, trial, evaluations, other_splits)

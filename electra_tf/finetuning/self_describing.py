@@ -25,9 +25,9 @@ from electra_tf.finetuning.task_description import TaskSpec
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
 
-# The hparams of heads that transformers trained: tokenizers of transformers
-# split words for tagging only where they do not fit, and the null threshold for
-# SQuAD is 0.
+# Hparams that match heads trained with transformers: for tagging, transformers
+# truncates a sentence only if it exceeds max_seq_length and processes case as
+# in other tasks; for SQuAD, the null threshold is 0.
 _TRANSFORMERS_HPARAMS = {
     "tagging": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
     "question_answering": {"qa_na_threshold": 0.0, "answer_offsets": True},
@@ -133,7 +133,7 @@ def make_config(
 
 
 def _question_hparams(length: int) -> dict[str, int]:
-    """Return a question length and a stride that fit into the windows."""
+    """Return question length, stride and beam size that fit into windows."""
     defaults = FinetuningConfig.default_hparams()
     half = max(1, (length - 3) // 2)
     return {

@@ -45,7 +45,7 @@ class Document(Example):
 
 
 class _BadDocumentError(ValueError):
-    """An error for an unusable cell: its content, and the expected one."""
+    """An error with an unusable cell's content and the expected content."""
 
 
 class SummarizationTask(Task):

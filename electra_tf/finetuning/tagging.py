@@ -35,7 +35,7 @@ from electra_tf.text.words import WordAligner, join_words
 if TYPE_CHECKING:
     from electra_tf.finetuning.task_description import SplitSpec
 
-# the sentences that debug mode reads
+# the number of sentences that debug mode reads
 DEBUG_SENTENCES = 101
 # For each BIOES letter, the letters of other schemes, likeliest first.
 _OTHER_LETTERS = {"S": "UBI", "E": "LI", "B": "I"}
@@ -43,7 +43,7 @@ _OTHER_LETTERS = {"S": "UBI", "E": "LI", "B": "I"}
 
 @dataclasses.dataclass
 class Sentence:
-    """One sentence as it stands in the data."""
+    """One sentence as read from the data."""
 
     path: str
     number: int  # number in the file, from 0, unusable sentences included
@@ -93,7 +93,7 @@ class TaggingTask(Task):
 
     @property
     def is_token_level(self) -> bool:
-        """True if each word has its own class, as parts of speech do."""
+        """True if each word has its own class, as in part-of-speech tagging."""
         return self.spec.tags == "words"
 
     @property
@@ -144,7 +144,8 @@ class TaggingTask(Task):
             length,
             count_words=not fixes_truncation,
         )
-        positions = positions[:length]  # Words without wordpieces also count.
+        # With words without wordpieces, a sentence may exceed `length` words.
+        positions = positions[:length]
         n_cut = len(example.words) - len(positions)
         if n_cut:
             splits = "train" if is_training else "dev and test"
@@ -234,7 +235,7 @@ class TaggingTask(Task):
         return sentences
 
     def _has_valid_tags(self, sentence: Sentence) -> bool:
-        """Return whether all tags have a known scheme; report the others."""
+        """Return whether all tags have a known scheme; report unknown tags."""
         if self.is_token_level:
             return True
         is_valid = True
@@ -260,7 +261,7 @@ class TaggingTask(Task):
         return write_tags(spans, len(sentence.tags))
 
     def _label_ids(self, sentence: Sentence) -> list[int] | None:
-        """Return label ids; report an unknown label and return None."""
+        """Return label ids, or report an unknown label and return None."""
         if not sentence.tags:
             return [0] * len(sentence.words)
         labels = [*map(self._match_label, self._sentence_labels(sentence))]
@@ -379,7 +380,7 @@ def _read_jsonl(split_spec: SplitSpec, report: RowReport) -> Iterator[Sentence]:
 
 
 class _BadCellError(ValueError):
-    """An error for an unusable cell: its content, and the expected one."""
+    """An error with an unusable cell's content and the expected content."""
 
 
 def _read_tag(value: Any) -> str | None:
@@ -391,7 +392,7 @@ def _read_tag(value: Any) -> str | None:
 def _read_texts(
     row: tables.Row, name: int | str, read: Callable[[Any], str | None]
 ) -> list[str]:
-    """Return the texts in the list under a name.
+    """Return the texts in the list that a row has under a name.
 
     Args:
       row: the row.

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
-# the description, written next to a model of your own task
+# the name of the file that describes your own task, next to its model
 TASK_FILE = "task.json"
 # rows that debug mode reads; as in the original, a header counts
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# The pattern of a whole number in any notation.
+# The pattern of a whole number, also in notations such as +1 and 1.0.
 _WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
 
 
@@ -83,7 +83,7 @@ class Example:
     eid: int  # number in the split; unusable rows leave gaps
     task_name: str
     line: int = 0  # first line in the file of the split; 0: unknown
-    # The fields with its text: a string, or a list of strings.
+    # The names of the fields that hold text: a string or a list of strings.
     text_fields: ClassVar[tuple[str, ...]] = ()
 
     def texts(self) -> Iterator[str]:
@@ -156,7 +156,7 @@ class Task(abc.ABC):
 
     @property
     def head(self) -> TaskHead:
-        """The properties of the head that checkpoint shapes cannot show."""
+        """The properties of the head that variables' shapes do not show."""
         return TaskHead(self.spec.type)
 
     @abc.abstractmethod
@@ -174,7 +174,7 @@ class Task(abc.ABC):
 
     @property
     def measure(self) -> str | None:
-        """The way texts are compared, for the results; None: they are not."""
+        """The description of how texts are compared; None: no comparison."""
         return None
 
     @property
@@ -247,12 +247,12 @@ class Task(abc.ABC):
         return list(dict.fromkeys(map(self._path, splits)))
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return everything besides hparams that features depend on."""
+        """Return the facts, apart from hparams, on which features depend."""
         facts = {"class": type(self).__name__, "name": self.name}
         # These fields do not change features.
         irrelevant = {"hparams": {}, "metric": None, "files": {}}
         facts["spec"] = repr(dataclasses.replace(self.spec, **irrelevant))
-        # If the data defines the labels, its digest covers them.
+        # The digest of the data covers labels that the data defines.
         if self._has_model_labels:
             facts["labels"] = self.resolved_labels
         if self._tfds is not None:
@@ -271,7 +271,7 @@ class Task(abc.ABC):
     # The cache of labels that the data defines, as a JSON value.
 
     def labels_path(self) -> str | None:
-        """Return the cache of labels from the data; None: labels are known."""
+        """Return the path of the label cache; None if none is needed."""
         return None
 
     def labels_file_name(self) -> str:
@@ -496,7 +496,7 @@ class Task(abc.ABC):
     def _shared_features(
         self, input_ids: list[int], segment_ids: list[int], eid: int
     ) -> dict[str, Any]:
-        """Return padded features of all tasks, and `<name>_eid`."""
+        """Return the padded features that all tasks share, and `<name>_eid`."""
         padding = [0] * (self.config.max_seq_length - len(input_ids))
         return {
             "input_ids": input_ids + padding,

@@ -61,7 +61,7 @@ TASK_TYPES: Mapping[str, TaskType] = {
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
-# A column's name or number; null removes a column of the whole task.
+# A column's name or number; null: the split lacks a column of the task.
 _COLUMN_KEYS = dict.fromkeys(_COLUMNS, int | str | None)
 # The declared types of keys: of a task, of one of its splits, and of tfds.
 _TASK_KEYS = {
@@ -100,7 +100,7 @@ _FLOAT32_BOUND = 3e38  # float32 cannot hold larger numbers
 
 @dataclasses.dataclass(frozen=True)
 class SplitSpec:
-    """The format of one split."""
+    """The file of a split and its format."""
 
     path: str
     header: bool  # whether the first row names columns
@@ -117,11 +117,11 @@ class TfdsSpec:
     columns: Mapping[str, str]  # column -> feature of the data set
     # True: labels are the names of classes; False: labels are their indices.
     label_names: bool = False
-    # The splits that another data set contains.
+    # split -> the data set that contains the split, if it is not `name`
     splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def locate(self, split: str) -> tuple[str, str]:
-        """Return the data set of a split and its name there."""
+        """Return the data set of a split, and the split's name in it."""
         name = self.splits_of.get(split, self.name)
         return name, self.splits.get(split, split)
 
@@ -334,7 +334,7 @@ def _check_metric(spec: TaskSpec, where: str) -> None:
 
 
 def _check_labels(spec: TaskSpec, where: str) -> None:
-    """Refuse labels that are not distinct texts, and an empty range."""
+    """Refuse repeated or too few labels, and an empty range."""
     if spec.labels is not None:
         labels = list(spec.labels)
         minimum = 2 if spec.type == "classification" else 1

@@ -31,7 +31,7 @@ _RESULTS = ("results_json", "results_pkl", "results_txt", "run_name")
 
 
 def refuse_foreign_models(model_dir: str, num_trials: int) -> None:
-    """Raise a UserError if training would continue a foreign model.
+    """Raise a UserError if training would continue another program's model.
 
     Args:
       model_dir: the common prefix of the trials' folders.

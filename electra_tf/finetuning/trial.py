@@ -48,7 +48,7 @@ from electra_tf.training.run import Run
 from electra_tf.training.run_files import RunFiles
 from electra_tf.training.threads import count_cores
 
-EXAMPLES = "examples"  # the value of a step that counts real rows
+EXAMPLES = "examples"  # name of the step value that counts real rows
 _MAX_SCORE_PANELS = 6
 
 
@@ -261,7 +261,8 @@ class Trial(Run):
                 " run, or pass --overwrite to delete it and start again; to"
                 " evaluate it as it is, set do_train to false."
             )
-        # The data position in a checkpoint contains the path of the records.
+        # The data position in a checkpoint contains the path of the records, so
+        # it is lost if the folder moves.
         folder = now["preprocessed_data_dir"]
         former_folder = before.get("preprocessed_data_dir", folder)
         is_moved = os.path.abspath(former_folder) != os.path.abspath(folder)
@@ -282,7 +283,7 @@ class Trial(Run):
     def write_settings(self, directory: str) -> None:
         for task in self._tasks:
             task.write_to_model(directory)
-        # This also writes digests of the label files.
+        # The label files come first, because this also writes their digests.
         super().write_settings(directory)
 
     def describe_evaluation_data(self) -> str:
