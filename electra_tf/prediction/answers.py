@@ -119,7 +119,7 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
     if isinstance(task, QATask):
         return QuestionAnswerer(task, n_best)
     answerers = {
-        # first, because it is a subclass of the next
+        # first, because the next class is its base class
         MultiLabelTask: LabelSetAnswerer,
         ClassificationTask: ClassAnswerer,
         RegressionTask: NumberAnswerer,
@@ -233,10 +233,10 @@ class ClassAnswerer(TextAnswerer):
 
 
 class LabelSetAnswerer(TextAnswerer):
-    """Answerer of several labels: `labels` above 0.5, and `probabilities`."""
+    """Answerer of several labels: `labels` (above 0.5) and `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
-        """Return the labels whose logit is above 0."""
+        """Return the labels with a logit above 0, and all probabilities."""
         labels = list(self._task.labels)
         logits = outputs["logits"].astype(np.float64)
         shares = (0.5 * (1.0 + np.tanh(0.5 * logits))).tolist()

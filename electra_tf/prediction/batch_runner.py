@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The batch runner: it computes rows in batches of similar length.
+"""The batch runner: it groups rows by length and computes the batches.
 
 The graph is traced once, for any batch size and length.
 """
@@ -72,7 +72,7 @@ def run_in_batches(
     batch_size: int,
     longest: int,
 ) -> list[dict[str, np.ndarray]]:
-    """Return the outputs of each row, computed in batches of similar length.
+    """Return the outputs of each row, batched with rows of similar length.
 
     Args:
       function: the graph.

@@ -172,13 +172,13 @@ def read_run(
 
 
 def _find_description(home: str) -> str | None:
-    """Return the description of a task at its training; None: none stored."""
+    """Return the path of a stored task description; None if there is none."""
     path = os.path.join(home, TASK_FILE)
     return path if tf.io.gfile.exists(path) else None
 
 
 def read_heads(weights: Weights, path: str) -> dict[str, TaskHead]:
-    """Return the heads of tasks, from their run's config or by known names."""
+    """Return the heads of tasks, from the run's config or by task name."""
     if is_finetuned(path):
         return {
             task.name: dataclasses.replace(
@@ -220,7 +220,7 @@ def load(
 def read_settings(
     path: str, vocab_file: str | None = None
 ) -> FinetuningConfig | PretrainingConfig:
-    """Return the hparams of a model of either kind; read no weights."""
+    """Return a fine-tuned or pre-trained model's hparams; read no weights."""
     if not is_finetuned(path):
         return read_pretrained(path, vocab_file)[1]
     overrides = {"vocab_file": vocab_file} if vocab_file else {}

@@ -97,7 +97,7 @@ class Predictor:
         items: Iterable[Any],
         on_error: Callable[[int, BadInputError], None] | None = None,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield numbers and answers; memory does not grow with the inputs.
+        """Yield the numbers of inputs and their answers, in limited memory.
 
         Args:
           items: the inputs.

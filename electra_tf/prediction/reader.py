@@ -30,7 +30,7 @@ _BY_EXTENSION = {
 }
 # A name of one or two words: header cells look like this, texts seldom do.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
-Columns = Mapping[str, Options]  # options by name of the column
+Columns = Mapping[str, Options]  # column -> names or indices that it may have
 _ID = ""  # the key of the id column among column indices
 
 
@@ -132,7 +132,7 @@ class Source:
                 self.blank += 1
 
     def _read_conll(self) -> Iterator[InputRow]:
-        """Yield sentences; the column of words is the first one by number."""
+        """Yield sentences; the words are in the first numbered column."""
         (name, options), *_ = self.columns.items()
         numbers = [option for option in options if isinstance(option, int)]
         reader = conll.ConllReader(
@@ -259,7 +259,7 @@ class Source:
     def _column_indices(
         self, first_row: Sequence[str], header: Sequence[str]
     ) -> dict[str, int]:
-        """Return the index of each column, and the ids' index under `_ID`."""
+        """Return the index of each column, and the index of ids under `_ID`."""
         indices = column_indices(
             self.columns,
             header,

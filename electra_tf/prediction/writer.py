@@ -115,7 +115,7 @@ def answer_file(
 def _flatten(
     answer: Mapping[str, Any], prefix: str = ""
 ) -> Iterator[tuple[str, Any]]:
-    """Yield column names and values."""
+    """Yield the column names and values of an answer."""
     for name, value in answer.items():
         if isinstance(value, Mapping):
             yield from _flatten(value, f"{prefix}{name}.")
@@ -135,7 +135,7 @@ def _cell(value: Any) -> str:
 
 
 class VectorFile:
-    """Writer of the vectors of texts to a file of any number of texts.
+    """Writer of text vectors to a file; the number of texts is unlimited.
 
     `.npy` has only `vectors`, float32 [rows, width]. `.npz` also has `offsets`,
     int64 [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
