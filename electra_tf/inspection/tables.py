@@ -82,7 +82,7 @@ def filled_view(filled: FilledText) -> rich.console.Group:
 
 
 def percent(share: float) -> str:
-    """Format a probability in percent, never rounded to certainty."""
+    """Format a probability in percent, without rounding it to 0% or 100%."""
     if 0.0 < share < 0.001:
         return "<0.1%"
     if 0.999 < share < 1.0:

@@ -57,9 +57,9 @@ class Window(NamedTuple):
     """
 
     begin: int  # the first token
-    end: int  # after the last token
+    end: int  # one past the last token
     first: int  # the first token that is scored
-    last: int  # after the last token that is scored
+    last: int  # one past the last token that is scored
 
 
 def windows(count: int, limit: int) -> list[Window]:
@@ -83,13 +83,13 @@ def windows(count: int, limit: int) -> list[Window]:
 
 
 class _Row(NamedTuple):
-    """One input of the model."""
+    """An input of the model, and the range of tokens to score."""
 
     text: int  # the number of the text
     shown: list[int]  # the ids of a window between [CLS] and [SEP]
     offset: int  # a token's index in the text minus its index in `shown`
     first: int  # the first token of the text that is scored
-    last: int  # after the last token that is scored
+    last: int  # one past the last token that is scored
 
 
 class TextScorer:
@@ -226,7 +226,7 @@ def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
 def _graph(
     networks: Networks, method: str
 ) -> Callable[[dict[str, np.ndarray]], tf.Tensor]:
-    """Return one graph for every batch size and length."""
+    """Return a graph that computes scores for any batch size and length."""
     names = ["input_ids", "input_mask", "segment_ids"]
     if method == "masked_lm":
         names += ["positions", "targets"]

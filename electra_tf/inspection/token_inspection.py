@@ -32,7 +32,8 @@ from electra_tf.pretraining.masking import MaskingRule, mask_inputs
 from electra_tf.text.wordpiece import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
-# The input of a two-tower generator at a token that it predicts.
+# Shown instead of an input: a two-tower generator does not see the token that
+# it predicts.
 LEFT_OUT = "(left out)"
 _GENERATORS = {
     GeneratorKind.SMALL: "small generator",
@@ -69,7 +70,7 @@ class Proposal:
     true_probability: float | None = None
     true_rank: int | None = None
     sampled: str | None = None  # None: the model has no discriminator
-    # the probability after temperature
+    # the sampled token's probability, after temperature
     sampled_probability: float | None = None
 
 
