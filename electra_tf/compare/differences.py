@@ -12,8 +12,8 @@ import numpy as np
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.metrics.trial_statistics import finite
 
-# The elements compared at a time; this limits the float64 copies of large
-# tables.
+# Number of elements compared at a time, which limits the float64 copies of
+# large tables.
 _CHUNK = 1 << 20
 
 
@@ -73,12 +73,15 @@ class Difference:
 
     @property
     def relative(self) -> float | None:
-        """max|a - b| / max|b|; None if only b is all zeros."""
+        """max|a - b| / max|b|; None if b is all zeros and a is not."""
         return _ratio(self.max_abs, self.max_b)
 
     @property
     def norm_relative(self) -> float | None:
-        """The norm of a - b over the norm of b; None if only b is all zeros."""
+        """The norm of a - b over the norm of b.
+
+        The value is None if b is all zeros and a is not.
+        """
         return _ratio(math.sqrt(self.squares), math.sqrt(self.squares_b))
 
     @property
@@ -91,7 +94,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The largest difference, or a count if some are not finite."""
+        """The largest difference, or the count of those that are not finite."""
         return self.note.strip() or f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:
@@ -124,7 +127,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class TensorDifference:
-    """A tensor name in two checkpoints; None for a side without the name."""
+    """A tensor's shapes, dtypes and difference; None for a side without it."""
 
     name: str
     shape_a: tuple[int, ...] | None
@@ -145,7 +148,7 @@ class TensorDifference:
         return None
 
     def agrees(self, tolerance: float) -> bool:
-        """Return whether both sides have the tensor, with equal values."""
+        """Return whether values were compared and agree within a tolerance."""
         return self.difference is not None and self.difference.agrees(tolerance)
 
     def as_dict(self) -> dict[str, Any]:
@@ -175,7 +178,7 @@ def compare_tensors(
 
 # Comparison of the outputs of two models, or of a model and a recording.
 
-# number of equal values, number of all values
+# Numbers of equal values and of all values, by name.
 Counts = dict[str, tuple[int, int]]
 
 
@@ -193,7 +196,7 @@ class ForwardDifference:
     ) -> None:
         # numbers of examples, length, tokens, predictions
         self.inputs = inputs or {}
-        # output that was left out -> reason
+        # reasons, by the name of the output that was left out
         self.not_compared = not_compared or {}
         self.layers: dict[str, list[Difference]] = {}
         self.outputs: dict[str, Difference] = {}  # logits and other floats
@@ -219,7 +222,7 @@ class ForwardDifference:
         self.outputs.setdefault(name, Difference()).add(a, b)
 
     def problems(self, tolerance: float) -> list[str]:
-        """Return a line for each output beyond the tolerance."""
+        """Return a line for each output that differs beyond the tolerance."""
         differences = {
             f"{network} layer {number}": difference
             for network, layers in self.layers.items()
@@ -266,6 +269,6 @@ class ForwardDifference:
 
 
 def add_equal(counts: Counts, name: str, a: np.ndarray, b: np.ndarray) -> None:
-    """Add a comparison to `agreement` or `integers`."""
+    """Add the numbers of equal values and of all values to the counts."""
     equal, count = counts.get(name, (0, 0))
     counts[name] = (equal + int(np.sum(a == b)), count + b.size)

@@ -47,7 +47,8 @@ LOGITS = {
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
-# For each loss: its logits, name, prefix of outputs, output with weights.
+# For each loss: the logits, the loss's name, the prefix of its outputs, and the
+# output that contains its weights.
 _LOSSES = (
     ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
     ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
@@ -56,7 +57,7 @@ _LOSSES = (
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
 _DEFAULT_LENGTH = 128
-# The examples in a forward pass; this limits the memory of attention.
+# Number of examples in a forward pass, which limits the memory of attention.
 _BATCH_SIZE = 8
 
 Features = Mapping[str, np.ndarray]
@@ -73,7 +74,7 @@ class Request:
     # Wordpieces per example; None: 128, or the length of the position table if
     # it is shorter.
     length: int | None = None
-    count: int = 32  # examples
+    count: int = 32  # number of examples
     seed: int = 0  # the seed of all draws
 
 
@@ -185,7 +186,10 @@ def _both_hparams(
 
 
 def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
-    """Return hparams that no shape shows and only the other model has."""
+    """Return hparams of the other model, if this model's are unknown.
+
+    These are hparams that cannot be inferred from the shapes of variables.
+    """
     if weights.hparams or not other.hparams:
         return {}
     sizes = other.contents.sizes
@@ -293,7 +297,7 @@ def features_from_lines(
 
 
 def lacks(loaded: LoadedModel) -> dict[str, str]:
-    """Return the layers and logits that a model does not have, and reasons."""
+    """Return the reasons why a model lacks layers or logits, by their names."""
     reasons = {
         "generator layers": loaded.lacks_generator(False),
         "generator logits": loaded.lacks_generator(True),
@@ -362,7 +366,7 @@ def add_logits(
 def _losses(
     outputs: Mapping[str, np.ndarray], real: np.ndarray
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return sums of weighted losses and of weights, by logits and name."""
+    """Return the sums of weighted losses and of weights, by logits and loss."""
     losses = {
         (logits, name): (outputs[f"{prefix}_per_token_loss"], outputs[weights])
         for logits, name, prefix, weights in _LOSSES
@@ -385,7 +389,7 @@ def _losses(
 def _compare_batches(
     a: LoadedModel, b: LoadedModel, features: Features, seed: int
 ) -> ForwardDifference:
-    """Run both models on the same inputs; A masks and samples."""
+    """Compare both models on the same inputs; model A masks and samples."""
     forward = ForwardDifference(not_compared=lacks(b) | lacks(a))
     n_tokens = n_predictions = 0
     sums: dict[str, np.ndarray] = {}
@@ -433,7 +437,7 @@ def _add_layers(
     layers_a: Mapping[str, np.ndarray],
     layers_b: Mapping[str, np.ndarray],
 ) -> None:
-    """Add the layers of networks of both models; note those of only one."""
+    """Add the layers of networks that both models have; note other networks."""
     for network in dict.fromkeys([*layers_a, *layers_b]):
         if network in layers_a and network in layers_b:
             forward.add_layers(network, layers_a[network], layers_b[network])

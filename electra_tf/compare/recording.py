@@ -73,7 +73,7 @@ class Recording:
 
     @property
     def networks(self) -> dict[str, str]:
-        """Names of the arrays of all layers' outputs, by network."""
+        """Names of the arrays with the outputs of all layers, by network."""
         matches = sorted(
             (int(m[1]), m[2], m[0])
             for name in self.arrays
@@ -91,8 +91,8 @@ class Recording:
         return named
 
 
-# NumPy raises these errors for other, empty and damaged files, and for single
-# arrays.
+# NumPy raises these errors for files of other formats, for empty or damaged
+# files, and for files of a single array.
 _READ_ERRORS = (
     OSError,
     ValueError,
@@ -105,7 +105,7 @@ _READ_ERRORS = (
 
 
 def read_recording(path: str) -> Recording:
-    """Read a recorded forward pass; unpickle nothing.
+    """Read a recorded forward pass without unpickling, which may run code.
 
     Raises:
       UserError: the file is not a recording.
@@ -137,7 +137,7 @@ def read_recording(path: str) -> Recording:
 
 
 def _check(recording: Recording) -> None:
-    """Refuse a recording without inputs, outputs or matching shapes."""
+    """Raise a UserError if inputs or outputs are missing, or shapes differ."""
     arrays = recording.arrays
     inputs = (*_PER_TOKEN, *MASKED)
     if absent := [name for name in inputs if name not in arrays]:
@@ -173,7 +173,8 @@ def _check(recording: Recording) -> None:
 def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
     """Run a checkpoint on recorded inputs and compare its outputs."""
     recording = read_recording(path)
-    # The hparams of the recording describe the whole model.
+    # The hparams of a recording replace those of the checkpoint, because they
+    # describe the whole model.
     stated = dict(recording.hparams) or model_hparams(a)
     recorded_vocab_file = stated.pop("vocab_file", None)
     hparams = merge_hparams(stated, request.hparams)
@@ -241,8 +242,8 @@ def _incomplete_parts(
 ) -> dict[str, str | None]:
     """Return the reason why each part of the model has no logits, or None.
 
-    The result has no parts without weights: the logits of a uniform generator
-    are zeros.
+    Parts without weights are left out: the logits of a uniform generator are
+    zeros.
     """
     absent = lacks(loaded)
     reasons = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
@@ -290,7 +291,7 @@ def _add_output(
     output: np.ndarray,
     recording: Recording,
 ) -> None:
-    """Add an output of the model and the recorded output of this name."""
+    """Compare an output of the model with the recorded output of this name."""
     recorded = recording.arrays[name]
     if output.shape != recorded.shape:
         raise UserError(
@@ -301,7 +302,7 @@ def _add_output(
     if not output.ndim:
         forward.losses[name] = (float(output), float(recorded))
         return
-    # Padding and unused predictions are not compared.
+    # Padding and unused predictions have no meaningful outputs.
     for mask in ("input_mask", "masked_lm_weights"):
         used = recording.arrays[mask] > 0
         if recorded.shape[:2] == used.shape:
@@ -316,7 +317,7 @@ def _add_output(
 
 
 def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
-    """Refuse recorded inputs that do not fit into the model's tables."""
+    """Raise a UserError if recorded inputs exceed the model's tables."""
     arrays, path = recording.arrays, recording.path
     length = arrays["input_ids"].shape[1]
     sizes = loaded.model.encoder_config

@@ -18,7 +18,7 @@ _NAME_WIDTH = 46
 
 
 def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
-    """Sort tensors: first those not compared, then by difference."""
+    """Sort tensors by difference, after those that were not compared."""
 
     def key(row: TensorDifference) -> tuple[float, ...]:
         return (0,) if row.problem else (1, -row.difference.scaled)
@@ -29,7 +29,7 @@ def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
 def variables_table(
     rows: Sequence[TensorDifference], tolerance: float
 ) -> list[str]:
-    """Return lines with the numbers of variables, and the worst of them."""
+    """Return lines with the numbers of variables, and the worst variables."""
     compared = [row for row in rows if row.difference is not None]
     exact = sum(row.difference.is_exact for row in compared)
     near = sum(row.agrees(tolerance) for row in compared)
@@ -125,7 +125,7 @@ def not_compared_table(reasons: dict[str, str]) -> list[str]:
 
 
 def optimizer_line(rows: Sequence[TensorDifference], decides: bool) -> str:
-    """Return a line for Adam slots and step."""
+    """Return a line about the optimizer's slots and step."""
     compared = [row for row in rows if row.difference]
     slots = [row for row in compared if row.name != STEP_NAME]
     text = f"{len(slots)} slots compared"

@@ -75,16 +75,16 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Sum by which answers are ordered, in the scores' precision."""
+        """Sum of both scores, in their precision; it determines the order."""
         return self.start_score + self.end_score
 
 
 class AnswerRule(NamedTuple):
-    """Hparams that choose answers from a head's outputs."""
+    """Hparams by which answers are chosen from a head's outputs."""
 
-    n_best_size: int  # Number of answers that are kept per question.
-    max_answer_length: int  # Maximum number of tokens in an answer.
-    joint_prediction: bool  # Whether an end is scored given its start.
+    n_best_size: int  # number of answers that are kept per question
+    max_answer_length: int  # maximum number of tokens in an answer
+    joint_prediction: bool  # whether ends are scored given a start
     answerable_classifier: bool  # whether an output scores "no answer"
     qa_na_threshold: float  # null odds above which no answer is predicted
 
@@ -150,7 +150,7 @@ def find_answers(
 
 
 def _character_span(window: Window, start: int, end: int) -> tuple[int, int]:
-    """Return the characters from wordpiece `start` to wordpiece `end`."""
+    """Return the character span from wordpiece `start` to wordpiece `end`."""
     if window.spans is None:
         raise ValueError(
             "answers as characters of a passage require windows with spans"
@@ -166,7 +166,7 @@ def _search_text(
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
 ) -> str:
-    """Return an answer as the original searches it in the passage's words."""
+    """Search an answer in the passage's words, as the original does."""
     words = doc_tokens[window.words[start] : window.words[end] + 1]
     joined = " ".join(window.tokens[start : end + 1])
     joined = joined.replace(" ##", "").replace("##", "")
@@ -175,7 +175,7 @@ def _search_text(
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
-    """Return the softmax of the scores of at least one answer."""
+    """Return the softmax of the answers' scores; no answers are an error."""
     scores = np.array([answer.score for answer in answers], np.float64)
     odds = np.exp(scores - scores.max())
     return (odds / odds.sum()).tolist()
@@ -187,7 +187,7 @@ def _allowed_spans(
     window: Window,
     output: Row,
 ) -> _Spans:
-    """Return the candidates of a window that can be answers."""
+    """Return the spans of a window that can be answers."""
     names = SPAN_OUTPUTS[rule.joint_prediction]
     arrays = [np.asarray(output[name]) for name in names]
     if rule.joint_prediction:
@@ -196,7 +196,9 @@ def _allowed_spans(
         grid = np.broadcast_arrays(
             start[:, None], end, start_score[:, None], end_score
         )
-    else:  # Combine each of the best starts with each of the best ends.
+    else:
+        # Each of the best starts is combined with each of the best ends,
+        # because an end has the same score for all starts.
         best = [
             np.argsort(-logits, kind="stable")[: rule.n_best_size]
             for logits in arrays

@@ -32,7 +32,7 @@ _NO_SPREAD = 1e-4
 
 
 class SentenceLevelScorer(Scorer):
-    """Base class of scorers with one label or number per example."""
+    """Base class of scorers that score each example as a whole."""
 
     _row_attributes = ("_true_labels", "_preds")
 
@@ -149,13 +149,14 @@ class RegressionScorer(SentenceLevelScorer):
     def _get_results(self) -> Metrics:
         from scipy import stats
 
-        # Metrics depend on single precision, which the original's arrays have.
+        # The original's arrays have single precision, on which the last digits
+        # of the metrics depend.
         targets = np.array(self._true_labels, np.float32)
         predictions = np.array(self._preds, np.float32).flatten()
         pearson = spearman = math.nan
         if len(targets) > 1:
             with warnings.catch_warnings():
-                # Constant input yields NaN with a warning.
+                # Constant input yields NaN, which needs no warning.
                 warnings.simplefilter("ignore")
                 pearson = stats.pearsonr(targets, predictions)[0]
                 spearman = stats.spearmanr(targets, predictions)[0]
@@ -225,7 +226,7 @@ class MultiLabelScorer(SentenceLevelScorer):
         }
 
     def _rows_of(self, predictions: np.ndarray) -> Iterable[Row]:
-        """Yield the collected labels, each with a different prediction."""
+        """Yield rows of the collected labels with the given predictions."""
         for labels, answer in zip(self._true_labels, predictions, strict=True):
             yield {"label_ids": labels, "predictions": answer}
 
@@ -235,8 +236,8 @@ class MultiLabelScorer(SentenceLevelScorer):
     def _f1(self, average: str | None) -> np.ndarray:
         from sklearn import metrics
 
-        # scikit-learn would read a single column as two classes, so that an
-        # empty column is appended.
+        # An empty column is appended, because scikit-learn would read a single
+        # column as two classes.
         labels, predictions = (
             np.pad(array, ((0, 0), (0, 1))) for array in self._arrays()
         )

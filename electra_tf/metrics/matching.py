@@ -91,7 +91,7 @@ def encode_answers(
     questions: Sequence[ComparedQuestion],
     predictions: Mapping[str, str],
 ) -> tuple[Sequence[ComparedQuestion | EncodedQuestion], Mapping[str, str]]:
-    """Return questions and predictions in the encoding for official scripts.
+    """Return questions and predictions, encoded for the official scripts.
 
     Args:
       predictions: answers by question key; some may be missing.
@@ -109,5 +109,5 @@ def encode_answers(
 
 
 def _name(unit: str) -> str:
-    """Return ASCII letters and digits that are not an article."""
+    """Return a unit's name in ASCII letters and digits, never an article."""
     return f"u{unit.encode('utf-8', 'surrogatepass').hex()}"

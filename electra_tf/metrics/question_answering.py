@@ -76,7 +76,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         windows_of: Callable[[QuestionT], list[Window]],
         match: str | None = None,
     ) -> None:
-        """Create a scorer without windows.
+        """Create a scorer that has no outputs yet.
 
         Args:
           rule: settings of the search for answers.
@@ -88,7 +88,8 @@ class SpanScorer(Scorer, Generic[QuestionT]):
           match: one of `matching.MATCHES`; None: words of the official script.
         """
         super().__init__()
-        self._updated = True  # All questions may have no windows.
+        # If no question has a window, `update` is never called.
+        self._updated = True
         self._rule = rule
         self._name = name
         self._version = version
@@ -106,7 +107,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         self.scores: dict[str, float] = {}
 
     def update(self, results: Row) -> None:
-        """Add `eid`, `loss`, `answerable_logit`, and logits or the beam."""
+        """Add the head's outputs for one window, with its id `eid`."""
         super().update(results)
         eid = int(results["eid"])
         self._losses[eid] = float(results["loss"])
@@ -143,7 +144,11 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return details
 
     def single_prediction(self) -> str | None:
-        """Return the single predicted answer, if expected answers differ."""
+        """Return the one answer that is predicted for all questions, or None.
+
+        The result is None if predictions differ or all expected answers are
+        equal.
+        """
         self.get_results()
         expected = {example.answers for example in self._examples}
         answers = set(self.final_answers().values())
@@ -152,7 +157,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return, for SQuAD 2.0, the metrics of predicting no answer."""
+        """Return the metrics of never predicting an answer, for SQuAD 2.0."""
         if self._version != "squad2":
             return {}
         keys = [example.key for example in self._examples]
@@ -199,8 +204,9 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             )
             self.best[example.key], best = answers, answers[0]
             if self._version == "squad2":
-                # The null odds determine whether an answer exists, so that an
-                # empty text is predicted only without other texts.
+                # An empty text is predicted only if no other text exists,
+                # because the null odds determine whether the question has an
+                # answer.
                 best = next((a for a in answers if a.text), best)
                 scores = [self._null_scores[window.eid] for window in windows]
                 odds = min([NO_WINDOW, *scores])
@@ -210,7 +216,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             self.predictions[example.key] = best.text
 
     def files(self) -> Mapping[str, Json]:
-        """Return answers, best answers, null odds and metrics."""
+        """Return the contents of the files with answers, odds and metrics."""
         self.get_results()
         best = {
             key: _describe_answers(answers)
@@ -253,14 +259,15 @@ def _describe_answers(answers: Sequence[Answer]) -> list[dict[str, Json]]:
     ]
 
 
-# Metrics of answers.
+# Functions that compute the metrics of final answers.
 
-# Names in the original's script, with names in tf-models-official's.
+# Names of metrics in the original's script, with their names in the script of
+# tf-models-official.
 _BEST = {
     f"best_{name}": f"final_{name}"
     for name in ("exact", "exact_thresh", "f1", "f1_thresh")
 }
-# Metrics of all, answerable and unanswerable questions.
+# Metrics of all questions, of answerable and of unanswerable questions.
 _GROUP_METRICS = (
     "exact",
     "f1",
@@ -272,7 +279,7 @@ _GROUP_METRICS = (
     "NoAns_f1",
     "NoAns_total",
 )
-# Metrics by the version of the files.
+# Names of the metrics, by the version of the data.
 _METRICS: Mapping[str, tuple[str, ...]] = {
     "squad1": ("exact_match", "f1"),
     "mrqa": ("exact_match", "f1"),
@@ -288,14 +295,14 @@ f1_score = squad_evaluate_v1_1._f1_score
 def evaluate_squad1(
     questions: Sequence[ScoredQuestion], predictions: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the scores of answers to questions that all have an answer.
+    """Return the SQuAD 1.1 scores of the questions that have answers.
 
     Differs: the original fails at a question without answers.
     """
     answered = [question for question in questions if question.answers]
     _require_answers(answered, len(questions))
     scores = squad_evaluate_v1_1.evaluate(_dataset(answered), predictions)
-    # The original's script multiplies before it divides, and rounds
+    # The original's script multiplies before it divides, which rounds
     # differently.
     matches = round(scores["exact_match"] * len(answered))
     return {
@@ -321,7 +328,8 @@ def evaluate_squad2(
     predicted = [q for q in questions if q.key in predictions]
     _require_answers(predicted, len(questions))
     dataset = _dataset(predicted)
-    # The script has a fixed threshold of 1.
+    # Decisions are passed as odds above or below 1, the script's fixed
+    # threshold.
     decided = {
         key: 2.0 if odds > threshold else 0.0 for key, odds in null_odds.items()
     }

@@ -15,14 +15,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-# Names and values, in the order of the report.
+# Names and values of metrics, in the order of the report.
 Metrics: TypeAlias = list[tuple[str, float]]
 # Outputs of a head for one row of a batch, with labels and `loss`.
 Row: TypeAlias = Mapping[str, np.ndarray]
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | None"
 
-# Name of the detail that counts documents or questions whose words were split
-# by the rules for any script (or by characters) instead of English.
+# Name of the detail that counts the documents or questions that were split by
+# the rules for any script, or into characters, instead of by the rules for
+# English.
 ANY_SCRIPT = "any_script"
 
 
@@ -78,7 +79,7 @@ class Scorer(abc.ABC):
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return the metrics of answers without a model, by kind.
+        """Return the metrics of the baselines, which use no model, by kind.
 
         The kinds are `majority`, the most frequent label for every example, and
         `chance`, labels drawn uniformly. Undefined metrics and losses are left
@@ -87,7 +88,10 @@ class Scorer(abc.ABC):
         return {}
 
     def _metrics_of(self, rows: Iterable[Row]) -> dict[str, float]:
-        """Return the defined metrics of other rows, which may lack `loss`."""
+        """Return the metrics of other rows, except undefined metrics.
+
+        The rows may lack `loss`.
+        """
         scorer = copy.copy(self)
         for name in self._row_attributes:
             setattr(scorer, name, [])
@@ -97,7 +101,7 @@ class Scorer(abc.ABC):
         return {n: v for n, v in metrics.items() if math.isfinite(v)}
 
     def select_rows(self, rows: Sequence[int]) -> Scorer:
-        """Return a scorer of some rows, possibly with repetitions.
+        """Return a scorer of selected rows, which may be repeated.
 
         The losses of the new scorer are NaN, because losses are collected as
         sums.
@@ -125,7 +129,7 @@ def compute_accuracy(
 
 
 def compute_f1(n_correct: int, n_predicted: int, n_gold: int) -> Metrics:
-    """Return precision, recall and F1 in percent, or 0 if none is correct."""
+    """Return precision, recall and F1 in percent, all 0 if none is correct."""
     precision = recall = f1 = 0.0
     if n_correct:
         precision = 100.0 * n_correct / n_predicted

@@ -108,7 +108,7 @@ def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
 
 
 def choose_splitting(reference: str) -> str:
-    """Return the way of splitting summaries for a reference.
+    """Return the way in which a reference and its summaries are split.
 
     rouge-score's tokenizer reads all letters outside of a-z as spaces
     ("fiancée" becomes "fianc" and "e"). English texts are split with this
@@ -121,7 +121,7 @@ def choose_splitting(reference: str) -> str:
 
 @functools.lru_cache(2**16)
 def rouge(reference: str, summary: str) -> Mapping[str, float]:
-    """Return the F-measures of a summary, in percent.
+    """Return the ROUGE F-measures of a summary, in percent.
 
     ROUGE-Lsum compares lines.
     """
@@ -199,7 +199,7 @@ class SummaryScorer(Scorer):
     def __init__(
         self, documents: Sequence[SummarizedDocument], limit: int
     ) -> None:
-        """Create a scorer without outputs.
+        """Create a scorer that has no outputs yet.
 
         Args:
           documents: documents of the split.
@@ -236,7 +236,7 @@ class SummaryScorer(Scorer):
         return indices
 
     def final_answers(self) -> dict[str, str]:
-        """Return the summary of each document, by its number."""
+        """Return the summary of each document, by the document's number."""
         summaries = {}
         for eid, indices in self.answer().items():
             sentences = self._documents[eid].sentences
@@ -247,7 +247,7 @@ class SummaryScorer(Scorer):
         return [*self._means("model", ""), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return ROUGE of the other summaries, and the count `any_script`."""
+        """Return ROUGE of the baselines, and the count `any_script`."""
         means = (self._means(name, f"{name}_") for name in BASELINES)
         summaries = self._compute_summaries()
         count = sum(row["words"] != ROUGE_SCORE for row in summaries)
@@ -279,7 +279,7 @@ class SummaryScorer(Scorer):
     def _summarize(
         self, document: SummarizedDocument, indices: list[int]
     ) -> dict:
-        """Return the summaries of a document: the model's and the others."""
+        """Return the summaries of a document by the model and the baselines."""
         sentences, reference = document.sentences, document.summary
         if reference is None:
             raise ValueError(

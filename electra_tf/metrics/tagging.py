@@ -26,8 +26,8 @@ from electra_tf.metrics.scorers import (
 )
 from electra_tf.text.bio_tags import read_spans, split_tag
 
-# seqeval reads the type after the last dash, so that dashes in types are
-# replaced.
+# Dashes in types are replaced by this character, because seqeval reads the type
+# after the last dash.
 _DASH = "\N{HYPHEN}"
 
 
@@ -89,7 +89,7 @@ class WordLevelScorer(Scorer):
         }
 
     def _rows_of(self, predict: Callable[[int], np.ndarray]) -> Iterable[Row]:
-        """Yield the collected sentences, each with other predictions."""
+        """Yield the collected sentences with the predictions of `predict`."""
         for labels in self._labels:
             yield {
                 "labels": np.asarray(labels),
@@ -154,14 +154,14 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [*compute_f1(*counts), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return conlleval's metrics, and the words' accuracy and mean loss."""
+        """Return conlleval's metrics, the word accuracy and the mean loss."""
         from seqeval import metrics
 
         labels = [self._iob_tags(ids) for ids in self._labels]
         predictions = [self._iob_tags(ids) for ids in self._preds]
         details = []
         with warnings.catch_warnings():
-            # Without predicted spans, metrics are 0 with a warning.
+            # Without predicted spans the metrics are 0, which needs no warning.
             warnings.simplefilter("ignore")
             for name in ("precision", "recall", "f1"):
                 score = getattr(metrics, f"{name}_score")
@@ -177,7 +177,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [self._names[i] for i in ids]
 
     def _iob_tags(self, ids: list[int]) -> list[str]:
-        """Return tags for conlleval, which has no S and a different E."""
+        """Return tags for conlleval, with B instead of S and I instead of E."""
         tags = []
         for tag in self._tags(ids):
             letter, span_type = split_tag(tag)

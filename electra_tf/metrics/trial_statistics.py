@@ -71,7 +71,7 @@ def describe(values: Sequence[float], lower: bool = False) -> Statistics:
 def summarize(
     trials: Sequence[TrialResults],
 ) -> dict[str, dict[str, Statistics]]:
-    """Return task -> metric -> statistics, in the order of the first trial.
+    """Return statistics by task and metric, in the order of the first trial.
 
     Metrics that some trials lack are left out.
     """
@@ -120,10 +120,10 @@ def table_lines(summary: Mapping[str, Mapping[str, Statistics]]) -> list[str]:
 
 
 def finite(value: float) -> float | None:
-    """Return a number for JSON; None for an undefined number."""
+    """Return a number, or None for a number that JSON cannot represent."""
     return value if math.isfinite(value) else None
 
 
 def from_json(values: Iterable[float | None]) -> list[float]:
-    """Return the numbers that `finite` converted for JSON."""
+    """Return numbers from JSON, with NaN for None; the inverse of `finite`."""
     return [math.nan if value is None else value for value in values]

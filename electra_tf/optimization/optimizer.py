@@ -13,7 +13,8 @@ import tf_keras
 from configure.config import OptimizerSettings
 from configure.errors import UserError
 
-# Maximum elements of a vector that is updated together with others.
+# Maximum number of elements of a vector that is updated together with other
+# vectors.
 _SHORT = 4096
 
 EXCLUDED_FROM_DECAY = ("LayerNorm", "layer_norm", "bias")
@@ -46,7 +47,7 @@ class Optimizer(OptimizerState, Protocol):
 
 
 def variable_name(variable: tf.Variable) -> str:
-    """Return a variable's name without its output number."""
+    """Return a variable's name without its suffix, such as `:0`."""
     return re.sub(r":\d+$", "", variable.name)
 
 
@@ -134,14 +135,14 @@ class AdamWeightDecay(tf.Module):
 
     @property
     def learning_rate(self) -> float:
-        """Learning rate; absent, as Keras requires with a fixed schedule."""
+        """Raise an AttributeError, because the schedule determines the rate."""
         raise AttributeError(
             "the learning rate follows from the optimizer's schedule"
         )
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        """Raise an error, because no update would read the rate."""
+        """Raise a UserError, because no update would read the rate."""
         raise UserError(
             f"optimizer.learning_rate = {rate!r}: the schedule determines the"
             " rate of each update. Set learning_rate, num_warmup_steps,"
@@ -228,7 +229,7 @@ class AdamWeightDecay(tf.Module):
     def _norm(
         self, gradients: Sequence[tf.Tensor | tf.IndexedSlices]
     ) -> tf.Tensor:
-        """Return the global norm, over the rows of `IndexedSlices` as is."""
+        """Return the global norm, without merging repeated gradient rows."""
         if not self._joins_variables:
             return tf.linalg.global_norm(gradients)
         elements = [
@@ -238,7 +239,7 @@ class AdamWeightDecay(tf.Module):
         return tf.linalg.global_norm([_joined(elements)])
 
     def groups(self) -> list[list[str]]:
-        """Return the names of variables, grouped as updates join them."""
+        """Return groups of names of variables that are updated together."""
         groups: dict[tuple, list[str]] = {}
         for name, (variable, _) in self._named.items():
             key = self._group_key(name, variable)
@@ -263,7 +264,7 @@ class AdamWeightDecay(tf.Module):
         ]
 
     def _groups_with(self, gradients: Sequence[Gradient]) -> list[list[str]]:
-        """Return the `groups` without variables that have no gradient."""
+        """Return the `groups`, reduced to variables that have a gradient."""
         trained = [
             [
                 name
@@ -379,7 +380,7 @@ class AdamW(AdamWeightDecay):
     def _build_library(
         self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
     ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
-        """Return an optimizer and its first and second moments, in order."""
+        """Return an optimizer, its first moments, and its second moments."""
         # The hparam jit_compile compiles whole steps instead.
         library = tf_keras.optimizers.AdamW(
             weight_decay=self.weight_decay_rate, jit_compile=False, **settings
@@ -404,7 +405,7 @@ class AdamW(AdamWeightDecay):
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Return the learning rate's multiplier, equal within a group."""
+        """Return the factor of the learning rate, which forms the groups."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
@@ -426,7 +427,7 @@ class AdamW(AdamWeightDecay):
 
 
 class Lamb(AdamW):
-    """LAMB of tf-models-official.
+    """LAMB, as tf-models-official implements it.
 
     Source: You et al., Large Batch Optimization for Deep Learning (2020).
     """

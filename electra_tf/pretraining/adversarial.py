@@ -14,7 +14,7 @@ from electra_tf.pretraining import losses
 from electra_tf.pretraining.networks import Networks
 
 Tensors = Mapping[str, tf.Tensor]
-# Values besides losses that adversarial training logs.
+# Values, other than losses, that adversarial training logs.
 REWARDS = ("reward", "baseline")
 
 
@@ -78,7 +78,9 @@ def adversarial_losses(
     )
     log_p = -losses.softmax_cross_entropy(sampling_logits, sampled)
     total = totals.get("mlm")
-    if total is None:  # Replicas cannot sum within micro-batches.
+    # Micro-batches get `totals`, because replicas cannot sum within a
+    # micro-batch.
+    if total is None:
         total = losses.global_sum(chosen)
     trained = chosen * tf.cast(shown == sampled, tf.float32)
     mean = losses.weighted_mean

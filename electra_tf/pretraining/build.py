@@ -35,10 +35,10 @@ from electra_tf.training.workers import Worker
 if TYPE_CHECKING:  # Python 3.10 has Unpack only in typing_extensions.
     from typing_extensions import Unpack
 
-# Groups of variables that clip_networks_apart clips. The second group contains
-# the tables that both networks share, because nearly all of their gradient
-# comes from the discriminator's loss. In the first group, the norm of this
-# gradient would scale down the generator's.
+# Groups of variables that clip_networks_apart clips separately. The second
+# group contains the tables that both networks share, because nearly all of
+# their gradient comes from the discriminator's loss. In the first group, the
+# norm of this gradient would scale down the generator's gradient.
 NETWORKS = ("generator", "discriminator")
 Optimizer = AdamWeightDecay | two_stage.TwoStageOptimizer
 

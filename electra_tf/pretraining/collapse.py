@@ -14,11 +14,12 @@ import numpy as np
 from electra_tf.pretraining.metrics import binary_entropy
 
 Row = Mapping[str, float]
-# At most one token in 10,000 is predicted to belong to the other class.
+# Share of the rarer predicted class, below which the predictions count as a
+# single class: one token in 10,000.
 ONE_CLASS_SHARE = 1e-4
-# Ratio of the loss to that of guessing above which the loss is no better. An
-# AUC of 0.55 lowers the loss by some 0.5%, and an AUC of 0.6, as on a healthy
-# plateau, by some 2%.
+# Ratio of the discriminator's loss to the loss of guessing, from which on the
+# discriminator counts as no better than guessing. An AUC of 0.55 lowers the
+# loss by some 0.5%, and an AUC of 0.6, as on a healthy plateau, by some 2%.
 _NO_BETTER = 0.995
 
 
@@ -67,7 +68,7 @@ class CollapseWatch:
 
 
 class LossWatch:
-    """A comparison of the discriminator's loss with guessing, by windows.
+    """A comparison of the discriminator's loss with guessing, by step windows.
 
     Guessing predicts the share of replaced tokens in a log row for each token.
     """

@@ -128,7 +128,7 @@ class Evaluation:
 
     @functools.cached_property
     def _token_counts(self) -> np.ndarray | None:
-        """Counts of training tokens, or None with only held-out data."""
+        """Counts of the training tokens; None if training data is missing."""
         config = self._config
         try:
             batches = build_dataset(config, config.train_batch_size, True)

@@ -42,8 +42,8 @@ _ARRAYS = (
     "unigram_labels",
 )
 _REMEDY = "Copy the file again, or draw the exam again (draw_exam)."
-# Function that returns logits, float32 [B, L], of int32 [B, L] ids, mask and
-# segments.
+# Function from ids, mask and segments (int32 [B, L] each) to logits (float32
+# [B, L]).
 DiscriminatorLogits = Callable[..., tf.Tensor]
 
 
@@ -56,7 +56,7 @@ class Exam:
     # and `<source>_labels` (1: replaced).
     arrays: Mapping[str, np.ndarray]
     tokens: tuple[str, ...]  # vocabulary, in the order of ids
-    facts: Mapping[str, object]  # seed, generator and data, for readers
+    facts: Mapping[str, object]  # seed, generator and data, for people
 
     @property
     def digest(self) -> str:
@@ -220,7 +220,7 @@ def draw_exam(
         tokens=tuple(sorted(model.vocab, key=lambda token: model.vocab[token])),
         facts={
             "seed": seed,
-            # The whole path would make equal exams of two machines differ.
+            # The whole path would make equal exams from two machines differ.
             "generator": "/".join(loaded.path.rstrip("/").split("/")[-2:]),
             "generator_step": loaded.global_step,
             "held_out": files_fingerprint(record_files.paths),
@@ -273,7 +273,7 @@ def _draw(
 def sit_exam(
     compute_logits: DiscriminatorLogits, exam: Exam, batch_size: int
 ) -> dict[str, float]:
-    """Return a discriminator's exact AUC and its loss over real tokens.
+    """Return a discriminator's exact AUC and loss over the exam's tokens.
 
     Args:
       compute_logits: result of `discriminator_logits`.
@@ -324,6 +324,6 @@ def discriminator_logits(networks: Networks) -> DiscriminatorLogits:
 
 
 def _batches(size: int, *arrays: np.ndarray) -> Iterator[list[np.ndarray]]:
-    """Yield batches of the rows of all arrays."""
+    """Yield the rows of all arrays in batches."""
     for start in range(0, len(arrays[0]), size):
         yield [array[start : start + size] for array in arrays]

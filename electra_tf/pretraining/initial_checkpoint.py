@@ -32,7 +32,8 @@ def load_initial_checkpoint(
       directory: model directory.
       console: console for a report on loaded and missing variables.
     """
-    # Released models contain no file `checkpoint`.
+    # The folder of a released model has no file `checkpoint`, through which a
+    # run finds the latest checkpoint.
     if paths := sorted(tf.io.gfile.glob(os.path.join(directory, "*.index"))):
         console.warning(
             f"{', '.join(paths[:3])}: not read, because {directory} has no file"
@@ -56,7 +57,8 @@ def load_initial_checkpoint(
     )
     console.line(f"Starting from the weights of {report}")
     if "electra/encoder/layer_0/output/dense/bias" not in weights.shapes:
-        # The settings of a separate generator are not those of the model.
+        # The settings of a checkpoint that contains only a generator do not
+        # describe this model.
         return
     for difference in list_unseen_differences(
         weights.hparams, config.as_dict()

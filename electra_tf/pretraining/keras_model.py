@@ -117,12 +117,12 @@ class KerasModel(Networks):
                 name: tf_keras.metrics.Mean(name)
                 for name in (*_MEANS, "replaced_share", *REWARDS)
             }
-            # Keras tracks attributes whose assignment it intercepts.
+            # Keras would intercept a plain assignment, and track the means.
             hidden = types.MappingProxyType(means)
             object.__setattr__(self, "_means", hidden)
 
     def fit(self, *arguments: object, **settings: object) -> object:
-        """Train as Keras does.
+        """Train the model with Keras's `fit`.
 
         Args:
           *arguments: arguments of Keras. The features are a dict of integers
@@ -142,12 +142,12 @@ class KerasModel(Networks):
         return super().fit(*arguments, **settings)
 
     def evaluate(self, *arguments: object, **settings: object) -> object:
-        """Evaluate as Keras does; see `fit` for the features."""
+        """Evaluate the model with Keras; see `fit` for the features."""
         check_data(_bind(super().evaluate, arguments, settings).get("x"))
         return super().evaluate(*arguments, **settings)
 
     def predict(self, *arguments: object, **settings: object) -> object:
-        """Predict as Keras does; see `fit` for the features."""
+        """Predict with Keras; see `fit` for the features."""
         check_data(_bind(super().predict, arguments, settings).get("x"))
         return super().predict(*arguments, **settings)
 
@@ -172,7 +172,7 @@ class KerasModel(Networks):
           Means of the epoch so far, and the update's rate, gradient norm and
           share of replacements drawn by token counts.
         """
-        # `compile` allows no other loop
+        # `compile` allows no other loop.
         assert isinstance(self._loop, TrainLoop)
         values = self._loop.update(features_of(data))
         names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)
@@ -200,7 +200,7 @@ class KerasModel(Networks):
     def _update_means(
         self, values: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Add a step to the means; return the means under the logs' names."""
+        """Add a step to the means; return the means by their logged names."""
         losses = logged_losses(values)
         names = list(losses)
         for name, value_name in losses.items():
@@ -311,7 +311,7 @@ def _check_feature(name: str, value: object, expected: str) -> None:
 
 
 def check_data(data: Data) -> None:
-    """Check the features of `fit` before any graph is traced.
+    """Raise a UserError for invalid features, before any graph is traced.
 
     Args:
       data: dataset or arrays. A generator is ignored, because `features_of`
@@ -319,7 +319,8 @@ def check_data(data: Data) -> None:
     """
     if isinstance(data, tf.data.Dataset):
         data = data.element_spec
-        # `features_of` reports labels next to the features.
+        # Labels next to the features are ignored here, because `features_of`
+        # reports them.
         data = data[0] if isinstance(data, tuple) and data else data
         check_features(data)
     elif data is None or isinstance(data, _ARRAYS):

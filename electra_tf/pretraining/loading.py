@@ -45,7 +45,7 @@ SETTINGS = (
     "temperature",
     "whole_word_mask",
 )
-# Values of hparams in JSON.
+# Hparams by name, with their values in JSON.
 Hparams = Mapping[str, object]
 
 
@@ -62,7 +62,7 @@ def model_hparams(weights: Weights) -> dict[str, object]:
 
 
 def _model_settings(hparams: Hparams) -> dict[str, object]:
-    """Return the hparams that determine sizes and outputs."""
+    """Select the hparams that determine a model's sizes and outputs."""
     names = (*MODEL_HPARAMS, *SETTINGS)
     return without_derived({n: v for n, v in hparams.items() if n in names})
 
@@ -84,7 +84,7 @@ def model_config(
 
 
 class LoadedModel:
-    """A model with a checkpoint's weights, and its missing variables."""
+    """A model with the weights of a checkpoint, which may be incomplete."""
 
     def __init__(
         self, label: str, weights: Weights, model: PretrainingModel
@@ -182,7 +182,8 @@ class LoadedModel:
         absent = [name for name in self.missing if name in names]
         if not absent:
             return None
-        # The checkpoint may contain embeddings of the other network.
+        # Embeddings alone do not count as this network, because they may belong
+        # to the other network.
         if all(name in absent or "/embeddings/" in name for name in names):
             return f"{self.label} has no {network}"
         return (
@@ -194,7 +195,7 @@ class LoadedModel:
 def _check_layers(
     weights: Weights, variables: Mapping[str, tf.Variable]
 ) -> None:
-    """Raise a UserError if numbers of layers differ from stored numbers."""
+    """Raise a UserError if the checkpoint has a different number of layers."""
     stored = weights.contents.layers
     built = Contents(dict.fromkeys(variables, ())).layers
     for scope in built.keys() & stored.keys():
@@ -229,8 +230,8 @@ class PretrainedModel(LoadedModel):
         super().__init__(weights.path, weights, PretrainingModel(config))
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
-            # The sum of the two tables suffices, because this model is not
-            # trained.
+            # This model is not trained, and therefore needs only the sum of the
+            # shared table and its delta.
             self.model.embeddings = embeddings.folded()
             self.model.discriminator.embeddings = self.model.embeddings
         self.path, self.global_step = weights.path, weights.global_step

@@ -14,7 +14,7 @@ from electra_tf.training.loop import TOKENS, StepMetrics
 UNIGRAM_SHARE = "unigram_share"
 REPLACED_TOKENS = "replaced_tokens"
 _LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
-# Norms by which clip_networks_apart clips.
+# Gradient norms by which clip_networks_apart clips the two networks.
 _NORMS = ("generator_grad_norm", "discriminator_grad_norm")
 # Values of a log row that the progress line shows.
 SHOWN_VALUES = (

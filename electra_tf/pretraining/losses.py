@@ -11,7 +11,7 @@ from electra_tf.training.replicas import sum_over_replicas
 
 
 def global_sum(weights: tf.Tensor) -> tf.Tensor:
-    """Return the sum of weights over a batch on all replicas.
+    """Return the sum of the weights of a batch over all replicas.
 
     If losses are divided by this sum, the gradients of all replicas sum to the
     gradient of the whole batch's loss.
@@ -58,8 +58,8 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
     @tf.custom_gradient
     def of_logits(logits: tf.Tensor) -> tuple[tf.Tensor, Callable]:
         probs = tf.nn.softmax(logits)
-        # The largest probability is at least 1 / V, so that its logarithm is
-        # finite.
+        # The largest probability is at least 1 / V, and its logarithm is
+        # therefore finite.
         largest = tf.reduce_max(probs, -1)
         total = tf.reduce_max(logits, -1) - tf.math.log(largest)
         losses = total - tf.gather(logits, targets, batch_dims=axes)
@@ -79,7 +79,7 @@ def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
 
 
 class Prediction(NamedTuple):
-    """Predicted tokens and their losses."""
+    """Predicted tokens, and the losses of the correct tokens."""
 
     preds: tf.Tensor  # int32 [B, N], most likely tokens
     per_token_loss: tf.Tensor  # float32 [B, N], nats

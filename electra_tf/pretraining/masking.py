@@ -163,7 +163,7 @@ def _draw_whole_words(
     draws: int,
     seed: tf.Tensor,
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the positions of words with at most `pieces` wordpieces.
+    """Return the positions of whole words, at most `pieces` per sequence.
 
     Words are drawn in random order until the next word would exceed the number.
 
@@ -268,7 +268,7 @@ def mask_inputs(
 
 def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
     """Pad a tensor [B, fewer] with zeros to [B, slots]."""
-    # A static size spares XLA an operation that passes the size along.
+    # XLA needs an additional operation for a size that is not static.
     fewer = tensor.shape[1]
     if fewer is None:
         fewer = tf.shape(tensor)[1]

@@ -12,7 +12,7 @@ from electra_tf.training.curves import Panel
 
 Arrays = Mapping[str, np.ndarray]
 
-# Outputs of a model that metrics read, if they exist.
+# Outputs of a model from which metrics are computed, if they exist.
 OUTPUTS = (
     "mlm_preds",
     "mlm_per_token_loss",
@@ -129,7 +129,7 @@ class PretrainingMetrics:
         disc_weight: float,
         token_counts: np.ndarray | None = None,
     ) -> None:
-        """Start an evaluation.
+        """Prepare the metrics of one evaluation.
 
         Args:
           mask_token_id: id of [MASK].
@@ -268,7 +268,8 @@ class PaddedAuc:
           probs: probabilities of label 1, same shape.
         """
         labels = labels.reshape(-1).astype(np.int64)
-        # Number of thresholds strictly below each prediction.
+        # A prediction that equals a threshold does not count as above it, as in
+        # TensorFlow.
         below = np.searchsorted(
             self._thresholds, probs.reshape(-1).astype(np.float32), side="left"
         )

@@ -31,9 +31,9 @@ from electra_tf.training.replicas import BatchRows
 
 INPUTS = ("input_ids", "input_mask", "segment_ids")
 Features = dict[str, tf.Tensor]
-# A layer that the config does not need. The types of layers do not include
-# None, because code that uses a layer is reached only with a config that needs
-# it.
+# Value of a layer that the config does not need. The types of layers do not
+# include None, because code that uses a layer is reached only with a config
+# that needs the layer.
 _ABSENT: Any = None
 
 

@@ -74,7 +74,7 @@ class _Encoded(NamedTuple):
     input_ids: tf.Tensor  # int32 [B, L], after replacement
     is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
     vectors: tf.Tensor  # float32 [B, L, H]
-    generated: Tensors  # Masked inputs and the generator's outputs.
+    generated: Tensors  # masked inputs and the generator's outputs
 
 
 def _real_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
@@ -83,7 +83,10 @@ def _real_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
 
 
 def _chosen_tokens(features: Tensors, masked: Tensors) -> tf.Tensor:
-    """Return the weights of a loss that counts each position once, [B, L]."""
+    """Return the weights of a loss over all chosen positions, int32 [B, L].
+
+    A position that was drawn twice counts once.
+    """
     used = tf.cast(masked["masked_lm_weights"], tf.int32)
     positions = masked["masked_lm_positions"] * used
     _, chosen = masking.scatter_update(features["input_mask"], used, positions)
@@ -119,7 +122,8 @@ def _predict_all_tokens(
     shown = encoded.input_ids
     logits = networks.token_logits(encoded.vectors)
     copied = functools.partial(losses.copy_losses, -disc_logits, logits, shown)
-    # The most likely token is either the input or that of the softmax.
+    # With the copy mechanism, the most likely token is either the input token
+    # or the most likely token of the softmax.
     best = tf.argmax(logits, -1, output_type=tf.int32)
     copies = copied(shown) <= copied(best)
     return {
@@ -133,12 +137,14 @@ def _predict_all_tokens(
 
 _Weigh = Callable[[Tensors, Tensors], tf.Tensor]
 _Predict = Callable[[Networks, _Encoded, tf.Tensor], SecondNetworkOutputs]
-# Weights of the discriminator's loss, by its positions.
+# Functions that return the weights of the discriminator's loss, by the
+# positions that have a loss.
 _DETECTION_WEIGHTS: dict[Positions, _Weigh] = {
     Positions.ALL: _real_tokens,
     Positions.CHOSEN: _chosen_tokens,
 }
-# Weights of the token head's loss, and the head's outputs, by its positions.
+# Functions that return the weights of the token head's loss and the head's
+# outputs, by the positions at which the head predicts.
 _PREDICTIONS: dict[Positions, tuple[_Weigh, _Predict]] = {
     Positions.ALL: (_real_tokens, _predict_all_tokens),
     Positions.CHOSEN: (_chosen_slots, _predict_chosen_tokens),

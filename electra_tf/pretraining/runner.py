@@ -144,7 +144,8 @@ def _with_run_settings(config: PretrainingConfig) -> PretrainingConfig:
     run_settings = checkpointing.read_config(config.model_dir) or {}
     excluded = {"model_dir"}
     for text in ("pretrain_text", "eval_text"):
-        # Users choose whether text or records are read.
+        # If the user sets one of the two inputs, the run's value of the other
+        # must not take effect.
         pair = {text, text.replace("text", "tfrecords")}
         if any(config.is_explicit(name) for name in pair):
             excluded |= pair
@@ -152,7 +153,7 @@ def _with_run_settings(config: PretrainingConfig) -> PretrainingConfig:
 
 
 def _check_vocabulary(config: PretrainingConfig) -> None:
-    """Refuse a vocabulary that differs from that of the weights to read."""
+    """Raise a UserError if the vocabulary differs from that of the weights."""
     check_vocab_size(
         config.vocab_file,
         len(check_vocab(config.vocab_file)),
@@ -177,7 +178,9 @@ def _worker_inputs(config: PretrainingConfig) -> dict[str, str | None]:
     }
     if config.exam:
         fingerprints["exam"] = Exam.read(config.exam).digest
-    if config.do_train:  # A checkpoint's data position contains the paths.
+    # Paths must be equal, too, because a checkpoint's data position contains
+    # them.
+    if config.do_train:
         hparams = data_fingerprint(config.as_dict())
         for name in DATA_PATHS:
             fingerprints[f"path of {name}"] = hparams.get(name)
@@ -198,7 +201,8 @@ def watch_loss(
     kind, share = generator_kind(config), config.generator_hidden_size
     if kind is GeneratorKind.FULL:
         share = 1.0
-    # Two stages require networks of equal sizes.
+    # A warning cannot suggest a smaller generator if the generator has no
+    # width, or if two stages require networks of equal sizes.
     if kind.is_fixed or config.two_stage_steps:
         share = 0.0
     first_step = config.num_warmup_steps + (config.two_stage_steps or 0)
@@ -234,7 +238,7 @@ class PretrainingRun(Run):
         return build_model(self.config)
 
     def write_settings(self, directory: str) -> None:
-        """Write the settings, and the token counts of replacements."""
+        """Write the settings, and the token counts for drawing replacements."""
         if (counts := self.model.token_counts) is not None:
             path = os.path.join(directory, unigram.TOKEN_COUNTS)
             text = json.dumps({"counts": counts.tolist()})
@@ -274,7 +278,7 @@ class PretrainingRun(Run):
         load_initial_checkpoint(self.model, self.directory, self.console)
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
-        """Restore a checkpoint; return whether it has a data position.
+        """Restore a checkpoint; return whether its data position was restored.
 
         If the data changed, the position is ignored.
         """
@@ -383,7 +387,7 @@ class PretrainingRun(Run):
         row = {"stage": stage, **result} if stage else dict(result)
         patience = self.config.collapse_patience
         if not self.config.has_discriminator:
-            patience = 0  # All-Tokens MLM may correctly copy all tokens.
+            patience = 0  # All-Tokens MLM may correctly copy every token.
         watch = collapse.CollapseWatch(patience, self.eval_log.rows)
         count = watch.update(result)
         if "disc_loss" in result:
@@ -394,7 +398,8 @@ class PretrainingRun(Run):
         )
         if watch.message:
             self.console.warning(watch.message)
-        # The discriminator is still untrained.
+        # No model of the first stage is the best, because its discriminator is
+        # untrained.
         if stage == two_stage.GENERATOR:
             self.draw_curves()
         else:
@@ -406,7 +411,7 @@ class PretrainingRun(Run):
         return metrics.PANELS
 
     def finish(self, again: bool = False) -> None:
-        """Export the two networks, and write results that a kill prevented.
+        """Export the two networks, and write results that a killed run lacks.
 
         Args:
           again: whether the run had already ended; then only missing files are
@@ -418,7 +423,7 @@ class PretrainingRun(Run):
         rows = self.eval_log.rows
         if again and rows and rows[-1]["step"] == step:
             results = {}
-            # The file is missing or corrupt.
+            # A missing or corrupt file is written again.
             with contextlib.suppress(UserError):
                 results = read_json(config.results_json)
             if results.get("step") != step:
@@ -466,7 +471,7 @@ class PretrainingRun(Run):
         )
 
     def _print_epochs(self) -> None:
-        """Print the number of epochs, if the number of examples is known."""
+        """Print the number of examples in all steps, and of epochs if known."""
         config = self.config
         count = config.num_train_steps * config.train_batch_size
         text = (

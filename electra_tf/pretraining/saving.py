@@ -45,11 +45,11 @@ def export_parts(
     directory: str,
     only_missing: bool = False,
 ) -> list[str]:
-    """Write `<directory>/export/discriminator` and `.../generator`.
+    """Write each network to a separate folder in `<directory>/export`.
 
-    Each folder contains a checkpoint in the original's format,
-    `electra_config.json` and `vocab.txt`, which suffice for fine-tuning or for
-    other programs.
+    The folders `discriminator` and `generator` each contain a checkpoint in the
+    original's format, `electra_config.json` and `vocab.txt`, which suffice for
+    fine-tuning or for other programs.
 
     Args:
       networks: networks with the weights to write.
@@ -75,7 +75,7 @@ def export_parts(
 
 
 def _stored_step(folder: str) -> int | None:
-    """Return the step of a folder's weights; None if unreadable."""
+    """Return the step of a folder's weights, or None if they are unreadable."""
     with contextlib.suppress(UserError):
         return formats.open_weights(folder).global_step
     return None

@@ -18,7 +18,7 @@ from electra_tf.pretraining.trained_variables import (
 )
 from electra_tf.training.loop import Chunk, TrainLoop
 
-# Stages, numbered by the trained network.
+# Stages, named after the network that each of them trains.
 GENERATOR, DISCRIMINATOR = 1, 2
 # Function that builds an optimizer of variables for a number of steps.
 BuildOptimizer = Callable[[Sequence[tf.Variable], int], AdamWeightDecay]
@@ -117,5 +117,5 @@ class TwoStageLoop:
         self._loop.train(num_steps)
 
     def take_chunk(self) -> Chunk:
-        """Return the scalars of the last updates; see `TrainLoop`."""
+        """Return the scalars of recent updates; see `TrainLoop.take_chunk`."""
         return self._loop.take_chunk()

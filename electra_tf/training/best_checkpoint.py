@@ -23,12 +23,12 @@ STATE_FILE = "best.json"  # metric, value and step of the best checkpoint
 
 
 def find_best_or_latest(path: str) -> str | None:
-    """Return a run's best checkpoint; without `best`, the latest one."""
+    """Return a run's best checkpoint, or the latest one if none was chosen."""
     return formats.find_best_checkpoint(path) or tf1.find_latest(path)
 
 
 class BestCheckpoint:
-    """Checkpoint in `<run>/best`, with the best metric so far."""
+    """The checkpoint in `<run>/best`, which had the best metric so far."""
 
     def __init__(
         self,
@@ -57,7 +57,11 @@ class BestCheckpoint:
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
-        """Save if an evaluation is the best; return a report line, or None."""
+        """Save the model if its evaluation is the best so far.
+
+        Returns:
+          Line for the console, or None if the model was not saved.
+        """
         value = float(result[self._metric])
         if not math.isfinite(value):
             return None

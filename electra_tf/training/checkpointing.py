@@ -34,10 +34,10 @@ class Checkpoints:
     model: tf.Module
     optimizer: OptimizerState
     step: tf.Variable  # int64 scalar, completed updates
-    # Data iterator, and other state that continues with it.
+    # State of the position in the data, such as the data iterator.
     position: dict[str, Any]
     keep: int | None  # number of latest checkpoints to keep; 0 or None: all
-    keep_every: int = 0  # keep checkpoints at multiples of this interval
+    keep_every: int = 0  # steps between checkpoints kept forever; 0: none
     write_directory: str = ""  # folder of new checkpoints; "": `directory`
     # Further state, which older checkpoints may lack.
     extras: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -53,7 +53,7 @@ class Checkpoints:
 
     @property
     def latest(self) -> str | None:
-        """Latest checkpoint; None before the first one.
+        """Path of the latest checkpoint; None before the first one.
 
         Raises:
           UserError: files of the checkpoint are missing or incomplete.
@@ -93,7 +93,10 @@ class Checkpoints:
         return prefix
 
     def save_best(self, directory: str) -> str:
-        """Write a folder's only checkpoint, without the data position."""
+        """Write a checkpoint to a folder, and remove the folder's earlier ones.
+
+        The checkpoint does not contain the data position.
+        """
         prefix = self._prefix(directory)
         tf.io.gfile.makedirs(directory)
         former_paths = _list_complete(directory)
@@ -110,7 +113,7 @@ class Checkpoints:
         with_position: bool = True,
         exclude: Collection[str] = (),
     ) -> bool:
-        """Load a checkpoint; return whether its position was loaded, too.
+        """Load a checkpoint; return whether its data position was loaded, too.
 
         Args:
           path: prefix of the checkpoint.
@@ -203,7 +206,7 @@ class Checkpoints:
 
 
 def _list_complete(directory: str) -> list[str]:
-    """Return the recorded prefixes of checkpoints that have files."""
+    """Return the prefixes of recorded checkpoints whose files exist."""
     recorded = tf1.list_recorded(directory)
     return [path for path in recorded if tf.io.gfile.exists(path + ".index")]
 
@@ -245,7 +248,7 @@ def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
 def check_same_variables(
     weights: Weights, variables: list[tf.Variable]
 ) -> None:
-    """Raise a UserError if names or shapes differ from a checkpoint's."""
+    """Raise a UserError if a checkpoint has other variable names or shapes."""
     named = tf2.variables_by_name(variables)
     shapes = {name: tuple(v.shape) for name, v in named.items()}
     lines = []

@@ -33,7 +33,7 @@ class Cluster:
 
 
 def read_cluster(text: str) -> Cluster:
-    """Return the cluster of TF_CONFIG.
+    """Return the cluster that TF_CONFIG describes.
 
     TF_CONFIG is checked, because TensorFlow exits with a traceback at a wrong
     type, and waits for a worker that is listed twice.
@@ -69,7 +69,7 @@ def read_cluster(text: str) -> Cluster:
 
 
 def _addresses(job: str, entry: object) -> list[str]:
-    """Return a job's addresses from a list or an object index -> address."""
+    """Return a job's addresses, which are a list or a JSON object by index."""
     field = f"cluster.{job}"
     addresses = entry
     if isinstance(entry, dict):

@@ -23,7 +23,7 @@ class Console:
     """A stream of lines, each flushed at once."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        """Set the stream; None: current standard output."""
+        """Set the stream; None means the current standard output."""
         self._stream = stream or sys.stdout
 
     def line(self, text: str = "") -> None:
@@ -71,13 +71,13 @@ class Progress:
         self._last = self._rate_from
 
     def first_step_done(self, step: int) -> None:
-        """Start to measure rates, after the graph was traced."""
+        """Exclude the first step, which traced the graph, from the rates."""
         self._rate_from = self._last = (step, self._clock())
 
     def timing(
         self, step: int, tokens_per_step: float
     ) -> dict[str, float | None]:
-        """Return the time, and the rates since the last call.
+        """Return the elapsed time, and the rates since the last call.
 
         Rates are None until a step has been measured.
         """
@@ -132,7 +132,7 @@ def seconds_text(seconds: float) -> str:
 
 
 class ShownValue(NamedTuple):
-    """A value of a row in the progress line."""
+    """A value of a log row that the progress line shows."""
 
     name: str  # name of the value in the row
     label: str
@@ -150,7 +150,7 @@ _SHOWN_IN_ALL_RUNS = (
 def format_row(
     row: Mapping[str, Any], shown: Sequence[ShownValue]
 ) -> dict[str, str]:
-    """Return the values of a progress line, by label.
+    """Return the formatted values of a progress line, by label.
 
     Args:
       row: row of the training log.

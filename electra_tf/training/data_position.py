@@ -51,7 +51,8 @@ class DataFingerprint(tf.train.experimental.PythonState):
         """
         former = otherwise
         name = f"{self.KEY}/.ATTRIBUTES/py_state"
-        # Restoring a corrupt checkpoint reports the error later.
+        # The error of a corrupt checkpoint is reported later, by its
+        # restoration.
         with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
             reader = tf1.load_reader(path)
             if reader.has_tensor(name):

@@ -12,7 +12,7 @@ from electra_tf.training.workers import connect_workers
 
 
 def create_strategy(config: RunConfig) -> tf.distribute.Strategy:
-    """Return the strategy of the hparam `distribution_strategy`.
+    """Return the strategy that the hparam `distribution_strategy` selects.
 
     The strategy's scope must be active while variables are created. The
     strategy must be created before TensorFlow's runtime starts, because workers
@@ -111,7 +111,7 @@ def check_batch_size(
     train_batch_size: int,
     gradient_accumulation_steps: int,
 ) -> None:
-    """Raise a UserError for micro-batches that replicas cannot share."""
+    """Raise a UserError if replicas cannot share a micro-batch evenly."""
     replicas = strategy.num_replicas_in_sync
     field, batch_size = "train_batch_size", train_batch_size
     if gradient_accumulation_steps > 1:

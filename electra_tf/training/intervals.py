@@ -9,16 +9,16 @@ from electra_tf.training.loop import MAX_CHUNK_STEPS
 
 @dataclasses.dataclass(frozen=True)
 class Intervals:
-    """Intervals in updates; 0 means never."""
+    """Intervals between the events of a run, in updates; 0 means never."""
 
     total_steps: int  # last step of the run
-    log_every: int  # rows: after the first step, then at this interval
-    save_every: int  # Checkpoints: at this interval, and at the end.
-    eval_every: int  # Evaluations: at this interval, and at the end.
+    log_every: int  # log rows: after the first step, then at this interval
+    save_every: int  # checkpoints: at this interval and at the end
+    eval_every: int  # evaluations: at this interval and at the end
     # Maximum steps between two syncs with the host.
     max_chunk_steps: int = MAX_CHUNK_STEPS
-    # Last step of the first stage. Steps of the second stage differ, so that no
-    # row contains steps of both stages.
+    # Last step of the first of two stages; 0: a single stage. A row is logged
+    # at this step, so that no row mixes steps of both stages.
     stage_end: int = 0
 
     def logs_at(self, step: int) -> bool:
@@ -36,8 +36,8 @@ class Intervals:
 
     def steps_to_next_stop(self, step: int) -> int:
         """Return the number of updates after `step` until the next stop."""
-        # A chunk ends at multiples of its length, so that a continued run stops
-        # at the same steps as an uninterrupted run.
+        # Chunks end at multiples of their maximum length, so that a continued
+        # run stops at the same steps as an uninterrupted run.
         chunk = min(self.max_chunk_steps, MAX_CHUNK_STEPS)
         stops = [self.total_steps, (step // chunk + 1) * chunk]
         if step < self.stage_end:

@@ -95,7 +95,7 @@ class Log:
             ) from error
 
     def _start_board(self) -> None:
-        """Make TensorBoard drop repeated steps before the first row."""
+        """Make TensorBoard drop earlier rows of steps that are now repeated."""
         if self._resume_step is None:
             return
         start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
@@ -103,7 +103,7 @@ class Log:
             wall_time=time.time(), step=self._resume_step + 1, session_log=start
         )
         # tf.summary has no public function for events that are not summaries.
-        # The first session start is the beginning of a run for TensorBoard.
+        # TensorBoard takes a session start as the point at which a run begins.
         tf.raw_ops.ImportEvent(
             writer=self._writer._resource, event=event.SerializeToString()
         )
@@ -139,7 +139,8 @@ def read_rows(
                 f"{path}:{line.number}: skipping a corrupt line: found {text};"
                 " expected a row of numbers in JSON"
             )
-    # A last line without a line end was interrupted, and is not corrupt.
+    # A last line without a line feed is not corrupt: its writing was
+    # interrupted.
     if warning and read_bytes(path).endswith(b"\n"):
         warn(warning)
     return rows

@@ -65,7 +65,7 @@ class StepMetrics(tf.train.experimental.PythonState):
         return self.sums[name] / max(updates, 1.0)
 
     def serialize(self) -> str:
-        """Return JSON text, from which Python reads equal floats."""
+        """Return the sums as JSON text, which preserves floats exactly."""
         return json.dumps(
             {"steps": self.steps, "sums": self.sums, "last": self.last}
         )
@@ -78,11 +78,12 @@ class StepMetrics(tf.train.experimental.PythonState):
 
 # Name of the step value that counts tokens without padding, for tokens/s.
 TOKENS = "tokens"
-# (features, seed int32 [2], training) -> dict with scalar `total_loss`.
+# Function from features, seed (int32 [2]) and training to outputs, which
+# include the scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
-# (features, outputs) -> scalars that are summed over replicas.
+# Function from features and outputs to scalars that are summed over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-MAX_CHUNK_STEPS = 100  # limits the batches kept for a non-finite dump
+MAX_CHUNK_STEPS = 100  # limits the batches kept for `stop_on_non_finite`
 
 
 class TrainingInterruptedError(Exception):
@@ -111,7 +112,7 @@ class Loop(Protocol):
 
 @dataclasses.dataclass(kw_only=True)
 class TrainLoop:
-    """Training steps, whose scalars stay on the device until read in chunks.
+    """A training loop that reads the scalars of its steps in chunks.
 
     Steps are dispatched one after the other without reading results, so that an
     accelerator never waits for the host. The numbers of a whole chunk are read
@@ -130,7 +131,7 @@ class TrainLoop:
     # `compute`, which are scalars and are logged.
     scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
-    micro_batches: int = 1  # run sequentially to save memory
+    micro_batches: int = 1  # number per update, run in turn to save memory
     cores: int = 1  # number of cores that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False
@@ -269,7 +270,8 @@ class EvalLoop:
     prepare: Prepare | None = None
     should_stop: Callable[[], bool] = lambda: False
     jit_compile: bool = False
-    # If this is set, one graph processes batches of all lengths.
+    # Number of rows in every batch. If it is set, one graph processes batches
+    # of all lengths.
     batch_size: int | None = None
     cores: int = 1  # number of cores that share a batch, in parallel
     _run_step: Callable[..., Any] | None = None
@@ -397,7 +399,7 @@ def step_function(
         step,
         autograph=False,  # Steps contain no Python control flow to convert.
         input_signature=signature,
-        # None leaves the choice to the caller (a TPU compiles).
+        # With None, TensorFlow compiles the step on TPUs only.
         jit_compile=jit_compile or None,
     )
 

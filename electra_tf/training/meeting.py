@@ -22,7 +22,7 @@ from electra_tf.training.cluster import Cluster
 WAIT_SECONDS = 120.0  # seconds from the start of the first worker
 _REPORT_SECONDS = 10.0  # seconds between reports of missing workers
 _RETRY_SECONDS = 0.5  # seconds between attempts to reach the first worker
-# Seconds of silence after which the first worker is lost.
+# Seconds of silence after which the first worker counts as lost.
 _SILENCE_SECONDS = 60.0
 _LINE_BYTES = 1 << 16
 
@@ -73,12 +73,12 @@ def _names(cluster: Cluster, indices: Iterable[int]) -> str:
 
 
 class _Meeting:
-    """The first worker's part: listening until all others have connected."""
+    """The first worker's side of the meeting, which listens for the others."""
 
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
         self._deadline = time.monotonic() + seconds
-        self._present: dict[int, socket.socket] = {}  # connections by index
+        self._present: dict[int, socket.socket] = {}  # by worker index
         self._received: dict[socket.socket, bytes] = {}  # incomplete lines
         self._selector = selectors.DefaultSelector()
         self._listener = _listen(cluster)
@@ -196,13 +196,13 @@ def _index_of(line: bytes, cluster: Cluster) -> int | None:
 
 
 def _send(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Send a line; a closed connection is noticed when it is read."""
+    """Send a line; ignore errors, because reading reveals a lost connection."""
     with contextlib.suppress(OSError):
         connection.sendall(json.dumps(message).encode() + b"\n")
 
 
 def _join(cluster: Cluster, seconds: float) -> None:
-    """Connect to the first worker, and wait until all have connected."""
+    """Connect to the first worker, and wait for all other workers."""
     deadline = time.monotonic() + seconds
     report_at = time.monotonic()
     while True:
@@ -235,7 +235,7 @@ def _connect(cluster: Cluster) -> socket.socket:
 
 
 def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
-    """Return whether all connected; False if the other end is not a worker."""
+    """Wait for all workers; return False if the other end is not a worker."""
     hello = {"electra_tf_worker": cluster.index, "of": len(cluster.workers)}
     _send(connection, hello)
     message = None

@@ -14,12 +14,13 @@ from electra_tf.training.replicas import BatchRows, replica_seed
 Features = dict[str, tf.Tensor]
 Gradients: TypeAlias = list[Gradient]
 Values = dict[str, tf.Tensor]
-# Sum of gradients: a tensor, two TensorArrays of rows, or () without one.
+# Sum of a variable's gradients: a tensor, two TensorArrays (values and indices
+# of `IndexedSlices`), or () for a variable without a gradient.
 _Sum: TypeAlias = tf.Tensor | tuple[tf.TensorArray, ...]
-# Function that draws for all rows of a replica before they are split:
-# (features, rows) -> arguments of `Compute` that are split by row (tensors [B,
-# ...]), and arguments that all micro-batches share. `Compute` then also takes
-# `batch_rows`.
+# Function that makes the random draws for all rows of a replica before the rows
+# are split: (features, rows) -> two dictionaries of arguments of `Compute`,
+# those that are split by row (tensors [B, ...]) and those that all
+# micro-batches share. `Compute` then also takes `batch_rows`.
 Prepare: TypeAlias = Callable[
     [Features, BatchRows], tuple[dict[str, Any], dict[str, Any]]
 ]
@@ -104,7 +105,7 @@ def sum_over_micro_batches(
     variables: Sequence[tf.Variable],
     parallel: int = 1,
 ) -> tuple[Gradients, Values]:
-    """Sum gradients and scalars in a loop of the graph.
+    """Sum gradients and scalars over micro-batches, in a loop of the graph.
 
     The sum is that of the whole batch, up to the rounding of a sum in a
     different order. Rows of `IndexedSlices` are concatenated, not added, so
@@ -189,7 +190,7 @@ def _in_parallel(gradients_of: GradientsOf, count: int) -> GradientsOf:
 
 
 def _zero_sum(gradient: Gradient, count: int) -> _Sum:
-    """Return the sum of zero gradients of this kind."""
+    """Return the initial sum of gradients, to which `_add` adds."""
     if gradient is None:
         return ()
     if not isinstance(gradient, tf.IndexedSlices):
@@ -213,7 +214,7 @@ def _add(gradient_sum: _Sum, gradient: Gradient, index: tf.Tensor) -> _Sum:
 
 
 def _total(gradient_sum: _Sum, variable: tf.Variable) -> Gradient:
-    """Return the gradient of a sum; rows become one `IndexedSlices`."""
+    """Convert a sum to a gradient; TensorArrays become one `IndexedSlices`."""
     if not isinstance(gradient_sum, tuple):
         return gradient_sum
     if not gradient_sum:

@@ -19,7 +19,7 @@ class NonFiniteLossError(UserError):
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:
-    """Raise a NonFiniteLossError if a step has a NaN or infinite number.
+    """Raise a NonFiniteLossError if a value of a step is NaN or infinite.
 
     The batch and the numbers of the first such step are written to `directory`.
     """

@@ -10,9 +10,9 @@ import time
 from types import FrameType
 from typing import Any
 
-# Seconds within which a second SIGTERM belongs to the first. A signal to a
-# group of processes reaches this process and its parent, which forwards the
-# signal.
+# Seconds within which a second SIGTERM counts as a copy of the first: a signal
+# to a group of processes reaches this process directly, and again from a parent
+# process that forwards the signal.
 _SAME_REQUEST_SECONDS = 5.0
 
 

@@ -81,7 +81,7 @@ def batch_rows(
 
 
 def _replica_of(worker: Worker) -> tuple[Any, int]:
-    """Return this replica's index within its worker, and their number."""
+    """Return the replica's index in its worker, and the number of replicas."""
     context = tf.distribute.get_replica_context()
     replicas = context.num_replicas_in_sync // worker.total
     index = context.replica_id_in_sync_group - worker.rank * replicas
@@ -114,7 +114,7 @@ def worker_rows(
     strategy: tf.distribute.Strategy,
     batch_size: int,
 ) -> Iterator[dict[str, tf.Tensor]]:
-    """Yield a worker's rows of each batch, also of batches with all rows.
+    """Yield a worker's rows of each batch, even if a batch has all rows.
 
     The chief's batches contain all rows. Other workers' batches contain all
     rows if they were prefetched in the checkpoint from which the run continues.

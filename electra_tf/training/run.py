@@ -59,7 +59,7 @@ MAX_REWINDS = 3  # maximum number of rewinds to one checkpoint
 
 
 class Run(abc.ABC):
-    """A run in a model directory, which continues an earlier run.
+    """A training run, which continues the earlier run in its directory.
 
     `train` executes the whole run, from the first line on the console to the
     last file. Pre-training and fine-tuning differ in the abstract methods,
@@ -93,7 +93,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def losses(self, interval: StepMetrics) -> dict[str, float]:
-        """Return the first values of a log row, from the steps since the last.
+        """Return the first values of the log row for an interval of steps.
 
         Args:
           interval: sums of the step values over these steps.
@@ -105,7 +105,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Write an evaluation to `eval_log` and the console, with warnings."""
+        """Write an evaluation to `eval_log`; print it with its warnings."""
 
     def __init__(
         self,
@@ -114,12 +114,13 @@ class Run(abc.ABC):
         console: Console,
         preemption: PreemptionHandler,
     ) -> None:
-        """Build the model without reading or writing files."""
+        """Build the model without writing files."""
         self.config, self.strategy = config, strategy
         self.console, self.preemption = console, preemption
         self.directory = config.model_dir
         self.is_chief = current_worker(strategy).is_chief
-        # Other workers write their copies to folders that the chief ignores.
+        # Workers other than the chief write their copies of the files to
+        # folders that the chief ignores.
         self.output = self.directory
         if not self.is_chief:
             resolver = strategy.cluster_resolver
@@ -135,7 +136,7 @@ class Run(abc.ABC):
     # Methods that subclasses may extend.
 
     def continue_from(self, path: str, with_position: bool = True) -> bool:
-        """Restore a checkpoint; return whether it has a data position."""
+        """Restore a checkpoint; return whether its position was loaded, too."""
         positioned = self.checkpoints.restore(path, with_position)
         self.console.line(f"Continuing from {path} (step {self.global_step:,})")
         return positioned
@@ -147,7 +148,7 @@ class Run(abc.ABC):
         formats.complete_folder(directory, config.as_dict(), config.vocab_file)
 
     def open_logs(self) -> None:
-        """Open the logs, without rows of steps after the current step."""
+        """Open the logs, and drop the rows of steps after the current step."""
         step, path = self.global_step, self.output
         intervals = {
             "train": self.intervals.log_every,
@@ -204,7 +205,7 @@ class Run(abc.ABC):
             killed while it finished, and are written now.
         """
 
-    # Training loop of the run.
+    # Methods that train the model.
 
     @property
     def global_step(self) -> int:
@@ -350,7 +351,8 @@ class Run(abc.ABC):
         if self.best and rows and not self.best.chosen_otherwise:
             row = rows[-1]
             has_metric = row.get(self.config.keep_best or "") is not None
-            # The first stage ends without a model to select.
+            # The first stage trains no discriminator, and its models are never
+            # the best.
             if has_metric and row.get("stage") != 1:
                 self.best.update(step, row)
         return due
@@ -364,7 +366,7 @@ class Run(abc.ABC):
         return bool(gather(self.strategy, requested).any())
 
     def _stop_signal(self) -> int:
-        # The number is 0 if a different worker received the signal.
+        # The number is unknown if a different worker received the signal.
         return self.preemption.signal_number or signal.SIGTERM
 
     def _print_interruption(self) -> None:
@@ -398,7 +400,7 @@ class Run(abc.ABC):
         return last
 
     def _train(self, evaluate_first: bool) -> dict[str, Any]:
-        """Run the remaining steps."""
+        """Make the remaining updates, with checkpoints and evaluations."""
         step = first_step = self.global_step
         self._progress = Progress(step, self.intervals.total_steps)
         self._row: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files of a run's directory, and removal of such directories."""
+"""Files of a run's directory, and deletion of the directory."""
 
 import dataclasses
 import os
@@ -71,8 +71,8 @@ def remove_run(path: str, files: RunFiles) -> bool:
     entries = list(tf.io.gfile.listdir(path))
     if tf.io.gfile.isdir(results := os.path.join(path, "results")):
         entries += [f"results/{name}" for name in tf.io.gfile.listdir(results)]
-    # Names are compared without a directory's slash and without the suffix of
-    # an unfinished file.
+    # `listdir` may append a slash to directories, and a killed run leaves
+    # unfinished files with the suffix .tmp.
     names = [entry.rstrip("/").removesuffix(".tmp") for entry in entries]
     if os.path.islink(path.rstrip("/")):
         raise UserError(

@@ -23,7 +23,7 @@ CONNECT_SECONDS = 120  # seconds to connect, once all workers have met
 
 
 class Worker(NamedTuple):
-    """This process among the workers of a run."""
+    """Position of this process among the workers of a run."""
 
     rank: int = 0  # 0: chief, which writes logs and checkpoints
     total: int = 1  # number of workers of the run
@@ -43,7 +43,7 @@ class WorkerLostError(UserError):
 
 
 def connect_workers() -> tf.distribute.Strategy:
-    """Return the strategy of TF_CONFIG's workers after all have connected.
+    """Connect the workers of TF_CONFIG, and return their strategy.
 
     Raises:
       UserError: TF_CONFIG is unset or invalid, or the addresses cannot be used.
@@ -81,7 +81,7 @@ def connect_workers() -> tf.distribute.Strategy:
 
 
 def current_worker(strategy: tf.distribute.Strategy) -> Worker:
-    """Return this process's rank among the workers, and their number."""
+    """Return this process's rank, and the number of workers."""
     if not isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy):
         return ALONE
     resolver = strategy.cluster_resolver
@@ -105,7 +105,8 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
             tf.errors.DeadlineExceededError,
             tf.errors.UnavailableError,
         )
-        # "collective" or "Collective" marks operations that all workers run.
+        # The message of an operation that all workers run contains "collective"
+        # or "Collective".
         is_lost = isinstance(error, lost_errors) or "ollective" in error.message
         if current_worker(strategy).total == 1 or not is_lost:
             raise
@@ -120,7 +121,7 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
 def gather(
     strategy: tf.distribute.Strategy, value: npt.ArrayLike
 ) -> np.ndarray:
-    """Return the integers of all workers, int32 [workers, ...].
+    """Return the value of each worker, int32 [workers, ...].
 
     All workers must call this function with a value of the same shape, and wait
     for the last call.
@@ -132,7 +133,7 @@ def gather(
     with reports_lost_workers(strategy):
         gathered = _gather_function(strategy)(tf.constant(rows))
         rows = strategy.experimental_local_results(gathered)[0].numpy()
-    # Rows of one replica per worker are kept.
+    # All replicas of a worker have the same row, of which one is kept.
     return rows[:: len(rows) // total]
 
 
@@ -140,7 +141,7 @@ def gather(
 def _gather_function(strategy: tf.distribute.Strategy) -> Callable[..., Any]:
     def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        # Places the value on the device of the replica.
+        # `tf.identity` places the value on the replica's device.
         return context.all_gather(tf.identity(value), axis=0)
 
     return tf.function(
@@ -200,7 +201,7 @@ def refuse_differences(
     }
     packed = json.dumps(facts | compared).encode()
     size = gather(strategy, len(packed)).max()
-    packed = packed.ljust(-(-size // 4) * 4)  # a multiple of 4 bytes, as int32
+    packed = packed.ljust(-(-size // 4) * 4)  # to whole int32 values
     rows = gather(strategy, np.frombuffer(packed, np.int32))
     chief, *others = (json.loads(row.tobytes()) for row in rows)
     lines = [
