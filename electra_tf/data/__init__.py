@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Text and tables of users, pre-training records, and batches.
+"""Readers of users' text and tables, pre-training records, and batches.
 
 Builds of pre-training records, in the order of their steps:
 build: a whole build, and the work of a job.

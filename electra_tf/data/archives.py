@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Texts in archives and in large files, read in bounded memory.
+"""Reading of texts in archives and in large files, in bounded memory.
 
 A malicious file may be a bomb, which unpacks to more than memory or disk can
   hold.
@@ -37,7 +37,7 @@ _UNPACKED_ANYWAY = 1 << 26  # bytes
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits of texts and archives; a larger file is no text, or a bomb."""
+    """Limits beyond which a file is treated as a bomb or as not text."""
 
     # ---- Limits ----
     max_line_mb: Positive = 64  # maximum size of a line
@@ -65,7 +65,7 @@ def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
 
 
 def check_ratio(unpacked: int, path: str, size: int, limits: Limits) -> None:
-    """Raise a UserError for a file that unpacks to far more than text does."""
+    """Raise a UserError if a file unpacks to far more bytes than text would."""
     if unpacked > max(_UNPACKED_ANYWAY, size * limits.max_ratio):
         raise UserError(
             f"{path}: {size:,} bytes unpack to more than {limits.max_ratio}"
@@ -104,7 +104,7 @@ class _Metered:
 
 @contextlib.contextmanager
 def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
-    """Yield an optionally compressed tar file, and the file on disk."""
+    """Open a tar file, compressed or not; yield it and the file on disk."""
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(filesystem.open_file(path, "rb"))
         start = raw.read(8)
@@ -135,7 +135,7 @@ def is_tar(path: str) -> bool:
 def read_members(
     path: str, limits: Limits
 ) -> Iterator[tuple[str, IO[bytes], int]]:
-    """Yield the name, the open file and the bytes read of each member.
+    """Yield each member's name and open file, and the number of bytes read.
 
     The bytes read are those of the archive on disk, up to this member.
 
@@ -167,7 +167,7 @@ def read_members(
 
 
 def damage_error(path: str, error: Exception) -> UserError:
-    """Return the error of an archive that cannot be read to its end."""
+    """Return the error for an archive that cannot be read to its end."""
     return UserError(
         f"{path}: the archive is corrupt or truncated ({error}). Download the"
         " archive again, or remove it."

@@ -29,7 +29,7 @@ try:
 except ImportError as error:
     raise missing_extra("--runner=beam: Apache Beam", "beam", error) from error
 
-# Runners whose job servers accept more flags than Beam's Python part.
+# Runners whose job servers accept flags that Beam's Python code rejects.
 _RUNNERS_WITH_OWN_FLAGS = ("flink", "portable", "spark")
 _PACKAGES = str(pathlib.Path(__file__).parents[2])
 
@@ -42,8 +42,8 @@ class _RunJob(beam.DoFn):
         self._runner.prepare()
 
     def process(self, job: Job) -> None:
-        # Some runners start a job twice at the same time, so that each attempt
-        # needs separate files.
+        # Some runners start a job twice at the same time, so each attempt needs
+        # separate files.
         job = job._replace(attempt=f"{uuid.uuid4().hex[:12]}-")
         try:
             report = self._runner.run(job)

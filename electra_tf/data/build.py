@@ -115,7 +115,8 @@ def _check_options(options: BuildOptions) -> None:
     for name, declared in hints.items():
         check_bounds(name, getattr(options, name), declared)
     if vocabulary.is_bpe(options.vocab_file):
-        # The error of a worker would not name the file.
+        # The tokenizer is opened here, because the error of a worker would not
+        # name the file.
         open_tokenizer(options)
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
@@ -129,8 +130,8 @@ def _choose_runner(options: BuildOptions) -> RunJobs:
     """Return the function that runs the jobs of a build."""
     if options.runner != "beam":
         return run_jobs
-    # Beam is imported here, because its import takes seconds and few install
-    # it.
+    # Beam is imported here, because its import takes seconds and few users
+    # install it.
     from electra_tf.data import beam
 
     # Opening the pipeline checks its flags before any work.
@@ -142,7 +143,7 @@ def _open_output(
     requested: dict[str, Any],
     lock: contextlib.ExitStack,
 ) -> dict[str, Any]:
-    """Lock the output directory, and return the manifest to continue.
+    """Lock the output directory, and return its existing or new manifest.
 
     Raises:
       UserError: the directory contains other files, or cannot be written to.
@@ -187,7 +188,8 @@ def _open_output(
             " these records."
         )
     if not existing["complete"]:
-        # This write fails before the work if the directory is not writable.
+        # If the directory is not writable, this write fails before any work is
+        # done.
         save_manifest(directory, existing)
     return existing
 
@@ -283,8 +285,8 @@ def run_job(
 
         def on_document() -> None:
             share = (done + writer.reading.units_read) / total
-            # Compressed sources count unpacked bytes, which may exceed the
-            # total.
+            # Unpacked bytes of compressed sources are counted, which may exceed
+            # the total.
             share = min(1.0, share)
             on_progress(share, writer.training.shards.num_records)
 
@@ -303,7 +305,7 @@ def run_job(
 
 @dataclasses.dataclass
 class _Split:
-    """Builder and shards of the training or of the held-out documents."""
+    """Builder and shards of either the training or the held-out documents."""
 
     builder: ExampleBuilder
     shards: ShardSet
@@ -311,7 +313,7 @@ class _Split:
 
 
 class ExampleWriter:
-    """A writer of documents' examples to the shards of a job.
+    """A writer of a job's examples to its shards.
 
     Source: build_pretraining_dataset.py, ExampleWriter and write_examples.
     """
@@ -359,7 +361,7 @@ class ExampleWriter:
     def write(
         self, source: corpora.Source, on_document: Callable[[], object] = int
     ) -> None:
-        """Write the examples of a source; call `on_document` per document."""
+        """Write a source's examples; call `on_document` after each document."""
         seed = self._options.seed
         by_document = self._options.draws == "document"
         shuffle = None if by_document else self.random

@@ -65,7 +65,7 @@ class BuildOptions:
     beam_options: str = ""
 
     def with_casing(self) -> "BuildOptions":
-        """Return the options with the vocabulary's casing in place of None.
+        """Return the options with the vocabulary's casing where casing is None.
 
         Raises:
           UserError: a flag contradicts the file next to the vocabulary.
@@ -103,7 +103,7 @@ def add_corpus_flags(parser: flags.FlagParser) -> None:
 
 
 def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
-    """Return the corpus of parsed flags."""
+    """Return the corpus that parsed flags describe."""
     corpus = corpora.Corpus(
         args.corpus_dir or "", **parsed_fields(corpora.Corpus, args)
     )
@@ -113,13 +113,13 @@ def corpus_from(args: argparse.Namespace) -> corpora.Corpus:
 
 
 def options_from(args: argparse.Namespace, **paths: Any) -> BuildOptions:
-    """Return the options of parsed flags and the `PATH_FIELDS` in `paths`."""
+    """Return the build options of parsed flags; `paths` sets `PATH_FIELDS`."""
     return BuildOptions(**(parsed_fields(BuildOptions, args) | paths))
 
 
 def parsed_fields(
     fields_class: type, args: argparse.Namespace
 ) -> dict[str, Any]:
-    """Return the fields of a dataclass that parsed flags set."""
+    """Return those fields of a dataclass that parsed flags set, by name."""
     names = [field.name for field in dataclasses.fields(fields_class)]
     return {n: getattr(args, n) for n in names if hasattr(args, n)}

@@ -17,12 +17,12 @@ _REMEDIES = {
     "strip_accents": "Pass --no-strip-accents to build_vocab and to this"
     " program, and --strip_accents=false to run_pretraining.py.",
 }
-# With fewer examples per shard, training spends its time opening files.
+# With fewer examples per shard, training spends most of its time opening files.
 _EXAMPLES_PER_SHARD = 100
 
 
 def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
-    """Return warnings about the options and the names of files."""
+    """Return the warnings that options and file names cause before a build."""
     lines = []
     if listing.nested_directories:
         names = join_names(listing.nested_directories)
@@ -109,7 +109,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 
 
 def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
-    """Return lines about invalid UTF-8 in the texts of finished jobs."""
+    """Return the lines of a warning about invalid UTF-8 in finished jobs."""
     invalid: dict[str, list[int]] = {}
     counts: Counter = Counter()
     for job in manifest["jobs"].values():
@@ -118,7 +118,7 @@ def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
             entry = invalid.setdefault(name, [offset, 0])
             entry[0] = min(entry[0], offset)
             entry[1] += count
-    # Builds of earlier versions did not count these bytes.
+    # Manifests of earlier versions do not contain this count.
     bytes_read = counts.get("bytes", manifest["corpus"]["num_bytes"])
     return corpora.invalid_bytes_warning(invalid, bytes_read)
 

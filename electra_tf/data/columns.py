@@ -9,7 +9,7 @@ from configure.errors import UserError
 # Alternative names or numbers of a column, in order of preference. Numbers
 # count from 0, or from the end if negative.
 Options = Sequence[int | str]
-# Header cells of row-number columns, which pandas writes.
+# Header cells of the row-number columns that pandas writes.
 _UNNAMED = ("", "Unnamed: 0")
 
 
@@ -20,7 +20,7 @@ def column_indices(
     remedy: Callable[[str], str],
     optional: Collection[str] = (),
 ) -> dict[str, int]:
-    """Return the index of each column.
+    """Return the index of the column for each purpose.
 
     The first name that the header contains selects the column. Without names,
     the first number does.

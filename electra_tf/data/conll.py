@@ -28,8 +28,8 @@ _CELL = re.compile(r"[^ \t]+")
 _NUMBER = re.compile(r"[0-9]+")
 _BETWEEN = re.compile(r"[0-9]+([-.])[0-9]+")
 _CONLL_U_COLUMNS = 10
-# Lines that are comments even with as many cells as a line with a word: `# key
-# = value` of CoNLL-U, `# id ...` of MultiCoNER.
+# Lines that are comments even if they have as many cells as a line with a word:
+# `# key = value` of CoNLL-U, `# id ...` of MultiCoNER.
 _KEY_AND_VALUE = re.compile(
     r"#[ \t]+[^\W\d][\w.:-]*( [\w.:-]+)?[ \t]*=([ \t]|$)|# id[ \t]"
 )
@@ -39,11 +39,12 @@ _KEY_AND_VALUE = re.compile(
 _MAY_BE_COMMENT = re.compile(
     r"#[ \t]+[^ \t]|#(begin|end) document|#[^\W\d][\w.:-]*[ \t]*="
 )
-# Numbers of lines from which the dialect of a file is inferred.
+# Maximum numbers of lines from which the dialect of a file is inferred.
 _PEEKED_WORDS = 200  # lines with a word
 _PEEKED_LINES = 20_000  # lines of any kind
-# Minimum of the largest number in a numbered first column that the caller reads
-# as text. A column with lower numbers may contain words that are digits.
+# If the caller reads the first column as text, the column counts as numbers of
+# words only if its largest number is at least this one. Lower numbers may be
+# words that are digits.
 _SURE_NUMBERS = 3
 
 
@@ -113,7 +114,7 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Return whether a line may be a comment, and thus shows no dialect."""
+    """Return whether a line may be a comment; such lines show no dialect."""
     text = text.strip(_BLANKS)
     return bool(
         text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
@@ -244,7 +245,7 @@ class ConllReader:
         return Sentence(number, {name: [] for name in self._columns})
 
     def _last(self, sentence: Sentence) -> Sentence | Row:
-        """Return a last sentence that no blank line follows, or a problem."""
+        """Return the unended last sentence if allowed, otherwise a problem."""
         if self._keeps_unended:
             return sentence
         return Row(
@@ -255,7 +256,7 @@ class ConllReader:
         )
 
     def _with_dialect(self) -> tuple[Iterator[Line], Dialect]:
-        """Return all lines, and the dialect of the first lines."""
+        """Return an iterator of all lines, and the file's dialect."""
         lines, peeked, n_words = iter(self._lines), [], 0
         for line in itertools.islice(lines, _PEEKED_LINES):
             peeked.append(line)
@@ -278,7 +279,7 @@ class ConllReader:
     def _problem(
         self, line: Line, cells: Sequence[str], dialect: Dialect
     ) -> tuple[str, str] | None:
-        """Return content and expectation of an invalid line, or None."""
+        """Return content and expectation of an invalid line; None if valid."""
         if line.text is None:
             return line.content, line.expected
         if len(cells) < self._fewest:

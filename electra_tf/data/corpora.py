@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of a corpus: of text files, archives and data sets.
+"""Documents of a corpus, read from text files, archives and data sets.
 
 An example contains text of a single document. A document consists of the lines
 between two blank lines if `blanks_separate_docs`, otherwise of a whole text. A
@@ -41,8 +41,8 @@ class Piece(NamedTuple):
     """Consecutive lines of a document."""
 
     # Position that identifies the document in its file: the byte offset of its
-    # first line, after the name of the member or the number of the record if
-    # the file contains several texts.
+    # first line, prefixed with the member's name or the record's number if the
+    # file contains several texts.
     position: str
     lines: list[str]  # nonempty lines without surrounding white space
     is_last: bool  # whether the document ends with this piece
@@ -101,7 +101,7 @@ class ReadingReport:
 def invalid_bytes_warning(
     invalid: Mapping[str, Sequence[int]], bytes_read: int
 ) -> list[str]:
-    """Return lines about the bytes of a corpus that are not UTF-8.
+    """Return the lines of a warning about bytes that are not UTF-8.
 
     Args:
       invalid: see `ReadingReport.invalid`.
@@ -132,7 +132,7 @@ def _read_pieces(
     report: ReadingReport,
     prefix: str = "",
 ) -> Iterator[Piece]:
-    """Yield the documents of one text.
+    """Yield the documents of one text, piece by piece.
 
     Args:
       raw_lines: lines of the text.
@@ -307,7 +307,7 @@ class Source:
 
 
 class Listing(NamedTuple):
-    """Files of a corpus, sorted by name, and the folders in it."""
+    """Files of a corpus, sorted by name, and its nested folders."""
 
     sources: list[Source]
     nested_directories: list[str]
@@ -493,7 +493,7 @@ def _read_text(
 def _lines_until(
     file: IO[bytes], source: Source, corpus: Corpus
 ) -> Iterator[bytes]:
-    """Yield the lines in a source's range; compressed files have no ranges."""
+    """Yield the lines in a source's range; all lines of a compressed file."""
     is_compressed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
     position = source.start
     end = math.inf if is_compressed else source.end

@@ -16,14 +16,14 @@ from electra_tf.files import filesystem
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-_BYTES_COUNTED = 256 << 20  # bytes of records without a manifest that are read
+_BYTES_COUNTED = 256 << 20  # maximum bytes read of unlisted records
 
 
 class ExampleCount(NamedTuple):
     """Number of training examples on disk."""
 
     examples: int
-    exact: bool  # False: the count is partly estimated from file sizes
+    exact: bool  # False: part of the count is an estimate
     files: int  # number of nonempty files
 
 

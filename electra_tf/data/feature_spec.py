@@ -35,7 +35,7 @@ class FeatureSpec:
 
 
 def shared_feature_specs(max_seq_length: int) -> list[FeatureSpec]:
-    """Return the inputs that all tasks share."""
+    """Return the specs of the inputs that all tasks share."""
     return [
         FeatureSpec("input_ids", [max_seq_length], per_token=True),
         FeatureSpec("input_mask", [max_seq_length], per_token=True),

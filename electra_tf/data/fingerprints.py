@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fingerprints of a run's input, with which runs are compared."""
+"""Fingerprints of the input of a run, by which two runs are compared."""
 
 import hashlib
 import os
@@ -12,8 +12,8 @@ from electra_tf.files.patterns import find_files, normalize_patterns
 
 # Hparams that name data.
 DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
-# Hparams that must be equal for the position in the data that a checkpoint
-# contains.
+# Hparams that must not change if a run continues from the data position in a
+# checkpoint.
 DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
 DATA_HPARAMS = (
     *DATA_PATHS,

@@ -24,13 +24,13 @@ class RecordFiles(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class InputFiles:
-    """Files of a run; evaluations prefer held-out files."""
+    """Patterns of a run's data files; evaluations prefer held-out files."""
 
     pretrain_tfrecords: str
     eval_tfrecords: str | None
     pretrain_text: str
     eval_text: str
-    eval_origin: str | None  # origin of eval_tfrecords; None: unknown
+    eval_origin: str | None  # origin of eval_tfrecords' value; None: unknown
 
     @classmethod
     def of(cls, config: PretrainingConfig) -> InputFiles:

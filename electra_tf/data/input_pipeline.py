@@ -62,7 +62,8 @@ def build_dataset(
       held-out records.
     """
     # Evaluations draw masks by the index of a batch, and several workers must
-    # read the same rows, so that these orders are always deterministic.
+    # read the same rows. In both cases the order is therefore always
+    # deterministic.
     deterministic = config.deterministic_input or not training or worker[1] > 1
     files = InputFiles.of(config)
     if hparam := files.text_hparam(training):
@@ -86,8 +87,8 @@ def build_dataset(
 
     def parse(payloads: tf.Tensor) -> dict[str, tf.Tensor]:
         if first:
-            # A batch that a checkpoint prefetched has any number of rows, so
-            # that the static shape must not fix this number.
+            # A prefetched batch in a checkpoint may have any number of rows, so
+            # the static shape must not fix this number.
             payloads = tf.compat.v1.placeholder_with_default(
                 payloads[first::step], [None]
             )
@@ -102,7 +103,7 @@ def build_dataset(
 def _interleave_files(
     paths: list[str], seed: int, deterministic: bool
 ) -> tf.data.Dataset:
-    """Return the records of files that are shuffled in each epoch."""
+    """Return the records of files whose order changes in each epoch."""
     names = tf.data.Dataset.from_tensor_slices(paths).repeat()
     names = names.shuffle(len(paths), seed=seed)
     return names.interleave(

@@ -19,9 +19,9 @@ from electra_tf.data.build_options import BuildOptions
 _JOBS_PER_PROCESS = 8
 _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16  # bytes
-# Approximate size of the text whose letters are counted.
+# Approximate number of bytes of the text whose letters are counted.
 _BYTES_COUNTED = 1 << 20
-_BYTES_PER_EXAMPLE = 1000  # approximate size of a TFDS example
+_BYTES_PER_EXAMPLE = 1000  # approximate bytes of text in a TFDS example
 
 
 class Job(NamedTuple):
@@ -114,7 +114,7 @@ def _run_in_worker(job: Job) -> JobReport:
 
 
 def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
-    """Run jobs, on worker processes if several are allowed."""
+    """Run jobs, in worker processes if the options allow several."""
     num_workers = min(runner.options.num_processes, len(jobs))
     if num_workers <= 1:
         runner.prepare()

@@ -11,12 +11,14 @@ import warnings
 from typing import Any
 
 _BRACKETS = {"[": "]", "(": ")", "{": "}"}
-# Python sets without a literal, and calls that create other containers.
+# Calls that create Python's sets (an empty set has no literal), and calls that
+# create other containers.
 _SET_CALL = re.compile(r"(?:frozen)?set\((.*)\)", re.DOTALL)
 _OTHER_CALL = re.compile(r"[A-Za-z_][\w.]*\(\s*[\[({'\"].*\)", re.DOTALL)
-# A list without an end, as in cells of limited length.
+# A list without an end, as in cells that were cut at a maximum length.
 _CUT_LIST = re.compile(r"\[\s*['\"][^\]]*", re.DOTALL)
-# Errors for a text that is not Python; TokenError for a text without an end.
+# Errors that Python raises for a text that is not a literal; TokenError means a
+# text without an end.
 _NO_LITERAL = (
     SyntaxError,
     ValueError,
@@ -28,7 +30,7 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """A text that resembles a list, but is not a list of Python or JSON."""
+    """Error for a text that resembles a list, but is not Python or JSON."""
 
 
 def read_list(text: str) -> list[Any] | None:
@@ -73,7 +75,7 @@ def _is_one_pair(text: str) -> bool:
 
 
 def _python_literal(text: str) -> Any:
-    """Return the value of a Python literal, or None."""
+    """Return the value of a Python literal; None for other texts."""
     try:
         with warnings.catch_warnings():
             # Python warns about unknown escapes in strings.
@@ -89,7 +91,7 @@ def _python_literal(text: str) -> Any:
         # Python joins adjacent strings without a comma, as in NumPy's lists.
         if n_texts != len(texts):
             return None
-        # Lists keep the order of the text, unlike sets.
+        # A set would lose the order of the text.
         if isinstance(tree.body, ast.Set):
             return [ast.literal_eval(node) for node in tree.body.elts]
         return ast.literal_eval(tree)

@@ -150,7 +150,7 @@ def find_differences(
             f" {existing['vocabulary']['size']} tokens, requested"
             f" {requested['vocabulary']['size']} tokens"
         )
-    # Newer tables contain more characters, so that the same text has different
+    # Newer tables contain more characters, so the same text may have different
     # tokens.
     before = existing.get("tokenizer", {}).get("unicode_version")
     now = requested["tokenizer"]["unicode_version"]

@@ -31,9 +31,9 @@ from electra_tf.text import opening, vocabulary
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-# A whole document is in memory, so that longer documents are read as several
-# documents. Their examples differ from those of a build, even in the first
-# epoch.
+# A whole document is held in memory, so longer documents are read as several
+# documents. The examples of such documents differ from those of a build, even
+# in the first epoch.
 _LINES_PER_DOCUMENT = 4096
 _SAMPLED_BYTES = 1 << 20  # approximate number of bytes
 _NO_PLAIN_TEXT = (
@@ -58,7 +58,7 @@ class Sample(NamedTuple):
 
 
 class RawText:
-    """Documents of text files, and the examples of each in any epoch.
+    """Documents of text files, and their examples in each epoch.
 
     Source: Mercier, "Efficient transfer learning for NLP with ELECTRA" (2021),
       section 3.2 (dynamic segmentation).
@@ -165,7 +165,7 @@ class RawText:
         return np.array(payloads, object)
 
     def sample(self) -> Sample:
-        """Return the counts of random documents with at most 1 MB of text."""
+        """Return the counts of random documents with about 1 MB of text."""
         examples = tokens = unknown = num_bytes = 0
         unknown_id = self._tokenizer.vocab[vocabulary.UNK]
         for document in _order(self._seed, 0, len(self)):
@@ -180,7 +180,7 @@ class RawText:
         return Sample(examples, tokens, unknown, num_bytes)
 
     def problems(self) -> Iterator[Problem]:
-        """Yield the problems of tokenizing a sample with the vocabulary."""
+        """Yield a problem if a sample has no tokens or many [UNK] tokens."""
         sample = self.sample()
         if not sample.examples:
             yield Problem(
@@ -202,13 +202,13 @@ class RawText:
 @functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     """Return the order of documents in an epoch, int [count]."""
-    # This is the only stream that stays equal in all versions of NumPy.
+    # NumPy keeps only the numbers of RandomState equal in all versions.
     return np.random.RandomState([seed, epoch]).permutation(count)
 
 
-@functools.lru_cache(maxsize=4096)  # Each evaluation opens the files again.
+@functools.lru_cache(maxsize=4096)  # reused in each evaluation
 def _spans(hparam: str, path: str, size: int) -> np.ndarray:
-    """Return the first byte and the end of each document, int64 [n, 2]."""
+    """Return the offsets of each document's start and end, int64 [n, 2]."""
     starts: list[int] = []
     position = lines = 0
     with filesystem.open_file(path, "rb") as file:

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 # size up to which files are read completely.
 _RECORDS_DECODED = 100
 _BYTES_READ = 256 << 20
-# Minimum number of tokens with upper case forms from which the casing of
-# records is judged.
+# Minimum number of tokens that exist in upper and lower case; fewer tokens do
+# not show the casing of records.
 _FEWEST_TOKENS = 1000
-# Maximum share of upper case in lower-cased text, which keeps a few letters
-# without lower case.
+# Maximum share of tokens with upper case in lower-cased text, in which letters
+# without a lower case form remain.
 _UPPER_SHARE = 0.001
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)$")
 
@@ -127,7 +127,7 @@ def find_problems(
 def _check_held_out(
     files: InputFiles, record_files: RecordFiles | None
 ) -> Iterator[Problem]:
-    """Yield an error if files are used for both training and evaluation."""
+    """Yield a problem if files are used for both training and evaluation."""
     if record_files:
         kind, trained = "tfrecords", record_files.paths
     else:
@@ -237,7 +237,7 @@ def _check_settings(
     settings, counts = manifest["settings"], manifest.get("counts", {})
     count = counts.get("examples", 0) + counts.get("held_out_examples", 0)
     names = ["do_lower_case"]
-    if expected.do_lower_case:  # Cased text keeps its accents in any case.
+    if expected.do_lower_case:  # Cased text always keeps its accents.
         names.append("strip_accents")
     for name in names:
         value = getattr(expected, name)
@@ -297,8 +297,8 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
     for path in paths:
         match = _NUMBER.search(path)
         numbers[path] = int(match[1]) if match else 0
-    # A job writes its files in turn, so that a job with a file of several
-    # records has filled all of its files.
+    # A job writes its files in turn, so a job with a file of several records
+    # has filled all of its files.
     several = {
         numbers[path]
         for path in paths
@@ -392,10 +392,10 @@ def _check_example(
 def _check_casing(
     expected: _Expected, folder: str, ids: Counter[int]
 ) -> Iterator[Problem]:
-    """Check that tokens have upper case if the run keeps upper case."""
+    """Check that tokens have upper case exactly if the run keeps upper case."""
     if not (ids and expected.has_vocabulary()) or is_bpe(expected.vocab_file):
         return
-    # Numbers of tokens with upper case, and of tokens that have both cases.
+    # Numbers of tokens with upper case, and of tokens that exist in both cases.
     upper = either = 0
     for token, number in load_vocab(expected.vocab_file).items():
         if not token.startswith("[") and token.lower() != token.upper():

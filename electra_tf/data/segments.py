@@ -135,12 +135,12 @@ class _Sentence:
     """A queue of lists of token ids; the first list may be partly used.
 
     The rest of a line of millions of tokens passes from example to example
-    hundreds of thousands of times, so that ids are never copied.
+    hundreds of thousands of times, so the remaining ids are never copied.
     """
 
     def __init__(self, parts: list[list[int]]) -> None:
         self.length = sum(map(len, parts))
-        # ids, index of the first unused id
+        # pairs of a list of ids and the index of its first unused id
         self._parts = [(part, 0) for part in parts]
 
     def extend(self, other: "_Sentence") -> None:

@@ -48,7 +48,7 @@ def resolve_format(
     by_extension: Mapping[str, str] = BY_EXTENSION,
     setting: str = "format",
 ) -> str:
-    """Return the format of a file, as declared or from its extension.
+    """Return a file's declared format, or the format of its extension.
 
     Args:
       path: path of the file.

@@ -13,7 +13,7 @@ from electra_tf.data.tables import Row
 
 
 def open_builder(name: str, data_dir: str | None) -> Any:
-    """Return the builder of a data set, downloaded and prepared.
+    """Download and prepare a data set, and return its builder.
 
     Args:
       name: name of the data set, such as "glue/mrpc".
@@ -54,7 +54,7 @@ def identify(name: str, data_dir: str | None) -> str:
 def label_names(
     name: str, feature: str, data_dir: str | None
 ) -> list[str] | None:
-    """Return the names of a class label in order; None for other features."""
+    """Return the class names of a label feature; None for other features."""
     features = open_builder(name, data_dir).info.features
     if feature not in features:
         raise UserError(

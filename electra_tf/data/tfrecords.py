@@ -41,7 +41,7 @@ def _field_head(number: int, size: int) -> bytes:
 def _feature_head(name: str, size: int) -> bytes:
     """Return the bytes before the values of an entry of tf.train.Features."""
     head = b""
-    for number in (1, 3, 2):  # int64_list.value, feature.int64_list, value
+    for number in (1, 3, 2):  # Int64List.value, Feature.int64_list, map value
         head = _field_head(number, len(head) + size) + head
     head = _field_head(1, len(name)) + name.encode() + head
     return _field_head(1, len(head) + size) + head
@@ -78,7 +78,7 @@ class ExampleEncoder:
         self._segments = memoized(self._encode_segment_ids)
 
     def encode(self, first: list[int], second: list[int]) -> bytes:
-        """Return the bytes of an example; `second` may be empty."""
+        """Return a serialized example; `second` may be empty."""
         varint = self._varints.__getitem__
         first_length = length = len(first) + 2
         ids = self._cls + b"".join(map(varint, first)) + self._sep
@@ -101,7 +101,7 @@ _shared_encoder = functools.lru_cache(maxsize=1)(ExampleEncoder)
 
 
 def open_encoder(vocab: Mapping[str, int], max_length: int) -> ExampleEncoder:
-    """Return the encoder of a vocabulary's ids."""
+    """Return the encoder of a vocabulary, shared within the process."""
     vocab_size = max(vocab.values()) + 1
     return _shared_encoder(max_length, vocab[CLS], vocab[SEP], vocab_size)
 
@@ -146,7 +146,7 @@ def frame_record(payload: bytes) -> bytes:
 
 
 class BrokenRecordError(ValueError):
-    """Error of a record that is truncated, corrupt or not an example."""
+    """Error for a record that is truncated, corrupt or not an example."""
 
 
 def read_records(path: str) -> Iterator[bytes]:

@@ -19,7 +19,7 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text, or the decimal text of an integer.
+    """Return a text as it is, and an integer as decimal text.
 
     For a number with a fraction the result is None, because a parser may have
     changed its digits.
@@ -30,14 +30,14 @@ def as_text(value: Any) -> str | None:
 
 
 def as_id(value: Any) -> str | None:
-    """Return an id: a text, or the decimal text of 5 or 5.0."""
+    """Return an id as text: a text as it is, and 5 or 5.0 as `5`."""
     if isinstance(value, float):
         value = as_integer(value)
     return as_text(value)
 
 
 def as_integer(value: Any) -> int | None:
-    """Return an integer: a number without a fraction, or its text."""
+    """Return a whole number, or the text of one, as an integer."""
     if isinstance(value, str):
         match = _INTEGER_TEXT.fullmatch(value.strip())
         return int(match[1]) if match else None
@@ -49,7 +49,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def as_flag(value: Any) -> bool | None:
-    """Return the boolean of true or false, 1 or 0, or of their texts."""
+    """Return true, false, 1, 0, or the text of one of these as a boolean."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -59,7 +59,7 @@ def as_flag(value: Any) -> bool | None:
 
 
 def describe(value: Any) -> str:
-    """Return a value with its type: `the text '5'`, `the number 4.5`."""
+    """Return a description of a value with its type, as `the text '5'`."""
     if value is None:
         return "null"
     if isinstance(value, bool):
