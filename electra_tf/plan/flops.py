@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Operations of a training step, computed from the config.
+"""Floating-point operations of a training step, computed from the config.
 
 A product of [m, k] and [k, n] counts as 2 m k n operations, and its backward
 pass as twice that number. Products are counted exactly (tests compare the
@@ -32,26 +32,28 @@ from electra_tf.plan.network_sizes import (
 )
 from electra_tf.plan.parameters import pretraining_parameters
 
-# Operations per element, forward and backward. Rough estimates suffice, because
-# all of these operations together are a few percent of the products.
+# Operations per element in the forward and in the backward pass. Rough
+# estimates suffice, because all of these operations together are a few percent
+# of the products.
 _BIAS = _RESIDUAL = _SCALE = (1, 1)
-_ACTIVATION = (5, 8)  # erf form: scale, erfc, two products, another scale
+_ACTIVATION = (5, 8)  # erf form: scale, erf, scale, sum, product
 _LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift
 _SOFTMAX = (5, 4)  # Maximum, difference, exp, sum, division.
 _DROPOUT = (4, 2)  # Random number, comparison, two products.
-_LOOKUP = (2, 3)  # segment and position vectors added; three sums
-_SUM = (1, 0)  # sum of two tables' rows; the gradient is that of one table
+_LOOKUP = (2, 3)  # two additions; the sums of three tables' gradients
+_SUM = (1, 0)  # adds rows of two tables; the gradient passes unchanged
 _SAMPLING = (4, 0)  # temperature, exp, running sum, comparison
-# Mixture with token counts: a separate softmax, product, sum, maximum,
-# logarithm.
+# The mixture with token counts takes a separate softmax, a product, a sum, a
+# maximum and a logarithm.
 _MIXTURE = (9, 0)
-# Operations per parameter of Adam with decay and clipping: norm 2, clipping 1,
-# moments 7, direction 3, decay 2, update 2.
+# Operations per parameter in a step of Adam with decay and clipping: 2 for the
+# norm, 1 for clipping, 7 for the moments, 3 for the direction, 2 for the decay
+# and 2 for the update.
 _UPDATE = 17
 
 _SECOND_HEAD = "second masked LM's head"
 
-# One petaflop per second for a day.
+# Operations of one day at one petaflop per second.
 PETAFLOP_DAY = 1e15 * 24 * 60 * 60
 
 # Source: output of google-research/electra, flops_computation.py, rounded to
@@ -78,7 +80,7 @@ PUBLISHED_FLOPS = {
 
 @dataclasses.dataclass
 class PartFlops:
-    """Operations of one part of a model for one batch."""
+    """Operation counts of one part of a model for one batch."""
 
     name: str
     matmul_forward: int = 0  # matrix products of the forward pass
@@ -95,13 +97,17 @@ class PartFlops:
         self.matmul += 3 * 2 * m * k * n * times
 
     def elementwise(self, elements: int, *costs: tuple[int, int]) -> None:
-        """Add operations on each element of a tensor."""
+        """Add the costs of operations on each element of a tensor."""
         for forward, backward in costs:
             self.other_forward += elements * forward
             self.other += elements * (forward + backward)
 
     def average(self, learning: int, running: int, steps: int) -> None:
-        """Average over steps with both passes, the forward pass, or none."""
+        """Average the counts over steps, of which only some train the part.
+
+        The part runs both passes in `learning` steps and only the forward pass
+        in `running` steps. It is not used in the remaining steps.
+        """
         for kind in ("matmul", "other"):
             whole, ahead = getattr(self, kind), getattr(self, f"{kind}_forward")
             mean = (learning * whole + running * ahead) // steps
@@ -124,7 +130,7 @@ class PartFlops:
 
 @dataclasses.dataclass(frozen=True)
 class StepFlops:
-    """Operations of one training step by part, with the optimizer last."""
+    """Operation counts of one training step, by part; the optimizer is last."""
 
     parts: tuple[PartFlops, ...]
     tokens: int  # B L, including padding
@@ -154,10 +160,11 @@ class StepFlops:
 def pretraining_step_flops(
     config: PretrainingConfig, parameters: int = 0, stage: int | None = None
 ) -> StepFlops:
-    """Return the operations of a step; 0 parameters exclude the optimizer.
+    """Return the operation counts of a step, by part.
 
-    With two stages, the result is a step of the given stage, or the mean over
-    all steps of the run.
+    If `parameters` is 0, the optimizer is left out. With two stages, the counts
+    are those of a step of `stage`; without `stage`, they are the mean over all
+    steps of the run.
     """
     batch, length = config.train_batch_size, config.max_seq_length
     networks = list_networks(config)
@@ -216,7 +223,7 @@ def pretraining_step_flops(
 def _average_stages(
     parts: list[PartFlops], first: int, second: int
 ) -> list[PartFlops]:
-    """Average the parts over the steps of two stages; drop unused parts.
+    """Average the counts over the steps of two stages, and drop unused parts.
 
     The generator is trained in the first stage, and only run in the second.
     """
@@ -231,7 +238,7 @@ def _average_stages(
 def steps_per_stage(
     num_train_steps: int, two_stage_steps: int | None
 ) -> dict[int | None, int]:
-    """Return the number of steps of each stage; None: a single stage.
+    """Return the number of steps by stage; the key None means a single stage.
 
     Args:
       num_train_steps: number of steps of all stages.
@@ -243,7 +250,7 @@ def steps_per_stage(
 
 
 def paper_train_flops(config: PretrainingConfig) -> float:
-    """Return the operations of a whole run as the paper's tables count them.
+    """Return the operations of a run, counted as in the paper's tables.
 
     Source: google-research/electra, flops_computation.py,
     get_electra_train_flops.
@@ -266,7 +273,7 @@ def paper_train_flops(config: PretrainingConfig) -> float:
 
 
 def _encoder(network: Network, batch: int, length: int) -> PartFlops:
-    """Return the operations of an encoder: embeddings, projection, blocks."""
+    """Return the operation counts of an encoder, including its embeddings."""
     name, sizes, width = network
     part, rows = PartFlops(name), batch * length
     hidden, inner = sizes.hidden_size, sizes.intermediate_size
@@ -275,7 +282,8 @@ def _encoder(network: Network, batch: int, length: int) -> PartFlops:
     if width != hidden:
         part.dense(rows, width, hidden)
     part.dense(rows, hidden, hidden, times=3 * blocks)
-    # Scores of all pairs of tokens, and their mixed values.
+    # Attention computes the scores of all pairs of tokens, and mixes the
+    # values.
     pairs = batch * sizes.num_attention_heads * blocks
     part.product(length, sizes.size_per_head, length, times=pairs)
     part.product(length, length, sizes.size_per_head, times=pairs)

@@ -15,7 +15,7 @@ _OWN_CGROUPS = "/proc/self/cgroup"
 
 
 def machine_memory() -> int | None:
-    """Return the memory of this machine or container in bytes, or None."""
+    """Return this machine's or container's memory in bytes; None if unknown."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
@@ -64,7 +64,7 @@ def peak_memory() -> int | None:
 
 
 def _limit_files() -> list[str]:
-    """Return the files of this process's cgroup limits, versions 1 and 2.
+    """Return the files with this process's memory limits (cgroups 1 and 2).
 
     The limits of all parent groups apply, too.
     """

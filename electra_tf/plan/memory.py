@@ -60,13 +60,13 @@ class MemoryEstimate:
 
     weights: int
     slots: int  # two moments of each weight
-    gradients: int  # with accumulation, also their sum
-    activations: int  # kept for the backward pass, and its working set
+    gradients: int  # one copy per core, and possibly their sum
+    activations: int  # kept tensors, and the working set of the backward pass
     program: int  # interpreter, libraries and graph
 
     @property
     def total(self) -> int:
-        """Sum of all parts; activations keep their memory until the end."""
+        """Sum of all parts, as if all of them reached their peak together."""
         return sum(dataclasses.astuple(self))
 
 
@@ -93,7 +93,7 @@ def pretraining_memory(
     kept, work = numbers_of(first)
     needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
     if config.has_two_networks:
-        # The second network's loss also needs logits of these tokens.
+        # Each token with a loss of the second network also needs logits.
         scored = 0
         if config.token_positions is Positions.CHOSEN:
             scored = batch * chosen
@@ -120,7 +120,7 @@ def finetuning_memory(
     parameters: int,
     batch_size: int | None = None,
 ) -> MemoryEstimate:
-    """Estimate the peak memory of fine-tuning, without heads' activations."""
+    """Estimate the peak memory of fine-tuning, excluding heads' activations."""
     micro_batches = config.gradient_accumulation_steps
     needed = sum(
         _numbers_of(
@@ -139,7 +139,7 @@ def finetuning_memory(
 
 
 def activations_limit(machine_bytes: int | None) -> float:
-    """Return the memory up to which training keeps all activations, in bytes.
+    """Return the bytes of memory up to which training keeps all activations.
 
     A larger estimate enables activation checkpointing. A machine with unknown
     memory (None) counts as large enough.
@@ -152,7 +152,7 @@ def activations_limit(machine_bytes: int | None) -> float:
 def checkpoint_bytes(
     parameters: int, max_seq_length: int, shuffle_buffer_size: int
 ) -> int:
-    """Return the bytes of a checkpoint: weights, slots, data position."""
+    """Return the bytes of a checkpoint's weights, slots and data position."""
     # The position contains the examples in the shuffle buffer.
     example = 3 * 8 * max_seq_length
     return _FLOAT * 3 * parameters + example * shuffle_buffer_size
@@ -174,7 +174,7 @@ def _estimate(
     needed: float,
     gradient_copies: int,
 ) -> MemoryEstimate:
-    """Return the estimate of a model from its number of activations."""
+    """Return the memory estimate for encoders with `needed` activations."""
     weights = _FLOAT * parameters
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
     return MemoryEstimate(
@@ -196,7 +196,7 @@ def _numbers_of(
     in_half_precision: bool,
     recomputes: bool,
 ) -> tuple[float, float]:
-    """Return the numbers of kept activations and of the working set."""
+    """Return the numbers of elements in kept tensors and in the working set."""
     rows = batch * length
 
     def numbers(sizes: EncoderConfig, tensors: _Tensors) -> float:

@@ -15,11 +15,11 @@ _DISCRIMINATOR = "discriminator"
 
 
 class Network(NamedTuple):
-    """An encoder that a step runs."""
+    """An encoder that a pre-training step runs."""
 
     name: str
     sizes: EncoderConfig
-    width: int  # width of its embeddings
+    width: int  # width of the encoder's embeddings
 
 
 def list_networks(config: PretrainingConfig) -> list[Network]:
@@ -44,15 +44,15 @@ def list_networks(config: PretrainingConfig) -> list[Network]:
 
 
 def select_generator(networks: Sequence[Network]) -> list[Network]:
-    """Return the generator, its two towers, or a masked LM's encoder."""
+    """Return the encoders of the generator: all except the discriminator."""
     return [n for n in networks if n.name != _DISCRIMINATOR]
 
 
 def check_equal_sizes(networks: Sequence[Network]) -> None:
-    """Raise a UserError if the two networks of two stages differ in size.
+    """Raise a UserError if generator and discriminator differ in size.
 
-    One network becomes the other. Overridden sizes, such as heads, apply only
-    to the discriminator.
+    With two stages, the discriminator starts with the generator's weights.
+    Overridden sizes, such as heads, apply only to the discriminator.
 
     Args:
       networks: generator and discriminator.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a model, computed from its config."""
+"""Numbers of parameters of a model, computed from its config."""
 
 import dataclasses
 
@@ -26,7 +26,7 @@ class ParameterCount:
 
     @property
     def discriminator_alone(self) -> int:
-        """Number of fine-tuned parameters, as in the paper, or 0."""
+        """Number of fine-tuned parameters; 0 without a discriminator."""
         return self.discriminator + self.shared if self.discriminator else 0
 
 
@@ -36,7 +36,7 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
     width = config.embedding_size or sizes.hidden_size
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    # Hidden size and head of the second network.
+    # The head of the second network may predict both replacements and tokens.
     hidden, disc_head = sizes.hidden_size, 0
     if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
@@ -47,7 +47,7 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
         return ParameterCount(0, tables + body + disc_head, 0)
     _, small, own_width = towers[0]
     generator = _dense(len(towers) * small.hidden_size, own_width)
-    # Output bias of the head and its projection.
+    # The head also has a layer norm and an output bias.
     generator += 2 * own_width + small.vocab_size
     if config.training_schedule == "adversarial":
         generator += _dense(small.hidden_size, 1)  # baseline of the reward
@@ -73,13 +73,13 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
 
 
 def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
-    """Return the parameters of the token, segment and position tables."""
+    """Return the number of parameters in the tables and their layer norm."""
     rows = sizes.vocab_size + sizes.type_vocab_size
     return (rows + sizes.max_position_embeddings + 2) * width
 
 
 def encoder_parameters(sizes: EncoderConfig, embedding_width: int) -> int:
-    """Return the parameters of an encoder without the tables."""
+    """Return the number of an encoder's parameters, without the embeddings."""
     hidden, inner = sizes.hidden_size, sizes.intermediate_size
     block = 4 * _dense(hidden, hidden) + 4 * hidden
     block += _dense(hidden, inner) + _dense(inner, hidden)
