@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layers and networks from tensors to tensors (paper section 2, Figure 2).
+"""Layers and networks of the models (paper section 2, Figure 2).
 
 The package reads no files and depends on no task. A layer's constructor creates
 all of the layer's variables, under their names in the original's TF1

@@ -50,7 +50,7 @@ def gelu(inputs: tf.Tensor) -> tf.Tensor:
 
 @tf.custom_gradient
 def _gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
-    """Return GELU and its gradient, whose slope the forward pass computes.
+    """Return GELU; the forward pass also computes the slope for the gradient.
 
     The backward pass then needs one tensor instead of two (`inputs` and `cdf`).
     Without a gradient, TensorFlow removes the computation of the slope.
@@ -61,7 +61,7 @@ def _gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
 
 def _cdf_and_slope(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     scaled = inputs * math.sqrt(0.5)
-    # erfc would need one operation less, but TensorFlow's erfc takes three
+    # erfc would need one operation fewer, but TensorFlow's erfc takes three
     # times as long as its erf.
     cdf = 0.5 + 0.5 * tf.math.erf(scaled)
     density = tf.exp(-tf.square(scaled))

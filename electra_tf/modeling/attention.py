@@ -25,7 +25,7 @@ MASKED_SCORE = -10000.0
 def attention_bias(
     input_mask: tf.Tensor, direction: str | None = None
 ) -> tf.Tensor:
-    """Return the bias of attention scores: float32, -10000 hides a key.
+    """Return the bias of attention scores, float32; -10000 hides a key.
 
     Source: google-research/electra, model/modeling.py,
     create_attention_mask_from_input_mask and BertModel.

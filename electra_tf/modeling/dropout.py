@@ -54,7 +54,7 @@ def dropout(
     bits = tf.random.stateless_uniform(
         [(size + 1) // 2], seed, None, None, tf.uint32, alg="philox"
     )
-    if in_xla:  # XLA's bitcast takes four times as long.
+    if in_xla:  # XLA's bitcast would take four times as long.
         low = tf.bitwise.bitwise_and(bits, 0xFFFF)
         high = tf.bitwise.right_shift(bits, 16)
         bits = tf.cast(tf.stack([low, high], -1), tf.int32)
@@ -71,7 +71,7 @@ def dropout(
 def dropout_without_gradient(
     inputs: tf.Tensor, rate: float, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Return `dropout` without a gradient, which the caller must supply."""
+    """Return the output of `dropout`; the caller must supply the gradient."""
     if fuses(inputs):
         return _compiled_dropout(inputs, rate, seed, in_xla=True)
     return dropout(inputs, rate, seed)

@@ -86,7 +86,7 @@ class Embeddings(ScopedLayer):
         return dropout(output, self.sizes.hidden_dropout_prob, seed)
 
     def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
-        """Return the rows of tokens in the table, float32 [B, L, E]."""
+        """Return the token table's rows for the ids, float32 [B, L, E]."""
         return tf.gather(self.word_embeddings, input_ids)
 
 
@@ -131,7 +131,7 @@ class DisentangledEmbeddings(Embeddings):
         return tf.stop_gradient(shared) + tf.gather(self.delta, input_ids)
 
     def folded(self) -> Embeddings:
-        """Return embeddings with a single token table, without training."""
+        """Return equal embeddings with one token table, for inference."""
         plain = Embeddings(self.scope, self.sizes, self.width, self.seed)
         values = [self.word_embeddings, *self.shared.variables[1:]]
         for variable, value in zip(plain.variables, values, strict=True):
@@ -146,7 +146,7 @@ def checked_inputs(
     vocab_size: int,
     type_vocab_size: int,
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Return a user's ids, mask (0 or 1) and segments as int32 [B, L].
+    """Check a user's ids, mask and segments, and return them as int32 [B, L].
 
     The graph raises an InvalidArgumentError for different shapes, which
     TensorFlow might broadcast, and for ids and segments beyond the tables, for

@@ -183,7 +183,7 @@ class Encoder(ScopedLayer):
 
 
 def set_compute_policy(model: tf.Module, policy: ComputePolicy) -> None:
-    """Set how all encoders of a model compute their blocks."""
+    """Set the compute policy of all encoders of a model."""
     for module in model.submodules:
         if isinstance(module, Encoder):
             module.compute_policy = policy

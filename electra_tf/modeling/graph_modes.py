@@ -14,7 +14,7 @@ _INFERENCE = contextvars.ContextVar("inference", default=False)
 
 @contextlib.contextmanager
 def inference() -> Iterator[None]:
-    """Trace graphs in this block for their outputs, not for training.
+    """Trace the graphs in a `with` block for inference, not for training.
 
     In this mode, layers omit their custom gradients. Custom gradients wrap
     operations in functions, which prevent TensorFlow from fusing a product, its
@@ -39,7 +39,7 @@ def fuses(*tensors: tf.Tensor) -> bool:
     TensorFlow runs each operation separately, through memory, but on all
     threads, whereas XLA's fused loops run on one thread. Fusing is therefore
     faster if each operation has only one thread. XLA compiles again for each
-    shape, so that the shapes must be known.
+    shape, so the shapes must be known.
     """
     threads = tf.config.threading.get_intra_op_parallelism_threads()
     if is_inference() or tf.executing_eagerly() or threads != 1:

@@ -9,7 +9,7 @@ from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
 
 
 class MaskedLMHead(ScopedLayer):
-    """Vocabulary logits of vectors, through a tied embedding table.
+    """Head that maps vectors to vocabulary logits, with a tied token table.
 
     Source: google-research/electra, run_pretraining.py, get_token_logits.
 

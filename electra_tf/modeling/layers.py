@@ -148,7 +148,7 @@ def affine(
 
 
 def _kernel_gradient(rows: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-    """Return rows^T @ upstream, [K, U].
+    """Return the gradient of the kernel, rows^T @ upstream: [K, U].
 
     oneDNN's product is half as fast if it reads a long operand with 512 or more
     columns along its columns. The wider operand is therefore transposed in
@@ -181,7 +181,7 @@ def _transposed(matrix: tf.Tensor) -> tf.Tensor:
 
 
 class LayerNorm(ScopedLayer):
-    """Normalization of the last axis to mean 0 and variance 1, then a scale.
+    """Normalization of the last axis, followed by a learned scale and shift.
 
     Source: tf.contrib.layers.layer_norm as called by the original.
     """

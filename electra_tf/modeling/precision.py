@@ -42,7 +42,7 @@ class LossScale(tf.Module):
         self._growth_steps = growth_steps
         variable = functools.partial(tf.Variable, trainable=False)
         self.scale = variable(initial, dtype=tf.float32)
-        # Steps since the last change.
+        # Number of updates without overflow since the scale last changed.
         self.good_steps = variable(0, dtype=tf.int64)
         self.skipped_updates = variable(0, dtype=tf.int64)
 
@@ -63,8 +63,8 @@ class LossScale(tf.Module):
         """Adapt the scale after an update, and return the values to log.
 
         An update whose `grad_norm` is not finite has changed no weight. The
-        norm of such an update is logged as 0. If the scale is already 1, so
-        that overflow cannot be the cause, the norm itself is logged.
+        norm of such an update is logged as 0. If the scale is already 1,
+        overflow cannot be the cause, and the norm itself is logged.
         """
         finite = tf.math.is_finite(grad_norm)
         scale = self.scale.read_value()

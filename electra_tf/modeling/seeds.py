@@ -23,7 +23,7 @@ class SeedStream:
         self._scope = scope
 
     def child(self, scope: str) -> "SeedStream":
-        """Return the stream of sites in a sub-scope."""
+        """Return the stream of the seeds in a sub-scope."""
         return SeedStream(self._seed, f"{self._scope}{scope}/")
 
     def seed(self, site: str) -> tf.Tensor:
