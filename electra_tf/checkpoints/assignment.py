@@ -25,7 +25,7 @@ _MOST_LINES = 8  # maximum number of variables that a message lists
 
 
 class AdamSlots(Protocol):
-    """Moments of an Adam optimizer, by the names of their variables."""
+    """Moments of an Adam optimizer, by the names of the model's variables."""
 
     @property
     def m(self) -> "Mapping[str, tf.Variable]": ...
@@ -41,11 +41,11 @@ class Coverage:
     kind: str  # Format of the checkpoint.
     loaded: tuple[str, ...]  # variables that were loaded
     missing: tuple[str, ...]  # variables that the checkpoint lacks, not changed
-    # Variables with allowed differences of shape, not changed.
+    # Variables whose shapes differ, which `allow_missing` permits; not changed.
     other_shape: tuple[str, ...]
     # Variables of the checkpoint that the model lacks.
     unexpected: tuple[str, ...]
-    dropped: Mapping[str, str]  # other contents of the file, with reasons
+    dropped: Mapping[str, str]  # contents that were not read, with the reasons
     slots_loaded: int  # number of Adam slots that were loaded
     slots_left: int  # number of Adam slots that were not loaded
     global_step: int | None
@@ -61,7 +61,7 @@ class Coverage:
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
         missing = self.missing
-        # Whole networks are missing, and are listed by scope.
+        # So many variables are whole networks, which are listed by scope.
         if len(missing) > _MOST_LINES:
             scopes = ["/".join(name.split("/")[:2]) for name in missing]
             counts = collections.Counter(scopes).items()
@@ -84,7 +84,7 @@ def assign(
     missing_is_fine: bool = False,
     optimizer: "AdamSlots | None" = None,
 ) -> Coverage:
-    """Assign a checkpoint's values to variables.
+    """Assign the values in a checkpoint to a model's variables.
 
     All values are read before the first one is assigned, so that a corrupt file
     changes no variable.
@@ -162,7 +162,7 @@ def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
 def _describe_missing(
     weights: Weights, names: Sequence[str], n_variables: int
 ) -> str:
-    """Return the message for variables that a checkpoint lacks."""
+    """Return the error message for variables that a checkpoint lacks."""
     lines = [
         f"{weights.path} ({weights.kind}) lacks {len(names)} of the model's"
         f" {n_variables} variables:",

@@ -51,11 +51,12 @@ _DISCRIMINATOR_HEAD = "discriminator_predictions/"
 # all_tokens_mlm.
 _TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
-# Scope, below the task's scope, of the first of a sentence head's two layers.
+# A sentence head may have two layers. This is the first layer's scope, below
+# the scope of the task.
 HIDDEN = "hidden"
 DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
-# Variables used only in pre-training, and never exported: the baseline of
-# adversarial training, and the head of correction_weight.
+# Variables that are used only in pre-training and never exported: the baseline
+# of adversarial training, and the head of correction_weight.
 CORRECTION_HEAD = "correction_predictions"
 TRAINING_ONLY = ("reward_baseline/", f"{CORRECTION_HEAD}/")
 _LAYER = re.compile(r"(\w+)/encoder/layer_(\d+)/")
@@ -78,18 +79,18 @@ class TaskHead:
     kind: str  # type of the task, such as "classification" or "tagging"
     labels: tuple[str, ...] = ()  # names of the classes in order, if known
     pooling: str = "first"  # pooling of texts: "first" token, or "mean"
-    # Tagging: words are split like other text, not as in the original.
-    # Regression: predictions have the unit of the labels, not the range from 0
-    # to 1 as in training.
+    # Whether the head works as in other libraries. Tagging: words are split
+    # like other text, not as in the original. Regression: predictions have the
+    # unit of the labels, whereas this project trains on the range from 0 to 1.
     as_elsewhere: bool = False
     # Regression: lowest and highest label.
     range: tuple[float, float] | None = None
-    # Maximum number of wordpieces in a text, if a file contains this number.
+    # Maximum number of wordpieces in a text; None if no file contains it.
     max_length: int | None = dataclasses.field(default=None, compare=False)
 
 
 class Contents:
-    """Networks and heads that consist of variables with given shapes."""
+    """Networks and heads of a checkpoint, inferred from its variables."""
 
     def __init__(self, shapes: Shapes) -> None:
         # Keys are the original's names, without Adam slots and step.
@@ -129,7 +130,7 @@ class Contents:
 
     @property
     def unknown(self) -> list[str]:
-        """Variables that no model of the original contains."""
+        """Variables that belong to no known network or head."""
         heads = (*_MASKED_LM_HEADS, *DISCRIMINATOR, _TOKEN_HEAD, _TASK_HEADS)
         prefixes = (*heads, *_GENERATORS, *TRAINING_ONLY)
         return sorted(n for n in self.shapes if not n.startswith(prefixes))
@@ -197,7 +198,7 @@ class Contents:
         if part == "discriminator":
             return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TOKEN_HEAD, _TASK_HEADS)
         scopes = tuple(scope for scope in _GENERATORS if self.has(scope))
-        # The generator is the one network with both heads, or a masked LM.
+        # Without a separate scope, the generator is the only network.
         if not scopes:
             scopes = (f"{FULL}/",)
         elif not all(self.has(f"{s}embeddings/word_") for s in scopes):
@@ -205,7 +206,7 @@ class Contents:
         return (*scopes, *_MASKED_LM_HEADS)
 
     def mixup_hint(self, missing_names: Iterable[str]) -> str | None:
-        """Return a hint if the checkpoint has the wrong network, or None."""
+        """Return a hint if the checkpoint has the wrong network, else None."""
         missing = Contents(dict.fromkeys(missing_names, ()))
         if missing.discriminates and not self.has("discriminator"):
             if self.generates:
@@ -238,7 +239,7 @@ class Contents:
 
     @property
     def embedding_sharing(self) -> str | None:
-        """The hparam `embedding_sharing`; None with only one network."""
+        """Value of the hparam `embedding_sharing`; None with one network."""
         tables = f"{self._generator_scope}/embeddings/"
         if SHARED_TABLE in self.shapes:
             return "gradient_disentangled"
@@ -251,7 +252,7 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether two networks share tables differently from the original."""
+        """Whether networks share tables in a way that the original lacks."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property
@@ -339,7 +340,7 @@ class Contents:
         defaults = {
             "hidden_size": size.hidden_size,
             "num_hidden_layers": size.num_hidden_layers,
-            # By default, these two sizes follow the hidden size.
+            # By default, the next two sizes follow the hidden size.
             "intermediate_size": 4 * stack.hidden_size,
             "num_attention_heads": default_heads(stack.hidden_size),
             "max_position_embeddings": size.max_position_embeddings,
@@ -389,7 +390,7 @@ class Contents:
         }
 
     def assumptions(self) -> list[str]:
-        """Return the assumptions of `hparams` that shapes do not determine.
+        """Return the assumptions of `hparams` that shapes cannot confirm.
 
         Each line starts with the names of its hparams: "a, b: ...".
         """
@@ -438,8 +439,8 @@ class Contents:
         hparams = merge_hparams(self.hparams(), stated)
         encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):
-            # A generator's size is proportional to the encoder's, so that only
-            # the encoder's differences are reported.
+            # A generator's size is proportional to the encoder's, so only the
+            # encoder's differences are reported.
             hparams.pop("generator", None)
             hparams["uniform_generator"] = True
         if differences := describe_differences(
@@ -451,7 +452,7 @@ class Contents:
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """Return the sizes that differ in a model, or [] for unknown sizes."""
+        """Return lines on sizes that differ from a model's; [] if unknown."""
         try:
             return describe_differences(self.sizes, model.sizes)
         except UserError:

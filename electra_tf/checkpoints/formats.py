@@ -48,7 +48,8 @@ from electra_tf.text.settings_files import copy_settings
 from electra_tf.text.vocabulary import is_bpe
 
 ELECTRA_CONFIG = "electra_config.json"
-# Names of vocabularies in a model's folder: WordPiece, byte-level BPE.
+# Names of the vocabulary's file in a model's folder: the first for WordPiece,
+# the second for byte-level BPE.
 VOCAB_FILES = ("vocab.txt", "tokenizer.json")
 # Log of a run, and the subfolder of its best checkpoint.
 TRAIN_LOG = "train_log.jsonl"
@@ -56,8 +57,8 @@ BEST = "best"
 FORMAT_VERSION = 1
 RELEASED = "reference"  # name of the model that is part of the project
 
-# Files of this project, of other programs and of runs that may contain sizes.
-# The first existing file is read.
+# Files that may contain sizes, written by this project, by other programs or by
+# runs. The first existing file is read.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
 # Hparams in electra_config.json: the sizes, and settings that change the
 # interpretation of text and scores.
@@ -69,7 +70,7 @@ _HUGGING_FACE_FILE = re.compile(
 
 
 def resolve_reference(path: str) -> str:
-    """Return the local folder of a named model, or a path unchanged.
+    """Return a named model's local folder; return any other path unchanged.
 
     Names are `reference` and, for models of the hub, `hf:OWNER/NAME`.
 
@@ -77,14 +78,14 @@ def resolve_reference(path: str) -> str:
       UserError: the model is not in any of the folders.
     """
     if path.startswith(HUB_PREFIX):
-        # Other paths need no import of the hub.
+        # Imported here, because only names of hub models need this module.
         from electra_tf.checkpoints import hub
 
         return hub.fetch(path)
     if path != RELEASED or filesystem.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    # pip installs to the user's scheme outside of virtual environments.
+    # Outside of virtual environments, pip may install to the user's scheme.
     user = sysconfig.get_preferred_scheme("user")
     data = (sysconfig.get_path("data"), sysconfig.get_path("data", user))
     shares = (os.path.join(path, "share", "electra_tf") for path in data)
@@ -114,7 +115,8 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
       UserError: the path contains no checkpoint, several checkpoints or a
         corrupt checkpoint.
     """
-    # These modules import this module, and TensorFlow's import takes seconds.
+    # Imported here, because these modules import this module, and TensorFlow's
+    # import takes seconds.
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
     path = resolve_reference(path)
@@ -149,7 +151,7 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
 
 
 def _check_is_read(path: str) -> None:
-    """Raise a UserError if a folder's reader ignores this weight file."""
+    """Raise a UserError if the reader of a folder ignores a weight file."""
     from electra_tf.checkpoints.huggingface_weight_files import find_weights
 
     folder, name = os.path.split(path)
@@ -163,7 +165,7 @@ def _check_is_read(path: str) -> None:
 
 
 def _is_finetuned_run(path: str) -> bool:
-    """Return whether a folder is that of a fine-tuning run."""
+    """Return whether a folder belongs to a fine-tuning run."""
     config = os.path.join(path, "config.json")
     if not filesystem.is_directory(os.path.join(path, BEST)):
         return False
@@ -171,7 +173,7 @@ def _is_finetuned_run(path: str) -> bool:
 
 
 def strip_training_state(weights: Weights, keep: str = "") -> Weights:
-    """Leave out variables that only the run itself uses.
+    """Return the weights without variables that only the run itself uses.
 
     These variables are the baseline of adversarial training, the head of
     `correction_weight`, and a discriminator that is not yet trained.
@@ -199,9 +201,9 @@ def strip_training_state(weights: Weights, keep: str = "") -> Weights:
 
 
 def _find_run_vocab(folder: str) -> str | None:
-    """Return the vocabulary in a model's folder, or that of its run."""
+    """Return the vocabulary in a model's folder, or its run's `vocab_file`."""
     vocab_file = find_vocab(folder)
-    # The digests also report a missing vocabulary.
+    # This check also reports a vocabulary that is missing but has a digest.
     check_digest(vocab_file or os.path.join(folder, VOCAB_FILES[0]))
     config = os.path.join(folder, "config.json")
     if vocab_file or not filesystem.exists(config):
@@ -221,12 +223,12 @@ def find_vocab(folder: str) -> str | None:
 
 
 def vocab_name(vocab_file: str) -> str:
-    """Return the file name of a vocabulary in a model's folder."""
+    """Return the name that a vocabulary's file gets in a model's folder."""
     return VOCAB_FILES[is_bpe(vocab_file)]
 
 
 def find_hugging_face_weights(folder: str) -> str | None:
-    """Return a folder's weight file as a relative path, or None.
+    """Return the relative path of a folder's Hugging Face weights, or None.
 
     The file may be in the subfolder of one of two networks.
     """
@@ -240,7 +242,7 @@ def find_hugging_face_weights(folder: str) -> str | None:
 
 
 def digest_file(path: str) -> str:
-    """Return a file that changes whenever the weights change.
+    """Return the path of a file that changes whenever the weights change.
 
     The argument is the path of opened weights (`Weights.path`).
     """
@@ -251,7 +253,7 @@ def digest_file(path: str) -> str:
 
 
 def describes_itself(path: str) -> bool:
-    """Return whether files at a path may describe a checkpoint's heads.
+    """Return whether files next to a checkpoint may describe its heads.
 
     The path is a folder, or a prefix or file in a folder, of any format.
     """
@@ -268,7 +270,7 @@ def describes_itself(path: str) -> bool:
 def resolve_model_casing(
     weights: Weights, vocab_file: str, hparams: Mapping[str, Any]
 ) -> dict[str, bool]:
-    """Return the casing of a model with a vocabulary, or {} if unknown.
+    """Return the casing hparams of a model and its vocabulary; {} if unknown.
 
     The sources are, in order of precedence, the model's folder, `hparams` and
     the file next to the vocabulary.
@@ -341,7 +343,7 @@ def format_config(
         **{name: stored[name] for name in TOKENIZER_HPARAMS},
         "hparams": stored,
     }
-    # The schedule determines which weights are trained.
+    # The schedule is stored, because it determines which weights are trained.
     if hparams.get("two_stage_steps"):
         for name in SCHEDULE_HPARAMS:
             stored[name] = hparams[name]
@@ -360,7 +362,7 @@ def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_best_checkpoint(run: str) -> str | None:
-    """Return the checkpoint in a run's folder `best`, or None without one.
+    """Return the checkpoint in a run's folder `best`; None without the folder.
 
     Raises:
       UserError: the folder exists but is incomplete. The latest checkpoint is a
@@ -427,7 +429,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
         try:
             if name == ELECTRA_CONFIG and "hparams" in stated:
                 return _parse_electra_config(stated)
-            if "model_size" in stated:  # The file belongs to a run.
+            if "model_size" in stated:  # a run's config.json
                 names = (*_CONFIG_HPARAMS, *SCHEDULE_HPARAMS)
                 hparams = {n: v for n, v in stated.items() if n in names}
                 hparams = without_derived(hparams)
@@ -461,7 +463,7 @@ def _read_heads(folder: str) -> dict[str, TaskHead]:
 
 
 def _translate_keys(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hparams for the keys of BERT, bert4keras and Hugging Face."""
+    """Convert keys of BERT, bert4keras and Hugging Face to hparams."""
     if "hidden_size" not in stated:
         return {}
     names = [field.name for field in dataclasses.fields(EncoderConfig)]
@@ -499,7 +501,8 @@ def _parse_electra_config(stated: Mapping[str, Any]) -> dict[str, Any]:
             " field."
         )
     hparams = PretrainingConfig.clean_hparams(stated["hparams"])
-    # An edit of only one of the two copies would have half an effect.
+    # The file contains sizes twice. If a user edited one copy, only some
+    # readers would see the change.
     for name, value in json.loads(format_config(hparams)).items():
         if name != "hparams" and name in stated and stated[name] != value:
             raise UserError(

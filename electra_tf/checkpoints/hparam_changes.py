@@ -17,8 +17,9 @@ from electra_tf.checkpoints.sizes import (
 def list_changes(
     before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
 ) -> list[str]:
-    """Return `name: old -> new` for each of `names` that changed."""
-    # `before` was read from a file, so that `now` must have JSON's types.
+    """Return a text `name: old -> new` for each of `names` that changed."""
+    # `before` was read from a file, so the values of `now` are also converted
+    # to JSON's types.
     now = json.loads(json.dumps(now))
     return [
         f"{name}: {before[name]!r} -> {now[name]!r}"

@@ -25,7 +25,7 @@ from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 PREFIX = layout.HUB_PREFIX
 _MODEL = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([^@\s]+))?", re.ASCII)
-# Files, besides the weights, that this project reads.
+# Files that this project reads in addition to the weights.
 _DESCRIPTION_FILES = (
     layout.CONFIG,
     layout.VOCAB,
@@ -36,13 +36,13 @@ _DESCRIPTION_FILES = (
     "electra_config.json",
     DIGESTS_FILE,
 )
-_TIMEOUT = 20  # seconds to wait for an answer of the hub
+_TIMEOUT = 20  # seconds to wait for an answer from the hub
 _logger = logging.getLogger(__name__)
 
 
 @functools.cache
 def fetch(name: str) -> str:
-    """Return the local folder of a model of the hub, downloaded if needed.
+    """Return the local folder of a hub model; download missing files.
 
     Only files that this project reads are downloaded: configs, tokenizer files
     and one format of the weights. If the hub cannot be reached, a copy in the
@@ -93,7 +93,7 @@ def hub_hint(path: str) -> str:
 
 
 def model_name(path: str) -> str:
-    """Return the name of a folder's model: NAME for a folder of the cache."""
+    """Return the name of a folder's model, also for folders in the cache."""
     path = os.path.abspath(path)
     match = re.search(r"models--.+?--([^/]+)/snapshots/[^/]+$", path)
     return match[1] if match else os.path.basename(path)
@@ -119,7 +119,7 @@ def _download(name: str, repository: str, revision: str | None) -> str:
 
 
 def _files_to_read(available: Sequence[str]) -> list[str]:
-    """Return the files that this project reads, for one or two networks."""
+    """Return those available files that this project reads."""
     prefixes = [""]
     if layout.CONFIG not in available:
         prefixes = [f"{name}/" for name in layout.FOLDERS]
@@ -142,7 +142,7 @@ def _files_to_read(available: Sequence[str]) -> list[str]:
 
 
 def _cached(repository: str, revision: str | None) -> str | None:
-    """Return the cached folder, or None without a usable copy."""
+    """Return the cached folder; None if the cache has no usable copy."""
     from huggingface_hub import try_to_load_from_cache
 
     configs = [layout.CONFIG, *(f"{n}/{layout.CONFIG}" for n in layout.FOLDERS)]

@@ -18,7 +18,7 @@ from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 _KINDS = {problem: kind for kind, problem in layout.PROBLEMS.items()}
-# Types of tasks by transformers' class.
+# Types of the tasks, by the class of transformers.
 _TASK_KINDS = {
     layout.TAGGING: "tagging",
     layout.QUESTIONS: "question_answering",
@@ -31,9 +31,10 @@ _HEAD_STARTS = {
     layout.SENTENCES: "classifier.dense.",
     layout.TAGGING: "classifier.",
 }
-# Default names of tasks, which become scopes of their variables.
+# Default names of tasks, which become part of the scopes of variables.
 _DEFAULT_NAMES = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
-# Purposes of transformers' classes without a counterpart, for messages.
+# For messages: purposes of the transformers classes that have no counterpart in
+# this project.
 _UNSUPPORTED = {
     "ElectraForMultipleChoice": "it chooses among several texts",
     "ElectraForCausalLM": "it continues a text",
@@ -43,7 +44,7 @@ UNNAMED = re.compile(r"LABEL_\d+")
 
 
 def find_architecture(declared: str, names: Collection[str]) -> str:
-    """Return the class whose tensors a folder contains.
+    """Return the name of the transformers class that a folder contains.
 
     If config.json declares no supported class, the names of tensors determine
     the class. A task's head is inferred only if no class is declared, because
@@ -56,7 +57,8 @@ def find_architecture(declared: str, names: Collection[str]) -> str:
     if declared in (*layout.HEADS, layout.SENTENCES):
         return declared
     for architecture, start in _HEAD_STARTS.items():
-        # The multiple-choice head has the layer "sequence_summary".
+        # The multiple-choice head, which also has a layer "classifier", is
+        # recognized by its layer "sequence_summary".
         is_guess = architecture in _TASK_KINDS
         if is_guess and (declared or _has(names, "sequence_summary.")):
             continue
@@ -72,7 +74,7 @@ def _has(names: Collection[str], start: str) -> bool:
 def find_kind(
     architecture: str, problem: Any, n_labels: int, path: str
 ) -> tuple[str, str]:
-    """Return the task type of a head, or the reason why no task has it.
+    """Return a head's task type, and the reason if no task has such a head.
 
     Args:
       problem: `problem_type` of config.json; None if absent.
@@ -109,7 +111,7 @@ def default_name(architecture: str, kind: str) -> str:
 
 
 def why_no_head(declared: str, detail: str) -> str:
-    """Return why the tensors of a head are dropped, with the remedy."""
+    """Return the reason why a head's tensors are dropped, and the remedy."""
     detail = detail or _UNSUPPORTED.get(declared, "")
     head = f"head of {declared}" if declared else "head of an unnamed class"
     if detail:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of a Hugging Face ELECTRA folder in the original's names.
+"""Layout of Hugging Face ELECTRA folders, by the original's names.
 
 This module maps networks, the names of their tensors and config.json to the
 original's variables and hparams, and back.
@@ -48,8 +48,8 @@ PROBLEMS = {
 # A pre-trained ELECTRA consists of two networks in folders of these names.
 FOLDERS = {"discriminator": PRETRAINING, "generator": MASKED_LM}
 
-IDENTITY = "identity"  # layer below a head's scope that is never stored
-# Names of axes for which config.json has no key.
+IDENTITY = "identity"  # name of an added layer, used only while converting
+# Names of axes whose sizes have no key in config.json.
 ONE = "1"  # an axis of one element
 LABELS = "number of labels"
 
@@ -74,7 +74,7 @@ _BLOCK = (
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A tensor of transformers and its one or two variables."""
+    """A tensor of transformers, and the one or two variables in it."""
 
     tensor: str  # name in a Hugging Face file, with the prefix `electra.`
     # The original's names; two names if each row of the tensor is a variable.
@@ -84,7 +84,7 @@ class Pair:
 
     @property
     def _is_transposed(self) -> bool:
-        """Whether the tensor's rows are the variable's columns."""
+        """Whether the tensor is the transpose of the variable."""
         return self.variables[0].endswith("/kernel")
 
     def variable_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -99,13 +99,13 @@ class Pair:
         return (shape[0] * len(self.variables), *shape[1:])
 
     def to_variable(self, value: np.ndarray, i: int) -> np.ndarray:
-        """Return variable number `i` of the tensor `value`."""
+        """Return the value of variable number `i` from the tensor `value`."""
         if len(self.variables) > 1:
             value = value[i : i + 1]
         return np.ascontiguousarray(value.T if self._is_transposed else value)
 
     def to_tensor(self, values: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the tensor that consists of all variables."""
+        """Return the tensor that contains the values of all variables."""
         if self._is_transposed:
             values = [value.T for value in values]
         return values[0] if len(values) == 1 else np.concatenate(values)
@@ -138,7 +138,7 @@ class Network:
 
     @property
     def needs_identity_layer(self) -> bool:
-        """Whether a sentence head of one layer gets an identity layer first."""
+        """Whether the writer adds an identity layer before a sentence head."""
         if self.architecture != SENTENCES:
             return False
         return self.first_layer == IDENTITY
@@ -225,7 +225,7 @@ _GELU_IS_IDENTITY = 6.0
 
 
 def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Return a float32 [H] shift of layer norm outputs to GELU's linear range.
+    """Return a shift of layer norm outputs to GELU's linear range, float32 [H].
 
     Args:
       gamma: float32 [H], scale of the layer norm.
@@ -239,7 +239,7 @@ def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
 def shift_bias(
     bias: np.ndarray, kernel: np.ndarray, shift: np.ndarray, sign: int
 ) -> np.ndarray:
-    """Return the last bias plus `sign` times the effect of a shift, float32.
+    """Return `bias`, float32, changed by `sign` times the effect of `shift`.
 
     Args:
       bias: [C]; kernel: [H, C]; shift: [H].
@@ -264,7 +264,7 @@ SETTINGS = (
     "initializer_range",
     "layer_norm_eps",
 )
-# Defaults of transformers' ElectraConfig; saved files contain all keys.
+# Defaults of transformers' ElectraConfig, for files without some keys.
 _DEFAULTS = {
     "embedding_size": 128,
     **dataclasses.asdict(EncoderConfig.for_size("small", 30522)),
@@ -296,7 +296,7 @@ def read_config(folder: str) -> dict[str, Any]:
 
 
 def _config_problem(stated: Mapping[str, Any]) -> str | None:
-    """Return the first unsupported setting of a config.json, or None.
+    """Return a message about the first unsupported setting, or None.
 
     Args:
       stated: contents of the file, which may leave out defaults.
@@ -337,7 +337,7 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
 def follows_generator_rule(
     hidden_size: int, num_attention_heads: int, intermediate_size: int
 ) -> bool:
-    """Return whether heads and feed-forward width follow the hidden size."""
+    """Return whether heads and feed-forward width have their default values."""
     return (
         num_attention_heads == default_heads(hidden_size)
         and intermediate_size == 4 * hidden_size
@@ -350,7 +350,7 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """Return notes on a generator's settings that are replaced.
+    """Return notes on settings of a generator that the discriminator's replace.
 
     Args:
       network: generator.
@@ -395,7 +395,8 @@ def hparams_of(
       settings: settings of the encoder, by the keys of config.json.
     """
     hparams = contents.hparams()
-    # The generator may be in a different folder.
+    # A discriminator's folder does not show whether a generator exists
+    # elsewhere.
     hparams.pop("uniform_generator", None)
     overrides = hparams.pop("model_hparam_overrides", {})
     defaults = {name: _DEFAULTS[name] for name in SETTINGS}

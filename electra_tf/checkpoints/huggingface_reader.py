@@ -47,7 +47,7 @@ from electra_tf.text.tokenizer_settings import (
     settings_text,
 )
 
-# Constants that older versions of transformers saved.
+# Constants that older versions of transformers saved with the weights.
 _BUFFER = re.compile(r"(^|\.)embeddings\.(position_ids|token_type_ids)$")
 _LM_HEAD = "generator_lm_head.weight"  # a tied copy of the word table
 _WORD_TABLE = "electra.embeddings.word_embeddings.weight"
@@ -59,24 +59,24 @@ class _StoredVariable(NamedTuple):
 
     tensor: StoredTensor
     pair: Pair
-    index: int  # index of the variable in the pair
+    index: int  # index of the variable in `pair.variables`
     spec: TensorSpec
 
 
 def _spellings(tensor: str) -> list[str]:
-    """Return the names of a tensor in files of all versions, newest first."""
+    """Return the names of a tensor in all versions of files, newest first."""
     names = [tensor, tensor.removeprefix("electra.")]
     for new, old in (("weight", "gamma"), ("bias", "beta")):
         if tensor.endswith(f"LayerNorm.{new}"):
             names += [name.removesuffix(new) + old for name in names[:2]]
-    # A file may contain only one of two tied tensors.
+    # A file may contain only one of these two tied tensors.
     if tensor == _WORD_TABLE:
         names.append(_LM_HEAD)
     return names
 
 
 def _why_unused(name: str, why_no_head: str) -> str | None:
-    """Return why a tensor is not read; None for constants."""
+    """Return the reason why a tensor is not read; None for constants."""
     if _BUFFER.search(name):
         return None
     if name.startswith(("classifier.", "sequence_summary.", "qa_outputs.")):
@@ -99,7 +99,7 @@ class _Folder:
         for name in ("classifier.weight", "classifier.out_proj.weight"):
             if name in self._stored:
                 self._sizes[layout.LABELS] = self._stored[name].shape[0]
-        self._kind, self._why_no_head = "", ""  # head of its task
+        self._kind, self._why_no_head = "", ""  # of the task's head
         self.network = self._find_network()
         self.tensors = self._match_tensors()
         self._check_tied_table()
@@ -242,7 +242,7 @@ class _Folder:
         return heads.read_max_length(self.path, positions)
 
     def dropped(self) -> dict[str, str]:
-        """Return unread and converted tensors, with the reasons."""
+        """Return the tensors that are unread or converted, with the reasons."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {}
         for name in self._stored:
@@ -260,7 +260,7 @@ class _Folder:
 
 
 class _HuggingFaceWeights(Weights):
-    """Variables of one or two folders."""
+    """Weights in the folders of one or two networks."""
 
     def __init__(
         self,
@@ -294,7 +294,7 @@ _VOCABULARIES: dict[tuple[str, str | None], tempfile.TemporaryDirectory] = {}
 
 
 def _find_vocab(folder: str, settings: TokenizerSettings) -> str | None:
-    """Return a folder's vocab.txt, or a copy of tokenizer.json's vocabulary."""
+    """Return the path of vocab.txt, or of a copy made from tokenizer.json."""
     vocab_file = os.path.join(folder, layout.VOCAB)
     if os.path.isfile(vocab_file):
         return vocab_file
@@ -317,7 +317,7 @@ def _find_vocab(folder: str, settings: TokenizerSettings) -> str | None:
 def _without_identity(
     weights: Weights, network: Network, stated_bias: Sequence[float] | None
 ) -> Weights:
-    """Remove a sentence head's shifted identity.
+    """Undo the shift of a sentence head, and leave out its identity layer.
 
     `stated_bias` is the bias before the conversion, which is returned bit for
     bit unless transformers has since trained the model.
@@ -423,7 +423,7 @@ def _has_network(folder: str) -> bool:
 def _find_generator(
     path: str, discriminator: _Folder, generator: _Folder
 ) -> Network:
-    """Return the generator with the scopes that it shares."""
+    """Return the generator's network, with the scopes that it shares."""
     width = generator.config["embedding_size"]
     hidden = generator.config["hidden_size"]
     separate = Network(layout.MASKED_LM, "generator", "generator")
@@ -439,7 +439,7 @@ def _find_generator(
             " not belong to one model. Convert them separately:"
             f" {discriminator.path} or {generator.path}."
         )
-    # With equal tables, the rest of the encoder determines the scope.
+    # With equal tables, the rest of the encoder shows whether it is shared.
     scope = "generator" if _first_difference(*both, "electra.") else "electra"
     return Network(layout.MASKED_LM, scope)
 

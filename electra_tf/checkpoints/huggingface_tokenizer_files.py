@@ -22,7 +22,7 @@ from electra_tf.text.tokenizer_settings import (
 )
 from electra_tf.text.vocabulary import CLS, SEP, SPECIAL_TOKENS, UNK
 
-# Settings that `BertTokenizer` fixes, regardless of tokenizer.json.
+# Settings that `BertTokenizer` always uses, regardless of tokenizer.json.
 _FIXED = {"clean_text": True, "max_word_length": 100}
 
 
@@ -91,7 +91,7 @@ def tokenizer_files(
 
 
 def _tokenizer_class(settings: TokenizerSettings) -> str:
-    """Return a class of transformers that applies the settings.
+    """Return the name of a transformers class that applies the settings.
 
     ELECTRA's class builds a tokenizer with fixed settings; the general class
     reads tokenizer.json.
@@ -114,7 +114,7 @@ def _tokenizer(
     normalizer: Mapping[str, Any],
     max_word_length: int,
 ) -> dict[str, Any]:
-    """Return a tokenizer.json of the library `tokenizers`."""
+    """Return the content of tokenizer.json for the library `tokenizers`."""
     templates = {}
     for name, parts in TEMPLATES.items():
         templates[name] = [_piece(token, segment) for token, segment in parts]

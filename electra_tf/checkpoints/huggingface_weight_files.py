@@ -23,7 +23,7 @@ from electra_tf.checkpoints.weights import TensorSpec
 from electra_tf.files import filesystem
 from electra_tf.files.json_files import read_json
 
-# Types that are widened to float32, by the codes of safetensors.
+# Types that are converted to float32, by the codes of safetensors.
 NARROW_TYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 
 
@@ -38,7 +38,7 @@ class StoredTensor:
     load: Callable[[], np.ndarray]  # returns the values in their stored type
 
     def read(self) -> np.ndarray:
-        """Read the tensor as float32, which is exact for narrower types."""
+        """Read the tensor as float32; float64 values are rounded."""
         if self.dtype != "F32" and self.dtype not in NARROW_TYPES:
             raise UserError(
                 f"{self.path}: {self.name} is stored as {self.dtype}; expected"
@@ -48,7 +48,7 @@ class StoredTensor:
 
 
 def find_weights(folder: str) -> str:
-    """Return the path of a folder's weight file, or of its index."""
+    """Return the path of a folder's weight file, or of its shards' index."""
     for name in layout.WEIGHT_FILES:
         path = os.path.join(folder, name)
         if os.path.isfile(path):
@@ -80,7 +80,7 @@ def open_tensors(path: str) -> dict[str, StoredTensor]:
 
 
 def _open_torch(path: str) -> dict[str, StoredTensor]:
-    """Open a PyTorch file, of which only tensors are unpickled."""
+    """Open a PyTorch file; only tensors are unpickled."""
     try:
         import torch
     except ImportError as error:
@@ -129,7 +129,7 @@ def _open_torch(path: str) -> dict[str, StoredTensor]:
 def _open_safetensors(
     path: str, shards: Mapping[str, list[str] | None]
 ) -> dict[str, StoredTensor]:
-    """Open a file, or shards that must contain the names in an index.
+    """Open a safetensors file, or the shards that an index lists.
 
     A file is opened again for each tensor, because all tensors read through an
     open memory map would count as memory in use.

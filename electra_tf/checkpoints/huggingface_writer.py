@@ -53,7 +53,7 @@ from electra_tf.text.vocabulary import (
 
 _MOST_LINES = 12  # maximum number of tensors that a message lists
 # All files of a model that a folder may contain. The config is written last and
-# removed first, because a folder without config contains no model to load.
+# removed first, because no program loads a folder without a config.
 _FILES = (
     *layout.WEIGHT_FILES,
     layout.VOCAB,
@@ -68,7 +68,7 @@ _FILES = (
 
 
 class _NetworkFiles(NamedTuple):
-    """Contents of a folder for one network."""
+    """Planned contents of the folder of one network."""
 
     subfolder: str  # subfolder of the target folder; "" for the target itself
     network: Network
@@ -79,9 +79,9 @@ class _NetworkFiles(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """Contents of a conversion, complete before the first file is written."""
+    """Plan of a conversion, made before the first file is written."""
 
-    weights: Weights  # values that transformers' layers require
+    weights: Weights  # weights, changed to fit transformers' layers
     folders: list[_NetworkFiles]
     hparams: Mapping[str, Any]
 
@@ -92,7 +92,7 @@ class _Plan:
 
     @property
     def subfolders(self) -> list[str]:
-        """Folders of this or an earlier model below the target folder.
+        """Subfolders that this model or an earlier model may use.
 
         An earlier model in the target folder would hide the two networks below
         it, and a network left by an earlier model would be read as part of this
@@ -102,11 +102,11 @@ class _Plan:
 
 
 class WriteReport(NamedTuple):
-    """Contents of the checkpoint that a written folder omits or changes."""
+    """Report on the contents that a written folder omits or changes."""
 
     # Variables that transformers cannot represent, with reasons.
     left_out: dict[str, str]
-    notes: dict[str, str]  # remarks by subject
+    notes: dict[str, str]  # remarks on changes, by subject
 
 
 def write_huggingface(
@@ -157,8 +157,8 @@ def write_huggingface(
         )
     _check_variables(plan)
     _check_free(folder, plan.subfolders, overwrite)
-    # The temporary folder is on the disk of the target, which may not exist
-    # yet.
+    # The temporary folder must be on the disk of the target folder, which may
+    # not exist yet.
     parent = os.path.abspath(folder)
     while not os.path.isdir(parent):
         parent = os.path.dirname(parent)
@@ -177,7 +177,7 @@ def write_huggingface(
 
 
 def _check_representable(weights: Weights) -> None:
-    """Raise a UserError for models that two folders cannot represent."""
+    """Raise a UserError if Hugging Face folders cannot represent the model."""
     contents = weights.contents
     predicts_only = contents.predicts_tokens and not contents.discriminates
     if predicts_only and contents.generates:
@@ -277,7 +277,7 @@ def _find_task_network(weights: Weights) -> Network:
 
 
 def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
-    """Return transformers' class for a task's head, or "" and the reason."""
+    """Return transformers' class for a task's head, or "" and the reason why none fits."""
     contents, scope = weights.contents, f"task_specific/{task}"
     head = weights.heads.get(task)
     if contents.has(f"{scope}/qa_hidden/"):
@@ -309,7 +309,7 @@ def _fit_to_transformers(
     """Return weights with which transformers computes the same outputs.
 
     A tagger's segment ids are all 1 in this project and all 0 in transformers,
-    so that both rows become row 1. A sentence head of one layer gets an
+    so both rows become row 1. A sentence head of one layer gets an
     additional first layer; see `layout.identity_shift`.
     """
     if network.architecture == layout.TAGGING:
@@ -441,7 +441,7 @@ def _notes(plan: _Plan) -> dict[str, str]:
     return notes
 
 
-# Checks that precede the first written file.
+# Checks that run before the first file is written.
 
 
 def _check_variables(plan: _Plan) -> None:
@@ -539,14 +539,15 @@ def _write_tensors(
     path: str, folder: _NetworkFiles, weights: Weights, half_precision: bool
 ) -> None:
     """Write a network's safetensors file."""
-    # transformers saves an encoder without head without the prefix.
+    # If an encoder has no head, transformers saves its tensors without the
+    # prefix.
     is_bare = folder.network.architecture == layout.BARE
     prefix = "electra." if is_bare else ""
     pairs = {pair.tensor.removeprefix(prefix): pair for pair in folder.pairs}
     stored_type = np.dtype(np.float16 if half_precision else np.float32)
     types = dict.fromkeys(pairs, stored_type)
-    # The last bias cancels the effect of the identity layer, which requires
-    # float32.
+    # The last bias must cancel the effect of the identity layer exactly, so it
+    # stays float32.
     types["classifier.out_proj.bias"] = np.dtype(np.float32)
 
     def read(name: str) -> np.ndarray:

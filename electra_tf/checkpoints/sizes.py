@@ -11,7 +11,8 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 
-# Kinds of separate generators, by the scope of their (first) transformer.
+# Kinds of separate generators, by the scope of the transformer or of its first
+# tower.
 KINDS = {
     "generator": GeneratorKind.SMALL,
     "generator_ltr": GeneratorKind.TWO_TOWER,
@@ -45,7 +46,7 @@ class Stack:
 
 @dataclasses.dataclass(frozen=True)
 class ModelSizes:
-    """Sizes that both shapes and hparams determine."""
+    """Sizes of a model that can be inferred from shapes or from hparams."""
 
     vocab_size: int  # rows of the token table
     max_position_embeddings: int  # rows of the position table
@@ -54,8 +55,8 @@ class ModelSizes:
     embedding_size: int | None
     encoder: Stack | None  # scope `electra`; None for a separate generator
     generator: Stack | None  # sizes of the generator or of each tower
-    generator_kind: GeneratorKind  # UNIFORM also without a generator
-    # The hparam `embedding_sharing`; None with only one network.
+    generator_kind: GeneratorKind  # UNIFORM also if no generator is stored
+    # Value of the hparam `embedding_sharing`; None with only one network.
     embedding_sharing: str | None
     # Whether the model has the replaced-token head; None without heads.
     discriminates: bool | None
@@ -80,7 +81,7 @@ def default_heads(hidden_size: int) -> int:
 
 
 def find_fraction(whole: Stack, part: Stack, field: str) -> float:
-    """Return the shortest fraction of `whole` that yields a size of `part`."""
+    """Return the fraction with the fewest digits that scales whole to part."""
     size, part_size = getattr(whole, field), getattr(part, field)
     for digits in range(1, 17):
         fraction = round(part_size / size, digits)
@@ -90,7 +91,7 @@ def find_fraction(whole: Stack, part: Stack, field: str) -> float:
 
 
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """Return the named size with a hidden size, or the first named size."""
+    """Return the named model size with a hidden size, otherwise the first."""
     sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
     for name, size in sizes.items():
         if size.hidden_size == hidden_size:
@@ -100,7 +101,8 @@ def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
 
 # Differences between the models of hparams and of a checkpoint.
 
-# Hparams that determine a model's variables, their shapes, and objectives.
+# Hparams that determine a model's variables, the shapes of the variables, and
+# the model's objective.
 MODEL_HPARAMS = tuple(
     """
     debug electra_objective electric_objective embedding_sharing embedding_size
@@ -111,7 +113,7 @@ MODEL_HPARAMS = tuple(
 )
 # Hparams that determine the training of a run, and must not change during it.
 SCHEDULE_HPARAMS = ("training_schedule", "two_stage_steps")
-# Sizes and settings of a transformer that shapes do not show.
+# Settings of a transformer that do not change the shapes of variables.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
 _KIND_WORDS = {
     GeneratorKind.SMALL: (
@@ -130,8 +132,8 @@ SHARES = {
     "generator_hidden_size": "hidden_size",
     "generator_layers": "num_hidden_layers",
 }
-# Hparam to change for each size that differs. Tables and encoder come first,
-# because other sizes are proportional to these.
+# Hparam that the user has to change, by the name of the size that differs.
+# Tables and encoder come first, because other sizes are proportional to these.
 _ENCODER_REMEDIES = {
     "tokens in the vocabulary": (
         "vocab_size (and use the vocabulary of the checkpoint's training)"
@@ -164,7 +166,7 @@ _REMEDIES = {
 def merge_hparams(
     inferred: Mapping[str, Any], stated: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return inferred hparams, overridden by the stated hparams."""
+    """Return the inferred hparams, overridden by the stated hparams."""
     key = "model_hparam_overrides"
     overrides = dict(stated.get(key) or {})
     if "model_size" not in stated:
@@ -173,7 +175,7 @@ def merge_hparams(
 
 
 def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
-    """Return a config with the model's hparams and other defaults."""
+    """Return a config with the model's hparams and defaults for the others."""
     of_model = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
     # The length of examples is not part of a model; 1 fits any position table.
     return PretrainingConfig.create(
@@ -182,7 +184,7 @@ def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
 
 
 def encoder_config(hparams: Mapping[str, Any]) -> EncoderConfig:
-    """Return the sizes of the discriminator."""
+    """Return the encoder sizes that hparams describe."""
     return EncoderConfig.of(complete_hparams(hparams))
 
 
@@ -208,7 +210,7 @@ def resolve_sizes(hparams: Mapping[str, Any]) -> ModelSizes:
 
 
 def stack_of(encoder: EncoderConfig) -> Stack:
-    """Return the sizes of an encoder's transformer."""
+    """Return the transformer sizes of an encoder's config."""
     return Stack(
         encoder.hidden_size,
         encoder.num_hidden_layers,
@@ -217,7 +219,7 @@ def stack_of(encoder: EncoderConfig) -> Stack:
 
 
 def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
-    """Return a line for each size of a checkpoint that hparams contradict.
+    """Return a line for each size of a checkpoint that contradicts the hparams.
 
     Args:
       stored: sizes of the checkpoint.
@@ -252,7 +254,7 @@ def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
 
 
 def _facts(sizes: ModelSizes) -> dict[str, Any]:
-    """Return sizes by their names in messages."""
+    """Return the sizes by the names that messages use."""
     facts = {
         "tokens in the vocabulary": sizes.vocab_size,
         "positions": sizes.max_position_embeddings,

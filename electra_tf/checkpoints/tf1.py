@@ -27,14 +27,14 @@ STATE = "checkpoint"  # file that lists a directory's checkpoints
 # Key that only files of TensorFlow 2 contain.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
-# Search for a checkpoint's files from a user's path.
+# Search for the files of a checkpoint at a path that a user passed.
 
 # A user may pass the name of a file instead of the prefix.
 _FILE_SUFFIX = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})$")
 
 
 def find_checkpoint(path: str) -> str:
-    """Return the prefix of a checkpoint.
+    """Return the prefix of the checkpoint at a user's path.
 
     Args:
       path: prefix, file of the checkpoint, or directory.
@@ -42,7 +42,7 @@ def find_checkpoint(path: str) -> str:
     Raises:
       UserError: the checkpoint or one of its files does not exist.
     """
-    # In ram://, `isdir` is true for a prefix.
+    # In ram://, TensorFlow's `isdir` is true even for a prefix.
     if tf.io.gfile.isdir(path) and not tf.io.gfile.exists(f"{path}.index"):
         prefix = _latest(path)
     else:
@@ -70,7 +70,7 @@ def find_checkpoint(path: str) -> str:
 
 
 def list_checkpoints(directory: str) -> list[str]:
-    """Return the names of checkpoints: last parts of their prefixes."""
+    """Return the names of a folder's checkpoints, without the directory."""
     return [
         name.removesuffix(".index")
         for name in _names_in(directory)
@@ -171,7 +171,7 @@ def _no_index_message(path: str, prefix: str) -> str:
         folder = directory or "this directory"
         return f"{message} Nearest in {folder}{total}: {', '.join(near)}."
     if not tf.io.gfile.isdir(directory or "."):
-        # Only the message for a missing checkpoint needs this module.
+        # Imported here, because only this message needs the module.
         from electra_tf.checkpoints.hub import hub_hint
 
         return (
@@ -201,7 +201,7 @@ class TensorFlowWeights(Weights):
         keys: Mapping[str, str],
         dropped: dict[str, str],
     ) -> None:
-        """Set the path and the keys of the tensors.
+        """Set the path of the checkpoint and the keys of its tensors.
 
         Args:
           prefix: prefix of the checkpoint.
@@ -233,7 +233,7 @@ class TensorFlowWeights(Weights):
 
 
 def load_reader(prefix: str) -> Any:
-    """Return TensorFlow's reader of a checkpoint's index."""
+    """Return TensorFlow's reader for a checkpoint."""
     try:
         # In ram://, `tf.train.load_checkpoint` treats a prefix as a folder.
         return tf.compat.v1.train.NewCheckpointReader(prefix)
@@ -300,7 +300,7 @@ def write_tf1(
     bytes_per_file: int = _BYTES_PER_FILE,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write a checkpoint of the original, with unchanged names and types.
+    """Write a checkpoint in the original's format, with unchanged types.
 
     Files get their names once they are complete, and the index comes last,
     because readers ignore a checkpoint without index. The file `checkpoint`
@@ -379,7 +379,7 @@ def replace_files(
         if complete:
             complete()
     except BaseException:
-        if replaces:  # The old weights are still complete.
+        if replaces:  # The old weights are complete, and stay usable.
             tf.io.gfile.rename(old_index, index)
         raise
     remove_checkpoint(prefix)

@@ -27,9 +27,9 @@ from electra_tf.checkpoints.weights import (
 )
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Key in files whose source contains no step; their step is 0.
+# Key that marks files written from a source without a step, which store step 0.
 _NO_STEP = "no_step"
-# Keys of the slots in a file, by the suffix of their names.
+# Keys of the slots in a file, by the suffixes of the original's names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
 _ORIGINAL = "original"
 _OTHER_SLOTS = re.compile(r"optimizer/(\w+)/[mv]/")
@@ -48,7 +48,7 @@ def checkpoint_state(
 
 
 def optimizer_of(weights: Weights) -> str | None:
-    """Return the optimizer whose slots a checkpoint contains, or None."""
+    """Return the kind of optimizer whose slots a checkpoint has, or None."""
     if weights.slots:
         return _ORIGINAL
     kinds = map(_OTHER_SLOTS.match, weights.dropped)
@@ -56,7 +56,7 @@ def optimizer_of(weights: Weights) -> str | None:
 
 
 def is_native(prefix: str) -> bool:
-    """Return whether a checkpoint has this format."""
+    """Return whether a checkpoint has this project's format."""
     reader = tf1.load_reader(prefix)
     return all(map(reader.has_tensor, (tf1.OBJECT_GRAPH, "step" + _VALUE)))
 
@@ -88,7 +88,7 @@ def write_native(
     overwrite: bool = False,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write tensors as a checkpoint from which a run can start.
+    """Write tensors as a checkpoint of this project; a run can start from it.
 
     Files get their names once they are complete, and the file `checkpoint`
     records them. A run in this folder continues from a checkpoint with slots

@@ -38,7 +38,7 @@ _MOST_LINES = 8  # maximum number of tensors that a message lists
 
 @dataclasses.dataclass(frozen=True)
 class TensorSpec:
-    """Shape and NumPy type of a tensor."""
+    """Shape and NumPy dtype of a tensor."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -49,7 +49,7 @@ class TensorSpec:
 
 
 def spec_of(value: Any) -> TensorSpec:
-    """Return shape and type of an array or of a variable."""
+    """Return the shape and dtype of an array or variable."""
     dtype = getattr(value.dtype, "as_numpy_dtype", value.dtype)
     return TensorSpec(tuple(value.shape), np.dtype(dtype))
 
@@ -102,7 +102,7 @@ class Weights(abc.ABC):
         return int(self.read(STEP_NAME))
 
     def counts(self) -> dict[str, Any]:
-        """Return numbers of tensors, parameters and bytes, and the step."""
+        """Return the numbers of tensors, parameters and bytes, and the step."""
         shapes = self.shapes.values()
         return {
             "tensors": len(self.specs),
@@ -149,7 +149,7 @@ class MemoryWeights(Weights):
 
 
 class ModelWeights(MemoryWeights):
-    """Variables of a live model; `read` returns their current values."""
+    """Variables of a model in memory; `read` returns their current values."""
 
     def __init__(self, variables: Iterable[Any], step: int, path: str) -> None:
         named = variables_by_name(variables)
@@ -158,7 +158,7 @@ class ModelWeights(MemoryWeights):
 
 
 def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
-    """Return `tf.Variable`s by the original's names."""
+    """Return variables by their names, which are the original's."""
     named: dict[str, Any] = {}
     for variable in variables:
         name = variable.name.split(":")[0]
@@ -209,12 +209,12 @@ class View(Weights):
 
 
 def select_tensors(weights: Weights, keep: Callable[[str], bool]) -> Weights:
-    """Return the tensors whose names `keep` accepts."""
+    """Return a view of the tensors whose names `keep` accepts."""
     return View(weights, {n: s for n, s in weights.specs.items() if keep(n)})
 
 
 def repeat_segment_row(weights: Weights, row: int) -> Weights:
-    """Copy one row of the segment table to all rows.
+    """Return weights with one row of the segment table copied to all rows.
 
     Taggers of this project use segment 1, taggers of transformers segment 0.
     """
@@ -222,7 +222,7 @@ def repeat_segment_row(weights: Weights, row: int) -> Weights:
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != "electra/embeddings/token_type_embeddings":
             return value
-        # A segment without a row adds nothing to the embeddings.
+        # A row that the table lacks would add nothing, so it counts as zeros.
         vector = value[row] if row < len(value) else np.zeros_like(value[0])
         return np.repeat(vector[None], len(value), 0)
 
@@ -239,7 +239,7 @@ def with_description(
 
 
 class _Renamed(View):
-    """Tensors of a source, with a different prefix of their names."""
+    """Tensors of a source, with the prefix of some names replaced."""
 
     def __init__(self, source: Weights, old: str, new: str) -> None:
         def renamed(name: str) -> str:
@@ -257,7 +257,7 @@ class _Renamed(View):
 
 
 def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
-    """Return weights with their only task renamed, and its former name."""
+    """Return weights with their only task renamed, and the former name."""
     tasks = weights.contents.tasks
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
         raise UserError(
@@ -281,7 +281,7 @@ def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
 
 
 def select_part(weights: Weights, part: str) -> Weights:
-    """Return one network of a checkpoint: one of `contents.PARTS`."""
+    """Return the tensors of a checkpoint's part, one of `contents.PARTS`."""
     if part == "all":
         return weights
     prefixes = weights.contents.prefixes(part, weights.path)
@@ -294,12 +294,12 @@ def select_part(weights: Weights, part: str) -> Weights:
     return chosen
 
 
-# Views of tables in the layout of other models or of the original, without
-# rounding.
+# Views that convert tables, without rounding, to the layout of other models or
+# of the original.
 
 
 class _WithSums(View):
-    """Tensors of a source, some of which are sums under new names."""
+    """Tensors of a source, some replaced by sums with new names."""
 
     def __init__(
         self,
@@ -332,7 +332,7 @@ class _WithSums(View):
 
 
 def _with_tables_of(weights: Weights, part: str) -> Weights:
-    """Rename the tables of one network to the usual names.
+    """Return weights with one network's tables under the original's names.
 
     A sum gets the slots of the delta, because both have the same gradient.
     """
@@ -354,7 +354,7 @@ def _with_tables_of(weights: Weights, part: str) -> Weights:
 
 
 def match_tables(weights: Weights, names: Collection[str]) -> Weights:
-    """Convert the tables of a checkpoint to those of a model.
+    """Return weights with the tables converted to those of a model.
 
     A checkpoint with one table fits a model with gradient-disentangled sharing
     (with a delta of zero) and a model whose generator has separate position and
@@ -389,7 +389,7 @@ def match_tables(weights: Weights, names: Collection[str]) -> Weights:
 
 
 def extend_positions(weights: Weights, new_length: int) -> Weights:
-    """Lengthen or shorten all position tables of a checkpoint.
+    """Return weights with position tables of a new length.
 
     A longer table repeats its rows from the start (row 512 is a copy of row 0),
     as initial values for further training. Adam slots of new rows are zero. A
@@ -430,7 +430,7 @@ def extend_positions(weights: Weights, new_length: int) -> Weights:
 
 
 def describe_extension(weights: Weights, new_length: int) -> str:
-    """Return the effect of `extend_positions` on a checkpoint, for reports."""
+    """Return a description of the effect of `extend_positions`, for reports."""
     old = max(weights.specs[name].shape[0] for name in _tables(weights))
     change = f"from {old} to {new_length} rows"
     if new_length == old:
@@ -457,7 +457,7 @@ def check_shapes(
     targets: Mapping[str, Any],
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Raise a UserError if shapes or types of targets differ.
+    """Raise a UserError if the shapes or types of `targets` differ.
 
     Args:
       targets: variables or specs, by their names in the checkpoint.
