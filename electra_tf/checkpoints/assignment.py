@@ -183,7 +183,7 @@ def _describe_missing(
 def _slot_targets(
     weights: Weights, optimizer: "AdamSlots"
 ) -> "dict[str, tf.Variable]":
-    """Return an optimizer's slots by name, or raise if any is missing."""
+    """Return an optimizer's slots by name; raise an error if one is missing."""
     targets = {}
     for name, slot in optimizer.m.items():
         targets[f"{name}/adam_m"] = slot

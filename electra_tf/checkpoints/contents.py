@@ -234,7 +234,7 @@ class Contents:
 
     @property
     def _generator_scope(self) -> str | None:
-        """Scope of a separate generator's (first) transformer."""
+        """Scope of a separate generator's transformer or of its first tower."""
         return next((s for s in KINDS if s in self.layers), None)
 
     @property

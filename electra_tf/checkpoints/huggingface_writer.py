@@ -277,7 +277,7 @@ def _find_task_network(weights: Weights) -> Network:
 
 
 def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
-    """Return transformers' class for a task's head, or "" and the reason why none fits."""
+    """Return transformers' class for a task's head; "" and a reason if none."""
     contents, scope = weights.contents, f"task_specific/{task}"
     head = weights.heads.get(task)
     if contents.has(f"{scope}/qa_hidden/"):

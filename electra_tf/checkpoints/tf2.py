@@ -138,7 +138,7 @@ def write_native(
 
 
 def _name_of(key: str) -> str | None:
-    """Return the original's name for a key of a checkpoint, or None."""
+    """Return the original's name for a checkpoint's key, or None."""
     if not key.endswith(_VALUE):
         return None
     first, _, rest = key.removesuffix(_VALUE).partition("/")

@@ -96,7 +96,7 @@ class Weights(abc.ABC):
 
     @property
     def global_step(self) -> int | None:
-        """Number of updates before the checkpoint was saved, or None."""
+        """Number of updates before saving; None if the file has no step."""
         if STEP_NAME not in self.specs:
             return None
         return int(self.read(STEP_NAME))
