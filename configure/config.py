@@ -54,8 +54,8 @@ _Precision = Annotated[
     ),
 ]
 
-# Types of the keys of model_hparam_overrides, which are the names of the
-# original's transformer settings.
+# Keys of model_hparam_overrides, which are the names of the original's
+# transformer settings, and the types of their values.
 _OVERRIDES: dict[str, Any] = {
     "vocab_size": Size,
     "hidden_size": Width,

@@ -34,10 +34,10 @@ def missing_extra(package: str, extra: str, error: ImportError) -> UserError:
 def append_to_errors(lines: Callable[[], Sequence[str]]) -> Iterator[None]:
     """Append lines to the message of any error raised in the block.
 
-    Warnings collected so far (bad rows, bytes that are not UTF-8) are often the
-    cause of the error, after which nothing else would print them. New lines are
-    appended to the message of a UserError. Other exceptions get a note, which
-    tracebacks show.
+    Warnings collected so far (invalid rows, bytes that are not UTF-8) are often
+    the cause of the error, after which nothing else would print them. New lines
+    are appended to the message of a UserError. Other exceptions get a note,
+    which tracebacks show.
     """
     try:
         yield

@@ -73,7 +73,8 @@ def experiment_errors(config: Any) -> Iterator[Problem]:
         switches = dict(choices.get(value, {}))
         untied = "untied_generator_embeddings"
         if value == "none" and not config.is_explicit(untied):
-            # With one network, untied_generator has no effect.
+            # A single network has a single set of tables, so "none" requires
+            # two networks.
             switches["untied_generator"] = True
         for switch, expected in switches.items():
             actual = getattr(config, switch)

@@ -28,7 +28,7 @@ class LastingStream:
     """
 
     def __init__(self, stream: Any, name: str) -> None:
-        """Wrap `stream`; `name` is its name in the warning about its loss."""
+        """Wrap a stream; the warning about its loss contains `name`."""
         self._stream, self._name, self._is_lost = stream, name, False
 
     def __getattr__(self, attribute: str) -> Any:

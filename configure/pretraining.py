@@ -570,7 +570,7 @@ def _derived_paths(values: Mapping[str, Any]) -> dict[str, Any]:
 def _without_none(
     values: Mapping[str, Any], names: Collection[str]
 ) -> dict[str, Any]:
-    """Return the values without each None whose name is in `names`."""
+    """Return the values, but drop each None whose name is in `names`."""
     return {
         name: value
         for name, value in values.items()

@@ -54,7 +54,7 @@ class Problem:
 def raise_errors(
     problems: Iterable[Problem], strict: bool = False
 ) -> list[Problem]:
-    """Raise the first error, or return the other problems.
+    """Raise the first error; if none exists, return the other problems.
 
     Args:
       problems: problems, which are read up to the first error.

@@ -15,7 +15,7 @@ def render_rows(
     Args:
       rows: cells, all rows of one length; headings are a row like any other.
       left: the count of left-aligned columns; later ones are right-aligned.
-      width: columns at which cells are wrapped; nothing of a cell is lost.
+      width: columns at which cells are wrapped; no text is cut.
     """
     # Imported here because rich takes a tenth of a second, which every start
     # of a program would pay.

@@ -17,7 +17,7 @@ PROGRAMS = {
     "run_pretraining.py": "pre-train or evaluate a model",
     "run_finetuning.py": "fine-tune on tasks, evaluate, predict",
 }
-# Title -> modules of `electra_tf.commands`; a dash may replace the underscore.
+# Title -> modules of `electra_tf.commands`; a dash may replace an underscore.
 COMMAND_GROUPS = {
     "Train": {
         "demo": "pre-train a tiny ELECTRA on text that comes with Python",

@@ -10,7 +10,7 @@ from electra_tf.files import filesystem
 
 
 def normalize_patterns(patterns: str) -> list[str]:
-    """Return comma-separated patterns with resolved and escaped folders.
+    """Split comma-separated patterns, and resolve and escape their folders.
 
     Different spellings of a folder become equal. An existing folder or file
     whose name contains *, ? or [ still matches itself.

@@ -25,7 +25,7 @@ def check_readable(path: str) -> None:
 
 
 def read_blocks(path: str, size: int) -> Iterator[bytes]:
-    """Yield a file's bytes in blocks of `size` bytes; -1: one block."""
+    """Yield a file's bytes in blocks of `size` bytes, or in one block if -1."""
     check_readable(path)
     try:
         with filesystem.open_file(path, "rb") as file:

@@ -17,10 +17,10 @@ from electra_tf.text.characters import (
 from electra_tf.text.wordpiece import as_text, chain
 
 _SPLITTING_CONTROLS = re.compile(f"[{SPLITTING_CONTROLS}]")
-# The most frequent punctuation marks, each with the mark between spaces that
-# replaces it. Around a sigma, lower-casing skips "." and ":" to decide whether
-# the sigma ends its word. These two marks are therefore separated only in ASCII
-# text, which contains no sigma.
+# The most frequent punctuation marks, each with its replacement: the mark
+# between spaces. Around a sigma, lower-casing skips "." and ":" to decide
+# whether the sigma ends its word. These two marks are therefore separated only
+# in ASCII text, which contains no sigma.
 _MARKS = tuple((mark, f" {mark} ") for mark in ',"-;?!()')
 _MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
 # In cleaned ASCII without spaces, every other character is punctuation.

@@ -46,7 +46,7 @@ SEVERAL = 1 << 29  # becomes several characters, listed in `Table.several`
 # one except at the first character.
 ADDED = 1 << 30
 
-# Distance from a small sigma to the final sigma at the end of words.
+# Code point of the final sigma minus that of the small sigma.
 TO_FINAL_SIGMA = ord("AΣ".lower()[1]) - ord("Σ".lower())
 PAGE_BITS = 8
 
@@ -457,7 +457,7 @@ class _Marker(tf.Module):
     def _mark_words(
         self, rows: tf.Tensor, positions: tf.Tensor, codes: tf.Tensor
     ) -> tf.Tensor:
-        """Mark unsplit words among the characters at some positions."""
+        """Mark unsplit words among the characters at `positions`."""
         is_separator = _has(tf.gather(rows, positions), SPACE | ADDED)
         apart = is_separator
         if self._ideographs_apart:

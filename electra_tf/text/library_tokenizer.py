@@ -176,7 +176,7 @@ class AddedTokenSplitter:
 def normalized_tokens(
     settings: TokenizerSettings, basic_tokenizer: LibraryBasicTokenizer
 ) -> dict[str, int]:
-    """Map normalized texts to the ids of tokens that match such texts."""
+    """Return the ids of added tokens by their texts after normalization."""
     tokens: dict[str, int] = {}
     for token in settings.added_tokens:
         if not token.normalized:

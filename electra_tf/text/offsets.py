@@ -172,7 +172,7 @@ class OffsetTokenizer:
         ends = list(range(1, len(text) + 1))
         if not self._drops_accents or not any(map(_is_dropped, text)):
             return ends
-        base = None  # last character that remains
+        base = None  # last character that is not deleted
         for position, char in enumerate(text):
             if _role_of(char) == _REMOVED:
                 continue

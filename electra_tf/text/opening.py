@@ -22,7 +22,7 @@ def open_tokenizer(
       vocab_file: path of a vocab.txt, or of a BPE tokenizer.json.
       do_lower_case: whether text is lower-cased; None: the value in the file
         next to the vocabulary, otherwise true.
-      strip_accents: whether accents are deleted; None as in do_lower_case.
+      strip_accents: whether accents are deleted; None: as for do_lower_case.
     """
     do_lower_case, strip_accents = complete_casing(
         vocab_file, do_lower_case, strip_accents

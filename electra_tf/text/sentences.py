@@ -11,7 +11,7 @@ import re
 
 _SPACES = " \t\r\f\v"
 _CLOSING = "\"')\\]\u2019\u201d\xbb"
-# Small letters of Latin, Greek, Cyrillic and Armenian, without a-z.
+# Small letters of Latin, Greek, Cyrillic and Armenian, except a to z.
 _SMALL = "".join(c for c in map(chr, range(0x80, 0x590)) if c.islower())
 # Marks that end sentences in other scripts (Unicode's STerm), even without a
 # following space.

@@ -4,8 +4,8 @@
 
 The pieces of a word depend only on the word, so they are cached: in
 running text nearly every word has occurred before. Text is split at white space
-and around the most frequent marks, and each raw word is looked up; only a new
-word is cleaned, lower-cased and split.
+and around frequent punctuation marks, and each raw word is looked up; only a
+new word is cleaned, lower-cased and split.
 
 Source: google-research/electra, model/tokenization.py, under the same names
 unless a docstring names another.
