@@ -65,7 +65,7 @@ def answer_file(
 ) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Yield a function that writes an answer to a file or standard output.
 
-    Until the end, and after an error, the answers so far are in
+    Until the file is complete, and after an error, the answers are in
     `<path>.<process>.part`. Two processes cannot write the same path.
 
     Args:
