@@ -223,7 +223,7 @@ class TaggingHead(Head):
 class SummarizationHead(TaggingHead):
     """A tagging head that selects sentences instead of labelling words.
 
-    The vector of a sentence is the mean over its wordpieces, with the
+    The vector of a sentence is the mean over its wordpieces, followed by the
     logarithms of its number in the document and of its length, because
     summaries prefer first and long sentences whatever their content.
     """

@@ -29,7 +29,7 @@ from electra_tf.training.checkpointing import read_config
 class InitialCheckpoint:
     """The weights that a run starts from, and the resulting settings."""
 
-    config: FinetuningConfig  # with the settings of the weights filled in
+    config: FinetuningConfig  # the settings, completed from the weights
     weights: Weights | None  # the opened checkpoint; None: random weights
     notes: tuple[str, ...]  # the filled-in settings, as lines for the console
 

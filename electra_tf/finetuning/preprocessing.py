@@ -145,7 +145,8 @@ class Preprocessor:
         if is_training:
             n_steps = int(n_steps * config.num_train_epochs)
             by_length = config.group_by_length
-        # XLA compiles a program for each length.
+        # XLA compiles a program for each length, so there should be few
+        # lengths.
         compiles = config.jit_compile or config.use_tpu
         batches = Batches(
             path,

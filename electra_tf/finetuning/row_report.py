@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The report of bad rows in users' files: each is printed once."""
+"""The report of bad rows in users' files: each row is printed once."""
 
 import collections
 import contextlib
@@ -118,7 +118,7 @@ class RowReport:
 
 
 def _row_lines(rows: Iterable[BadRow]) -> list[str]:
-    """Return lines for each file: the count of its bad rows, and the first."""
+    """Return lines for each file: the count of bad rows, and the first rows."""
     by_path: dict[str, list[BadRow]] = {}
     for row in rows:
         by_path.setdefault(row.path, []).append(row)

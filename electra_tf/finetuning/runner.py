@@ -183,7 +183,7 @@ class _Run:
         return result
 
     def _read_finished_trials(self) -> list[TrialRecord]:
-        """Return the finished trials; check that all workers found the same.
+        """Return the finished trials, which must be the same on all workers.
 
         Without evaluations, results matter only if `overwrite` renames them.
         """
@@ -326,7 +326,7 @@ class _Run:
         self._run_trial(trial, preemption, config)
 
     def _delete_unless_kept(self, trial: int) -> None:
-        """Delete the model of a trial unless it is the last or all are kept."""
+        """Delete a trial's model unless it is last or all models are kept."""
         config = self._config
         is_last = trial == config.num_trials
         if is_last or config.keep_all_models or not config.do_train:

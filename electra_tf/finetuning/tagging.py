@@ -66,7 +66,7 @@ class TaggingExample(Example):
 class TaggingTask(Task):
     """A task that labels the words of sentences.
 
-    Spans are learned as BIOES tags, whatever scheme the files use.
+    Spans are learned as BIOES tags, even if the files use another scheme.
 
     Differs: the label map is JSON and always follows from the data; see
       `fix_tagging_truncation`, `fix_tagging_casing` and `fix_last_sentence`.

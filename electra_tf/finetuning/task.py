@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 # the name of the file that describes your own task, next to its model
 TASK_FILE = "task.json"
-# rows that debug mode reads; as in the original, a header counts
+# the number of rows that debug mode reads; as in the original, it includes a
+# header
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
 _SURROGATES = re.compile("[\ud800-\udfff]")

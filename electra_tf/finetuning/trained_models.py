@@ -94,7 +94,7 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
 def _read_finetuned(path: str) -> dict[str, Any]:
     """Return the settings of a fine-tuned model; {} for other models."""
     settings = read_config(find_model_folder(path)) or {}
-    # A pre-trained model has no settings of a run.
+    # The settings of a pre-trained model do not contain `task_names`.
     return settings if "task_names" in settings else {}
 
 

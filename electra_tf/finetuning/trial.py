@@ -109,7 +109,7 @@ class Trial(Run):
         )
 
     def fine_tune(self) -> bool:
-        """Train the model to evaluate; return False if stopped by a signal."""
+        """Train the model; return False if a signal stopped the training."""
         if "interrupted" in self.train():
             return False
         # Other workers wait for the checkpoint that the chief writes.
@@ -122,7 +122,7 @@ class Trial(Run):
         return True
 
     def load(self, path: str) -> None:
-        """Load the model to evaluate instead of training it.
+        """Load a trained model in order to evaluate it.
 
         Raises:
           UserError: the model was fine-tuned on other tasks or with other
