@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Sum of both scores, in their precision; it determines the order."""
+        """Sum of both scores, in their precision, which orders the answers."""
         return self.start_score + self.end_score
 
 

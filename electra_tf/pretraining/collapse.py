@@ -68,7 +68,7 @@ class CollapseWatch:
 
 
 class LossWatch:
-    """A comparison of the discriminator's loss with guessing, by step windows.
+    """A comparison of the discriminator's loss with guessing, in step windows.
 
     Guessing predicts the share of replaced tokens in a log row for each token.
     """

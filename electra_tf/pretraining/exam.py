@@ -56,7 +56,7 @@ class Exam:
     # and `<source>_labels` (1: replaced).
     arrays: Mapping[str, np.ndarray]
     tokens: tuple[str, ...]  # vocabulary, in the order of ids
-    facts: Mapping[str, object]  # seed, generator and data, for people
+    facts: Mapping[str, object]  # seed, generator and data, for human readers
 
     @property
     def digest(self) -> str:

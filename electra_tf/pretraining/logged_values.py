@@ -10,7 +10,7 @@ from electra_tf.pretraining.adversarial import REWARDS
 from electra_tf.training.console import ShownValue
 from electra_tf.training.loop import TOKENS, StepMetrics
 
-# This name is also that of an argument of `PretrainingModel.compute`.
+# `PretrainingModel.compute` has an argument of this name, too.
 UNIGRAM_SHARE = "unigram_share"
 REPLACED_TOKENS = "replaced_tokens"
 _LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")

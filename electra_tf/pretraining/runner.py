@@ -398,8 +398,8 @@ class PretrainingRun(Run):
         )
         if watch.message:
             self.console.warning(watch.message)
-        # No model of the first stage is the best, because its discriminator is
-        # untrained.
+        # In the first stage no model can be the best, because the discriminator
+        # is untrained.
         if stage == two_stage.GENERATOR:
             self.draw_curves()
         else:

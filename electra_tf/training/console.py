@@ -71,7 +71,7 @@ class Progress:
         self._last = self._rate_from
 
     def first_step_done(self, step: int) -> None:
-        """Exclude the first step, which traced the graph, from the rates."""
+        """Measure rates from `step` on, after the graph was traced."""
         self._rate_from = self._last = (step, self._clock())
 
     def timing(

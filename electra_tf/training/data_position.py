@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Position of a run in its data, which its checkpoints contain.
+"""Position of a run in its data, as stored in checkpoints.
 
 The position is the state of the iterator over the batches: the files, the
 shuffle buffers, the prefetched batches. A continued run restores the iterator
@@ -29,7 +29,7 @@ def open_iterator(dataset: tf.data.Dataset) -> Iterator[Any]:
 
 
 class DataFingerprint(tf.train.experimental.PythonState):
-    """Facts about a run's data, which its checkpoints contain."""
+    """Facts about the data of a run, as stored in checkpoints."""
 
     KEY = "data"  # key in checkpoints
 
