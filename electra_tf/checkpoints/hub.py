@@ -165,7 +165,7 @@ def _cached(repository: str, revision: str | None) -> str | None:
 def _copy_or_error(
     name: str, repository: str, revision: str | None, error: Exception
 ) -> str:
-    """Return the cached folder if the hub cannot be reached, or raise."""
+    """Return the cached folder if the hub is unreachable, or raise an error."""
     from huggingface_hub import constants, errors
 
     log_in = "log in with `hf auth login`, or set HF_TOKEN"

@@ -141,7 +141,7 @@ class _Folder:
         return self._find_masked_lm(mark)
 
     def _find_masked_lm(self, mark: Mapping[str, Any]) -> Network:
-        """Return a masked LM with the scopes that the writer recorded."""
+        """Return a masked LM's network, with the scopes in its config.json."""
         activation = self.config["hidden_act"]
         if layout.ACTIVATIONS[activation] != "gelu":
             raise UserError(

@@ -265,7 +265,7 @@ def _find_networks(weights: Weights) -> list[Network]:
 
 
 def _find_task_network(weights: Weights) -> Network:
-    """Return the encoder with the first supported head, or without a head."""
+    """Return the encoder's network, with the first supported head if any."""
     contents = weights.contents
     for task in contents.tasks:
         architecture, _ = _find_head_class(weights, task)

@@ -300,7 +300,7 @@ def write_tf1(
     bytes_per_file: int = _BYTES_PER_FILE,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write a checkpoint in the original's format, with unchanged types.
+    """Write a checkpoint in the original's format; names and types are kept.
 
     Files get their names once they are complete, and the index comes last,
     because readers ignore a checkpoint without index. The file `checkpoint`

@@ -44,8 +44,8 @@ def dropout(
     # drawn at its start, and read from memory again when they are used.
     with tf.control_dependencies([inputs]):
         seed = tf.identity(seed)
-    # A shape that is read at run time is dynamic to XLA, which then passes the
-    # sizes of all axes along with the tensor.
+    # XLA treats a shape that is read at run time as dynamic, and then
+    # passes the sizes of all axes along with the tensor.
     if inputs.shape.is_fully_defined():
         shape, size = inputs.shape, inputs.shape.num_elements()
     else:

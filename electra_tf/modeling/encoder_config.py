@@ -31,8 +31,8 @@ class EncoderConfig:
     # gelu (erf form), relu, tanh, linear, or gelu_new (tanh form), which models
     # of other libraries use.
     hidden_act: str = "gelu"
-    hidden_dropout_prob: float = 0.1  # after embeddings and dense layers
-    attention_probs_dropout_prob: float = 0.1  # on attention probabilities
+    hidden_dropout_prob: float = 0.1  # rate after embeddings and dense layers
+    attention_probs_dropout_prob: float = 0.1  # rate of attention probabilities
     max_position_embeddings: int = 512  # maximum length of a sequence
     type_vocab_size: int = 2  # number of segments
     # Standard deviation of the truncated normal.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of pre-training: masked tokens and replaced tokens."""
+"""Heads of pre-training, for masked tokens and for replaced tokens."""
 
 import tensorflow as tf
 

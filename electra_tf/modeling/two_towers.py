@@ -12,7 +12,7 @@ from electra_tf.modeling.seeds import SeedStream
 
 
 class TwoTowerClozeTransformer(ScopedLayer):
-    """A model of each token from its left and right context, without the token.
+    """A model that predicts each token from its left and right context.
 
     Source: google-research/electra, run_pretraining.py,
     TwoTowerClozeTransformer; Electric paper (EMNLP 2020) section 2.3.

@@ -23,7 +23,7 @@ from electra_tf.plan.parameters import pretraining_parameters
 
 MIB = 1 << 20
 _FLOAT = 4
-_HALF = 0.5  # share of float32's bytes
+_HALF = 0.5  # size as a share of float32's size
 _PROGRAM = 700 * MIB  # Python, TensorFlow and other libraries
 _PROGRAM_PER_BLOCK = 19 * MIB  # graph of a step, including its optimization
 
@@ -159,7 +159,7 @@ def checkpoint_bytes(
 
 
 def _gradient_copies(cores: int, micro_batches: int) -> int:
-    """Return the number of gradient copies: one per core, and their sum.
+    """Return the number of gradient copies: one per core, and any sum of these.
 
     Args:
       cores: number of cores that share a batch.
