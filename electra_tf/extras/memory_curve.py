@@ -38,8 +38,8 @@ GRID = {
     "num_hidden_layers": (4, 6, 8),
 }
 TOLERANCE = 0.12  # accepted relative error of a prediction
-_SHARE = 0.75  # share of the machine's memory, the default limit
-_UNKNOWN_MEMORY = 2**33  # bytes, if the machine's memory is unknown
+_SHARE = 0.75  # default limit, as a share of the machine's memory
+_UNKNOWN_MEMORY = 2**33  # bytes; assumed if the machine's memory is unknown
 _LARGEST = 1 << 20  # the limit of tried lengths and batch sizes
 _KEYS = ("part", "kind", "batch", "length", *GRID)
 # The hparams that memory does not depend on.
@@ -48,7 +48,7 @@ Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """A config with a predicted and possibly a measured peak."""
+    """A config whose peak memory is predicted and, if it fits, measured."""
 
     part: str  # "lengths" or "grid"
     kind: str
@@ -71,7 +71,7 @@ class Point(NamedTuple):
         return row
 
     def key(self) -> str:
-        """Return the hparams that a peak depends on."""
+        """Return the hparams that the peak depends on, as JSON."""
         saved = json.loads(self.config.to_json())
         hparams = self.config.explicit_hparams(saved)
         hparams = {k: v for k, v in hparams.items() if k not in _PATHS}
@@ -103,7 +103,7 @@ class Point(NamedTuple):
 
 
 class MemoryCurve:
-    """The peaks of a run and of two others, over lengths and sizes.
+    """Peak memory of a run and two related configs, by length and size.
 
     Attributes:
       configs: the configs by kind: the run, its masked LM, BERT's shape.
@@ -183,8 +183,9 @@ class MemoryCurve:
         choices = [list(enumerate(values)) for values in GRID.values()]
         for chosen in itertools.product(*choices):
             sizes = dict(zip(GRID, (value for _, value in chosen), strict=True))
-            # If the sum of indices is a multiple of 3, any two values are
-            # paired once.
+            # Measuring takes long, so only a third of the grid is measured: the
+            # points whose indices have a sum divisible by 3. These points pair
+            # any two values of two hparams once.
             is_third = sum(index for index, _ in chosen) % 3 == 0
             for kind in list(self.configs)[:2]:
                 resized = self.resize(kind, BATCH, self._length, **sizes)
@@ -254,7 +255,8 @@ class MemoryCurve:
         """
         largest = self.find_largest()
         rows = self.measure(folder)
-        # A point of the grid may also be a point of the lengths.
+        # The same point may be in the grid and among the lengths; it counts
+        # once.
         measured_rows = {}
         for row in rows:
             if row["measured"]:
@@ -283,7 +285,7 @@ class MemoryCurve:
 
 
 def memory_limit(gibibytes: float | None) -> int:
-    """Return a limit in bytes; None: three quarters of the machine's memory."""
+    """Return a limit in bytes; the default is a share of all memory."""
     if gibibytes and (limit := round(gibibytes * 2**30)):
         return limit
     memory = machine_memory() or _UNKNOWN_MEMORY
@@ -307,7 +309,7 @@ def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
 
 
 def _find_last(fits: Callable[[int], bool], low: int) -> int:
-    """Return the last number that fits, or `low`; memory grows with it."""
+    """Return the largest number that fits, or `low` if no larger one does."""
     high = LENGTHS[0]
     while high < _LARGEST and fits(high):
         low, high = high, 2 * high

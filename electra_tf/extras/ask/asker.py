@@ -45,7 +45,7 @@ def check_question(question: Any, location: str) -> None:
 
 
 class Asker:
-    """An asker, which reads `count` passages of a corpus for each question.
+    """An asker, which answers questions from `count` passages of a corpus each.
 
     An answer's score is (1 - weight) * reader + weight * retrieval. Here
     `reader` is the model's score of the answer's span (minus the odds of no
@@ -65,7 +65,7 @@ class Asker:
         self.index, self.predictor, self.count = index, predictor, count
 
     def read(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """Return the best answer in each of the passages of each question.
+        """Return the best answer in each passage that is found for a question.
 
         Returns:
           A list for each question; answers are plain values for JSON, in the
@@ -127,7 +127,7 @@ class Asker:
 def rank_answers(
     answers: Sequence[Mapping[str, Any]], weight: float
 ) -> list[dict[str, Any]]:
-    """Return answers with mixed scores: best first, empty answers last."""
+    """Mix the scores of answers; return the best first and empty ones last."""
     scored = []
     for answer in answers:
         reader, retrieval = answer["reader_score"], answer["retrieval_score"]
@@ -150,7 +150,7 @@ class AskedCorpus:
         self.outputs = ["answer"]
 
     def __call__(self, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Return the JSON of `Asker.ask` for each question."""
+        """Return the answer of `Asker.ask` to each question, as JSON."""
         questions = [
             text.decode("utf-8", "ignore") for text in arrays["question"]
         ]
@@ -158,7 +158,7 @@ class AskedCorpus:
             try:
                 check_question(question, "question")
             except UserError as error:
-                # The server turns this error into status 400.
+                # This error makes the server respond with status 400.
                 raise tf.errors.InvalidArgumentError(
                     None, None, str(error)
                 ) from error

@@ -38,7 +38,7 @@ _LANGUAGES = {
     "GREEK": "greek",
     "TAMIL": "tamil",
 }
-# The other languages of these scripts that have a stemmer.
+# Further languages with a stemmer, and their scripts.
 _SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
 _FORMAT_VERSION = 3
 # The parts of an index file; bm25s writes further parts.
@@ -56,7 +56,7 @@ _UNUSABLE = (
     TypeError,
     AttributeError,
     IndexError,
-    SyntaxError,  # from the headers of NumPy's arrays, as is TokenError
+    SyntaxError,  # from damaged headers of NumPy arrays, like TokenError
     tokenize.TokenError,
     RecursionError,
 )
@@ -125,7 +125,7 @@ class PassageIndex:
         return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
 
     def _split(self, text: str) -> list[str]:
-        """Split text into terms; keep stop words, which may be all there is."""
+        """Split text into terms; keep stop words, as it may have no others."""
         pairs = split_into_terms(text)
         if not self._stemmers:
             return [term for term, _ in pairs]
@@ -142,7 +142,7 @@ class PassageIndex:
 
 @functools.lru_cache(2**12)
 def _stemming_language(letter: str, language: str) -> str:
-    """Return the language whose rules stem words that begin like this."""
+    """Return the language whose rules stem words that begin with a letter."""
     script = unicodedata.name(letter, "").partition(" ")[0]
     if _SAME_SCRIPT.get(language) == script:
         return language
@@ -152,7 +152,7 @@ def _stemming_language(letter: str, language: str) -> str:
 def open_index(
     corpus: str, path: str, language: str, report: Callable[[str], None]
 ) -> PassageIndex:
-    """Return the index of a folder, read from a file or newly written to it.
+    """Return a folder's index from its file; make and write a missing one.
 
     An existing file is used if its digests are those of the current texts and
     all its parts are intact.
@@ -217,7 +217,8 @@ def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
         import bm25s
 
         with tempfile.TemporaryDirectory() as folder:
-            packed.extractall(folder)  # raised for a wrong checksum
+            # A wrong checksum raises BadZipFile here.
+            packed.extractall(folder)
             searcher = bm25s.BM25.load(folder)
         if all(map(_has_types, passages)) and _fits(searcher, len(passages)):
             index = PassageIndex(passages, about["language"], searcher)

@@ -72,7 +72,7 @@ def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
 
 
 def _describe_row(row: dict[str, Any]) -> str:
-    """Describe a row by its keys, or by its value under a text's key."""
+    """Describe a row by its value under a text key, or else by its keys."""
     for key in reversed(_TEXT_KEYS):
         if row.get(key) is not None:
             return f"{key} is {values.describe(row[key])}"

@@ -22,13 +22,13 @@ _EMPTY = "empty files"
 
 
 class TextFolder(NamedTuple):
-    """The files of a folder, and its other entries."""
+    """The files of a folder, and its skipped entries by reason."""
 
     paths: dict[str, str]  # name within the folder -> path, sorted
     skipped: dict[str, list[str]]  # reason -> names
 
     def report(self) -> Iterator[str]:
-        """Yield a line for each reason to skip entries."""
+        """Yield a line for each reason, with names of the skipped entries."""
         for reason, names in self.skipped.items():
             yield f"Skipped {reason}: {len(names):,} ({join_names(names, 3)})"
 
@@ -59,8 +59,8 @@ def find_texts(path: str) -> TextFolder:
         )
     walk = _Walk(path)
     walk.add("", is_linked=False)
-    # Links wait until all folders are read. So an entry of the folder itself
-    # keeps its own name even if a link also leads to it.
+    # Links are followed after all folders are read, so that an entry of the
+    # folder itself keeps its own name even if a link also leads to it.
     while walk.folders or walk.links:
         if walk.folders:
             walk.enter(*walk.folders.pop())
@@ -73,7 +73,7 @@ def find_texts(path: str) -> TextFolder:
 
 
 class _Walk:
-    """The state of a walk; names are relative to the starting folder."""
+    """The state of a walk through a folder; names are relative to it."""
 
     def __init__(self, root: str) -> None:
         self._root = root
@@ -100,7 +100,7 @@ class _Walk:
             self.paths[name] = path
 
     def enter(self, folder: str, is_linked: bool) -> None:
-        """Add the entries of a folder; its links wait."""
+        """Add the entries of a folder, except links, which are added later."""
         try:
             names = sorted(os.listdir(os.path.join(self._root, folder)))
         except OSError:
@@ -121,7 +121,7 @@ class _Walk:
 def _reason_to_skip(
     status: os.stat_result, identities: set[tuple[int, int]]
 ) -> str | None:
-    """Return the reason for skipping an entry, or record its identity."""
+    """Return the reason for skipping an entry; if there is none, record it."""
     is_file = stat.S_ISREG(status.st_mode)
     if not is_file and not stat.S_ISDIR(status.st_mode):
         return _SPECIAL

@@ -16,7 +16,8 @@ from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 
-RANKS = (1, 5, 20)  # the number of ranks in which the gold passage is searched
+# numbers of top passages that are searched for the gold passage
+RANKS = (1, 5, 20)
 _WEIGHTS = np.linspace(0.0, 1.0, 51)
 _FOLDS = 5
 _METRICS = ("exact_match", "f1")

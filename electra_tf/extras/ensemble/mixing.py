@@ -12,7 +12,7 @@ from configure.errors import UserError
 from electra_tf.extras.ensemble.predictions import Predictions, Scores
 from electra_tf.metrics.direction import lower_is_better
 
-_SMALLEST = 1e-9  # the smallest likelihood whose logarithm is taken
+_SMALLEST = 1e-9  # lower bound of likelihoods, whose logarithms must be finite
 
 
 def mix(stacks: Sequence[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
@@ -31,7 +31,7 @@ def mix(stacks: Sequence[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
 
 
 def fit_weights(truth: np.ndarray, squared: bool) -> np.ndarray:
-    """Return the best weights [models]: none is negative, and the sum is 1.
+    """Return the best weights [models], which are not negative and sum to 1.
 
     Args:
       truth: the likelihoods of the labels, or the errors, [n, models].
@@ -68,7 +68,7 @@ def fit_weights(truth: np.ndarray, squared: bool) -> np.ndarray:
 def cross_fit(
     predictions: Predictions, folds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit weights to all examples, and for each fold to the other folds.
+    """Fit weights to all examples, and a fold's weights to the other folds.
 
     Returns:
       The weights of all examples, [models], and those of each example's fold,
@@ -100,7 +100,7 @@ def compare(
     metric: str,
     resamples: np.ndarray,
 ) -> dict[str, Any]:
-    """Return the gain of each system over the mean and the best file.
+    """Return each system's gain over the files' mean score and the best file.
 
     Standard errors are bootstrapped from paired differences.
 

@@ -43,8 +43,8 @@ from electra_tf.metrics.matching import answer_encoder, encode_answers
 from electra_tf.metrics.trial_statistics import main_metric
 from electra_tf.prediction.answers import Answerer, make_answerer
 
-_SMALLEST = 1e-9  # the smallest probability whose logarithm is taken
-# weight of the mean in a vote, below the weight of any model
+_SMALLEST = 1e-9  # lower bound of probabilities; log(0) is infinite
+# weight of the mean probabilities in a vote; too small to outweigh a model
 _TIE_WEIGHT = 1e-3
 
 
@@ -78,12 +78,12 @@ class Scores(NamedTuple):
     """The metrics of a model or of a mixture."""
 
     metrics: dict[str, float]
-    # The main metric of some examples, given their indices.
+    # indices of examples -> the main metric of these examples
     of_examples: Callable[[np.ndarray], float]
 
 
 class Predictions:
-    """Predictions of several models for a split, here of classes.
+    """Several models' predictions for a split; the base class is for classes.
 
     Attributes:
       name: the names of the task and the split.
@@ -129,7 +129,7 @@ class Predictions:
     # Matching of rows to examples.
 
     def _key(self, example: Any) -> Any:
-        """Return the value under `key_name` in a row."""
+        """Return the key of an example, which rows have under `key_name`."""
         return example.line
 
     @functools.cached_property
@@ -140,7 +140,7 @@ class Predictions:
         return row.get(self.key_name)
 
     def _find_example(self, key: Any, number: int) -> int | None:
-        """Return a row's example index; rows without a line come in order."""
+        """Return the index of a row's example, by its key or its position."""
         if key is None:
             return number
         return self._indices.get(key) if isinstance(key, int | str) else None
@@ -178,7 +178,7 @@ class Predictions:
     def _read_file(
         self, path: str, ids: dict[int, tuple[str, Any]]
     ) -> list[Any]:
-        """Return a file's rows by example; None for an example without any."""
+        """Return the row of each example in a file; None if it has no row."""
         rows: list[Any] = [None] * len(self._examples)
         for number, (location, row) in enumerate(read_rows(path)):
             key = self._key_in_row(row)
@@ -207,7 +207,7 @@ class Predictions:
         return rows
 
     def _read_row(self, row: Row, example: Any) -> Any:
-        """Return a row's values, [units, columns]; raise BadRowError if bad."""
+        """Return the values [units, columns] of a row, or raise BadRowError."""
         return np.array(
             [read_probabilities(row.get("probabilities"), self._labels)]
         )
@@ -219,7 +219,7 @@ class Predictions:
     # Mixtures of predictions.
 
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
-        """Return the label's probability, or the error: [units, models].
+        """Return [units, models]: probabilities of the labels, or the errors.
 
         Args:
           number: the index of the example.
@@ -229,7 +229,10 @@ class Predictions:
         return stack[:, np.arange(len(gold)), gold].T
 
     def vote(self, stack: np.ndarray) -> np.ndarray:
-        """Return shares of votes, [units, columns]; the mean breaks ties."""
+        """Return the shares of votes [units, columns].
+
+        The mean probabilities decide between columns with equal votes.
+        """
         votes = np.eye(stack.shape[-1])[stack.argmax(-1)].mean(0)
         return (votes + _TIE_WEIGHT * stack.mean(0)) / (1 + _TIE_WEIGHT)
 
@@ -246,7 +249,7 @@ class Predictions:
         return -np.log(likelihood).sum()
 
     def answer(self, number: int, mixed: np.ndarray) -> dict[str, Any]:
-        """Return the line of a file that `predict` would write.
+        """Return a mixture as the line of a file that `predict` would write.
 
         Args:
           number: the index of the example.
@@ -325,7 +328,7 @@ class _TagPredictions(Predictions):
         return np.reshape(probabilities, [len(tags), len(self._labels)])
 
     def _is_unusable(self, line: Any) -> bool:
-        """Return whether a sentence, given by its first line, has a bad one."""
+        """Return whether the sentence that begins at a line has a bad line."""
         if not isinstance(line, int):
             return False
         later_lines = (e.line for e in self._examples if e.line > line)
@@ -395,7 +398,10 @@ class _AnswerPredictions(Predictions):
         )
 
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
-        """Return likelihoods [1, models], or [0, models] without an answer."""
+        """Return each model's likelihood of a right answer, [1, models].
+
+        The result is [0, models] if no model lists a right answer.
+        """
         question = self._examples[number]
         encode = answer_encoder(self._task.match, question)
         answers = [encode(answer) for answer in question.answers]
@@ -415,7 +421,7 @@ class _AnswerPredictions(Predictions):
         return {"id": self._examples[number].key, **best[0], "n_best": best}
 
     def score(self, mixed: Sequence[np.ndarray]) -> Scores:
-        """Return the metrics of the task's script, as means over questions."""
+        """Return the metrics of the official script, means over questions."""
         texts = {
             question.key: self._texts[i][int(mixed[i].argmax())]
             for i, question in enumerate(self._examples)
@@ -480,7 +486,7 @@ def read_predictions(
 def make_answer(
     answerer: Answerer, example: Any, mixed: np.ndarray
 ) -> dict[str, Any]:
-    """Return the line of a file that `predict` would write for an example.
+    """Return an example's mixture as the line that `predict` would write.
 
     Args:
       answerer: the answerer of the task.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of files of predictions, with checks of their values."""
+"""Reader of the rows of prediction files, which checks their values."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ _ROUNDING = 1e-3  # the accepted deviation of a sum of probabilities from 1
 
 
 class BadRowError(Exception):
-    """An error for an unusable row: its content, and the expected one."""
+    """An error for an unusable row, with its content and what is expected."""
 
     def __init__(self, row_text: str, expected: str) -> None:
         super().__init__(row_text, expected)
@@ -37,7 +37,7 @@ def read_rows(path: str) -> Iterator[tuple[str, Row]]:
 
 
 def is_same_id(first: Any, second: Any) -> bool:
-    """Return whether two ids are equal; 7 equals "7"."""
+    """Return whether two ids are equal; the number 7 equals the text "7"."""
     key = values.as_id(first)
     return first == second or (key is not None and key == values.as_id(second))
 

@@ -37,8 +37,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
 _BODY_TYPE = "application/json"
-# The time limits of a request's body, from its headers, and of its headers,
-# from the connection or the previous response.
+# Seconds for the body of a request after its headers, and for the headers after
+# the connection or the previous response.
 BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -59,7 +59,8 @@ SHUTDOWN_SECONDS = 30.0  # time for running requests to finish
 # New connections need this time to begin reading.
 _SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# Signal handlers cannot be set outside the main thread, as in tests.
+# Tests serve outside the main thread, where setting a signal handler raises one
+# of these errors.
 _NO_SIGNALS = (RuntimeError, ValueError)
 # The errors of a body with a broken encoding (gzip, chunks).
 _BAD_PAYLOAD = (
@@ -104,7 +105,8 @@ class ModelServer:
         """
         self.model = model
         self.hosts = HostCheck(allowed_hosts)
-        self.is_stopping = False  # set at the stop: new requests are refused
+        # While the server stops, new requests are refused.
+        self.is_stopping = False
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()
         self._monitor = Monitor()

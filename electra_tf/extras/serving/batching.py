@@ -60,7 +60,7 @@ class Batcher:
         limits: Limits,
         observe: Callable[[int, int], None] = lambda requests, rows: None,
     ) -> None:
-        """Prepare the thread.
+        """Prepare the thread that computes the batches.
 
         Args:
           limits: the limits of batches and requests.
@@ -76,7 +76,7 @@ class Batcher:
         self._task: asyncio.Task | None = None
 
     def start(self) -> None:
-        """Start the computation; call this in the loop that sends requests."""
+        """Start the computation; call this in the requests' event loop."""
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
@@ -109,7 +109,8 @@ class Batcher:
                 f" {limits.max_rows}. Send fewer rows at once.",
                 413,
             )
-        # A single request may exceed the limit of waiting rows.
+        # If no other request waits, a request may exceed the limit of waiting
+        # rows. Otherwise it could never be computed.
         if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
             raise RequestError(
                 "Too many requests are waiting. Try again later.", 503
@@ -126,7 +127,7 @@ class Batcher:
         """Compute batches until cancelled."""
         loop, limits = asyncio.get_running_loop(), self._limits
         while True:
-            # A request whose client has left is already done.
+            # A request whose client has left is already done, so it is dropped.
             self._waiting = [w for w in self._waiting if not w.answer.done()]
             if not self._waiting:
                 await self._wait_for_arrival(None)
@@ -180,7 +181,7 @@ def _stopping() -> RequestError:
 
 
 def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
-    """Return the outputs or the error of each request of one key."""
+    """Return the outputs or the error of each request; all share one key."""
     if len(requests) == 1:
         return [_compute_one(requests[0])]
     signature, arrays = requests[0].signature, {}
@@ -195,7 +196,7 @@ def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
             by_request = zip(*parts, strict=True)
             return [dict(zip(outputs, p, strict=True)) for p in by_request]
     except Exception:
-        # One request is at fault, so each is computed on its own.
+        # A single request may have caused the error, so each is computed alone.
         pass
     return [*map(_compute_one, requests)]
 
@@ -217,8 +218,8 @@ def _compute_one(request: PredictRequest) -> Outputs | Exception:
 
 def _short_message(error: tf.errors.OpError) -> str:
     """Return the operation's error message without its graph location."""
-    # The text is: assertion failed: [the message of an assertion] [Condition x
-    # <= y ...
+    # The error's text has the form: assertion failed: [the assertion's message]
+    # [Condition x <= y ...
     messages = re.findall(r"assertion failed: \[(.*?)\]", error.message)
     if not messages:
         for line in error.message.splitlines():

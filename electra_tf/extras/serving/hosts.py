@@ -14,9 +14,9 @@ from collections.abc import Iterable, Sequence
 from configure.errors import UserError
 from electra_tf.extras.serving.protocol import RequestError
 
-_MISDIRECTED = 421  # 421 Misdirected Request (RFC 9110, 15.5.20)
+_MISDIRECTED = 421  # HTTP status Misdirected Request (RFC 9110, 15.5.20)
 _LOOPBACK = "localhost"
-_SHOWN = 100  # the characters of an unknown name that a message shows
+_SHOWN = 100  # maximum number of characters of an unknown name in a message
 # The pattern of a name or IPv4 address, or an IPv6 address in brackets, with an
 # optional port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.%\w-]+)\]|([^\s:/@\[\]]+))(?::(\d*))?")
@@ -84,7 +84,7 @@ class HostCheck:
 
 
 def _checked(name: str) -> str:
-    """Return a valid name of --allowed_hosts in its normal form."""
+    """Return a name of --allowed_hosts in its normal form, if it is valid."""
     normalized = _normalized(name.strip().removeprefix("[").removesuffix("]"))
     if _address(normalized) is None and not _NAME.fullmatch(normalized):
         raise UserError(
@@ -96,8 +96,8 @@ def _checked(name: str) -> str:
 
 
 def _normalized(name: str) -> str:
-    """Return a name in lower case, an address in its shortest form."""
-    # an address may end in a scope, as in fe80::1%eth0
+    """Return a name in lower case, or an address in its shortest form."""
+    # An address may end in a scope (fe80::1%eth0), which is ignored.
     name = name.lower().partition("%")[0]
     address = _address(name)
     if address is None:

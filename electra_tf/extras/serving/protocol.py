@@ -40,7 +40,7 @@ class PredictRequest:
     signature: Signature  # the function to call
     # The function's inputs; inputs with defaults may be missing.
     arrays: dict[str, np.ndarray]
-    rows: int  # length of the arrays' first axis; 1 if they share none
+    rows: int  # common length of the arrays' first axes; 1 if there is none
     # Requests with equal keys can be computed together; None: the request is
     # computed alone.
     key: tuple | None
@@ -162,7 +162,8 @@ def _parse_json(body: bytes) -> Any:
             f"The body is not JSON: {error}. Send valid JSON."
         ) from None
     except (RecursionError, ValueError) as error:
-        # Python raises this for too deep nesting and for too many digits.
+        # Python raises these errors for JSON that is nested too deep and for
+        # integers with too many digits.
         raise RequestError(f"The body cannot be read: {error}.") from None
 
 
@@ -240,8 +241,8 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if dtype == tf.string:
         if isinstance(value, str):
-            # JSON can contain half of a surrogate pair, which UTF-8 cannot. The
-            # half is removed, as invalid bytes are elsewhere.
+            # JSON can contain half of a surrogate pair, which UTF-8 cannot
+            # represent. The half is removed, like invalid bytes elsewhere.
             return value.encode("utf-8", "ignore")
         expected = 'a text or {"b64": ...}'
         if _is_base64(value):

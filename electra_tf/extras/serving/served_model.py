@@ -21,7 +21,7 @@ from electra_tf.files.digests import check_digest
 
 _logger = logging.getLogger(__name__)
 SAVED_MODEL_FILE = "saved_model.pb"
-# The functions that TensorFlow's loader adds.
+# Functions that TensorFlow adds to a saved model; they are not served.
 _HIDDEN = ("__saved_model_init_op", "__saved_model_train_op")
 
 
@@ -206,7 +206,7 @@ def _signature_protos(folder: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             proto.ParseFromString(file.read())
-    except Exception as error:  # The class that protobuf raises is not public.
+    except Exception as error:  # protobuf's error class is not public.
         raise UserError(
             f"{path}: not a SavedModel: {error}. Export the model again"
         ) from error

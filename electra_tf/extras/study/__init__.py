@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Studies: a file of arms, seeds and tasks, run in pieces, for one table.
+"""Studies: runs of all arms, seeds and tasks of a file, compared in a table.
 
 study_file: a study file and its runs. arms: the compared settings, and their
 cost. checks: errors in study files. runner: runs, piece by piece, and their

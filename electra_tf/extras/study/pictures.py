@@ -12,7 +12,7 @@ from electra_tf.files.figures import encode_png
 # the number of points up to which a line has a mark at each point
 _MOST_MARKED = 20
 _HOLLOW = {"linestyle": "", "marker": "o", "markerfacecolor": "white"}
-# baseline, which a model has to beat -> line style
+# baseline that a model has to beat -> line style
 _LEVEL_STYLES = {"chance": ":", "majority": "-."}
 
 
@@ -22,7 +22,7 @@ class Point(NamedTuple):
     x: float  # NaN: the arm was not pre-trained in this study
     y: float
     error: float = 0.0  # the standard error, drawn as a bar
-    # the model predicts one class for all examples; drawn hollow
+    # The model predicts one class for all examples; the point is drawn hollow.
     is_collapsed: bool = False
 
 
@@ -93,7 +93,7 @@ def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
 def _draw_arm(
     axes: Any, points: Sequence[Point], color: str, label: str | None
 ) -> None:
-    """Draw the points of an arm; a point with x NaN becomes a line across."""
+    """Draw the points of an arm; a point with x NaN is a horizontal line."""
     style = {"color": color, "label": label}
     x, y, errors, _ = zip(*points, strict=True)
     collapsed = [point for point in points if point.is_collapsed]

@@ -57,10 +57,11 @@ _AUCS = (
 )
 _COLLAPSED = "*"
 Table = dict[str, Any]
-Values = dict[str, list[float]]  # arm -> a value for each seed, or trial
+# arm -> a value per seed, or per trial of a single seed
+Values = dict[str, list[float]]
 # arm -> its collapsed fine-tunings: task, seed, trial and prediction
 Collapses = dict[str, list[dict[str, Any]]]
-Levels = dict[str, list[float]]  # "chance", "majority" -> the different values
+Levels = dict[str, list[float]]  # "chance", "majority" -> distinct values
 
 
 def compare(study: Study, lines: Lines) -> list[Table]:
@@ -121,7 +122,7 @@ def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
 
 
 def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
-    """Return the metrics of a table: those of the study, or the main one."""
+    """Return the metrics of a table, from the study file or by default."""
     defaults = [name for name in _PRETRAINING_METRICS if name in known]
     if kind in study.tasks and known:
         defaults = [known[0]]
@@ -129,7 +130,7 @@ def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
 
 
 def _mean_of_tasks(study: Study, task_values: Sequence[Values]) -> Values:
-    """Return the mean over tasks for arms with equally many values of each."""
+    """Return means over tasks; omit arms whose tasks have unequal counts."""
     means: Values = {}
     for arm in study.arms:
         values = [of_task[arm.name] for of_task in task_values]
@@ -182,7 +183,7 @@ def _collapses(
 
 
 def _levels(study: Study, kind: str, metric: str, lines: Lines) -> Levels:
-    """Return the scores of predictions without a model, over arms and seeds."""
+    """Return the distinct baseline scores in the runs of all arms and seeds."""
     levels: Levels = {}
     for arm, seed in itertools.product(study.arms, study.seeds):
         line = _line(study, arm, seed, kind, lines)
@@ -220,7 +221,7 @@ def _add_levels(
 def _values(
     study: Study, arm: Arm, kind: str, metric: str, lines: Lines
 ) -> Iterator[float]:
-    """Yield the mean of each seed, or the trials of a single seed."""
+    """Yield each seed's mean over trials, or the trials of a single seed."""
     for seed in study.seeds:
         results = _results(study, arm, seed, kind, lines)
         trials = trial_statistics.from_json(results.get(metric, []))
@@ -326,7 +327,7 @@ def _notes(table: Table) -> Iterator[str]:
 
 
 def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
-    """Write table, JSON and pictures to the study's folder.
+    """Write the table, the JSON file and the pictures to the study's folder.
 
     Args:
       study: the study.
@@ -350,7 +351,7 @@ def write(study: Study, lines: Lines, failed: dict[str, str]) -> str:
 
 
 def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
-    """Yield scores over operations, as in the paper's Figure 1."""
+    """Yield panels of scores over operations, as in the paper's Figure 1."""
     for table in tables:
         points: dict[str, list[Point]] = {}
         for arm in study.arms:
@@ -365,7 +366,7 @@ def _scores(study: Study, tables: Sequence[Table]) -> Iterator[Panel]:
 
 
 def _curves(study: Study) -> Iterator[Panel]:
-    """Yield the learning curves of all pre-trainings."""
+    """Yield panels of the learning curves of all pre-trainings."""
     pairs = itertools.product(study.arms, study.seeds)
     runs = [*filter(None, itertools.starmap(study.pretraining, pairs))]
     metrics = study.figures.get("pretrain", _PRETRAINING_METRICS)
@@ -385,7 +386,7 @@ def _curves(study: Study) -> Iterator[Panel]:
 
 
 def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
-    """Yield the discriminator's loss over its baseline's, and unigram shares.
+    """Yield panels of relative discriminator losses and of unigram shares.
 
     The unit of the loss is the loss of always predicting the share of replaced
     tokens. Below 1 a discriminator has learned something, with any generator.
@@ -404,14 +405,15 @@ def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
         rows = _read_log(run, "train")
         if share_curve := _points(rows, "unigram_share"):
             shares[run.name] = share_curve
-        # With other objectives the losses are computed over other tokens.
+        # With other objectives the losses are computed over other tokens, so
+        # they cannot be compared.
         if objectives[run.digest] != "electra":
             continue
         loss_curve = []
         for row in rows:
             loss, share = row.get("disc_loss"), row.get("replaced_share")
-            # A damaged row may miss a value. Without replaced tokens the
-            # baseline is 0.
+            # A damaged row may lack a value. Without replaced tokens the
+            # baseline, by which the loss is divided, is 0.
             if loss is not None and share and (base := binary_entropy(share)):
                 loss_curve.append(Point(row["step"], loss / base))
         if loss_curve:

@@ -84,5 +84,5 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "collapsed": (_is_collapses, "an object: trial -> prediction"),
     "baselines": (_is_baselines, "an object: baseline -> metric -> number"),
 }
-# Lines of earlier versions have no baselines.
+# Lines of earlier versions may lack these fields.
 _OPTIONAL = ("collapsed", "baselines")

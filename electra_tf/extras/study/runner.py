@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The runner of a study, in pieces that continue after a stop or a kill.
+"""The runner of a study: its pieces continue after a stop or a kill.
 
 A piece is a process of the real command, which continues from the checkpoint of
 the previous piece. A run is finished if its line is in the results file.
@@ -43,11 +43,11 @@ from electra_tf.processes import PR_SET_PDEATHSIG
 LOG = "study.log"
 TIME_IS_UP = 3  # exit status
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(electra_tf.__file__)))
-_LONGEST_ERROR = 300  # the characters of a failed run's message
+_LONGEST_ERROR = 300  # maximum number of characters of a failed run's message
 
 
 class StoppedError(Exception):
-    """An error for the end of the time, or a signal; `status` is for exit."""
+    """A stop by the time limit or by a signal; `status` is the exit status."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -254,7 +254,7 @@ class StudyRunner:
         print(f"{now} {text}"[:120], flush=True)
 
     def _run_piece(self, run: Run, limit: float) -> int:
-        """Run one process for some seconds; return its exit status."""
+        """Run a process for at most `limit` seconds; return its exit status."""
         program, *arguments = run.command
         before_exec = None
         if sys.platform == "linux":

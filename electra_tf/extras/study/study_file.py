@@ -151,7 +151,7 @@ class Study:
                 with name_location("pretrain"):
                     check_records(arm.config, training=True)
             for task in self.tasks:
-                # All arms share these metrics, so that one check is enough.
+                # All arms share these metrics, so one check is enough.
                 metrics = ()
                 if arm is self.arms[0]:
                     metrics = self.figures.get(task, ())
@@ -234,7 +234,7 @@ class Study:
         scores = {}
         for rate, run in self._choosing_runs(arm, task).items():
             if results := lines.get(run.digest, {}).get("results"):
-                metric = next(iter(results))  # the main seed
+                metric = next(iter(results))  # the main metric
                 mean = describe(from_json(results[metric])).mean
                 if mean == mean:
                     scores[rate] = -mean if lower_is_better(metric) else mean
@@ -248,7 +248,7 @@ class Study:
         return run
 
     def _choosing_runs(self, arm: Arm, task: str) -> dict[float, Run]:
-        """Return the fine-tunings that choose a rate, by learning rate.
+        """Return the fine-tunings that try learning rates, by learning rate.
 
         These runs start from the pre-training of the first seed.
         """
@@ -269,7 +269,7 @@ class Study:
     def _finetuning(
         self, suffix: str, arm: Arm, seed: int, task: str, overrides: Settings
     ) -> Run:
-        """Return a fine-tuning, named like the counted one with a suffix."""
+        """Return a fine-tuning; its name ends in the suffix."""
         sources: Any = [arm.start, arm.pretrain, self._content.get("data")]
         initial = None if arm.start == RANDOM else arm.start
         pretraining = self.pretraining(arm, seed)
