@@ -176,7 +176,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _default_index(corpus: str) -> str:
-    """Return the default path of the index: the corpus's path and .index."""
+    """Return the default path of the index: the corpus's path plus ".index"."""
     path = corpus.rstrip("/")
     if os.path.basename(path) in ("", ".", ".."):
         path = os.path.abspath(corpus)
@@ -242,7 +242,7 @@ def _weights_digest(folder: str) -> dict[str, str]:
 
 
 def _choose_weight(args: argparse.Namespace) -> float:
-    """Return the weight: of --weight, or the fitted one, or the default."""
+    """Return the value of --weight, or else the fitted or default weight."""
     if args.weight is not None:
         return args.weight
     path = _fit_file(args)

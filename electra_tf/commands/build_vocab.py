@@ -132,7 +132,7 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _check_output(args: argparse.Namespace) -> None:
-    """Raise a UserError if the output is a directory, or must not change."""
+    """Raise a UserError if the output is a directory or may not be replaced."""
     if filesystem.is_directory(args.output):
         raise UserError(
             f"--output={args.output!r} is a directory; expected the name of a"

@@ -198,7 +198,7 @@ def _compare(args: argparse.Namespace) -> int:
 def _compare_with_recording(
     a: "Weights", args: argparse.Namespace
 ) -> tuple["Outcome", list[str]]:
-    """Compare A's outputs with recorded outputs; also return the problems."""
+    """Compare A's outputs with a recording; return the outcome and problems."""
     from electra_tf.compare.recording import compare_on_recording
 
     outcome = compare_on_recording(a, args.expect, _request(args))
@@ -217,7 +217,7 @@ def _compare_two(
     args: argparse.Namespace,
     result: dict[str, Any],
 ) -> tuple["Outcome", list[str]]:
-    """Compare tensors, then outputs; also return the problems.
+    """Compare tensors, then outputs; return the outcome and the problems.
 
     The rows of both tables are added to `result`.
     """
@@ -256,7 +256,8 @@ def _request(args: argparse.Namespace) -> "Request":
     def lines() -> Iterable[str]:
         return LineReader(args.text).texts() if args.text else corpus_lines()
 
-    # Only the .json of a recording wraps its values in a key `hparams`.
+    # The .json file of a recording has its hparams under a key `hparams`; other
+    # files have them at the top level.
     hparams = read_hparams(args.hparams) if args.hparams else {}
     hparams = PretrainingConfig.explicit_hparams(
         hparams.get("hparams", hparams)
@@ -276,7 +277,7 @@ def _problems(
     tolerance: float,
     allow_missing: str | None,
 ) -> list[str]:
-    """Return a line for each tensor that breaks the agreement."""
+    """Return a line for each tensor that differs too much or is missing."""
 
     def may_be_missing(row: TensorDifference) -> bool:
         if row.shape_a is not None and row.shape_b is not None:

@@ -197,7 +197,7 @@ def main(args: argparse.Namespace) -> None:
     """Convert, and report the tensors that were read, dropped and written."""
     source = formats.open_weights(args.source)
     if source.contents.tasks and not source.heads:
-        # The import is late, because it loads all tasks, which few need.
+        # The import, which loads all tasks, is late: few conversions need it.
         from electra_tf.prediction.loading import read_heads
 
         source.heads = read_heads(source, args.source)
@@ -249,7 +249,7 @@ def main(args: argparse.Namespace) -> None:
 def _infer_hparams(
     source: Weights, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the hparams of the result, and the assumed ones among them."""
+    """Return the hparams of the result, and a line for each assumed one."""
     hparams = source.contents.hparams()
     from_flag: dict[str, Any] = {}
     if args.hparams is not None:
@@ -275,9 +275,11 @@ def _infer_hparams(
         }
     stated = {**casing, **source.hparams, **from_flag}
     stated |= stated.get("model_hparam_overrides", {})
-    if source.hparams:  # A config may omit the usual activation.
+    # A config may omit the usual activation, so gelu is not an assumption.
+    if source.hparams:
         stated.setdefault("hidden_act", "gelu")
-    if set(TOKENIZER_HPARAMS) & stated.keys():  # One line is for all of them.
+    # A single line of the assumptions covers all tokenizer hparams.
+    if set(TOKENIZER_HPARAMS) & stated.keys():
         stated |= dict.fromkeys(TOKENIZER_HPARAMS, True) | stated
     assumptions = [
         text
@@ -288,14 +290,14 @@ def _infer_hparams(
 
 
 def _hparams_in(assumption: str) -> list[str]:
-    """Return the hparams that a line of `Contents.assumptions` is about."""
+    """Return the hparams that a line of `Contents.assumptions` names."""
     return assumption.split(":")[0].split(", ")
 
 
 def _change_weights(
     source: Weights, args: argparse.Namespace
 ) -> tuple[Weights, list[str]]:
-    """Return the tensors that flags select and change, and the changes."""
+    """Return the tensors that the flags select and change, and notes."""
     weights, changes = source, []
     if args.task is not None:
         weights, former = rename_task(weights, args.task)
@@ -392,7 +394,7 @@ def _check_free(
     sidecars: Mapping[str, bytes],
     overwrite: bool,
 ) -> None:
-    """Refuse to replace different files, before any file is written.
+    """Refuse to replace files of different content, before any is written.
 
     `source` is the path of the checkpoint to read.
     """
@@ -552,7 +554,7 @@ def _reopened(folder: str) -> Weights:
 def _group_by_reason(
     not_converted: Mapping[str, str], not_representable: Mapping[str, str]
 ) -> dict[str, list[str]]:
-    """Return the dropped names by the reason, with a remedy.
+    """Return the names of dropped tensors by the reason and its remedy.
 
     Args:
       not_converted: names of tensors outside the conversion, with reasons.

@@ -45,7 +45,7 @@ _RESULTS = (
 
 
 def corpus_lines() -> list[str]:
-    """Return Python's reference: a line per sentence, a blank per document."""
+    """Return Python's reference by sentence; a blank line ends a document."""
     from pydoc_data import topics
 
     paragraphs: set[str] = set()
@@ -65,7 +65,7 @@ def corpus_lines() -> list[str]:
 
 
 def prepare(output_dir: str) -> int:
-    """Write corpus, vocabulary and records; return the vocabulary's size."""
+    """Write the corpus, vocabulary and records; return the vocabulary size."""
     corpus_dir = os.path.join(output_dir, "corpus")
     vocab_file = os.path.join(output_dir, "vocab.txt")
     corpus_file = os.path.join(corpus_dir, "python_reference.txt")

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 # The values of --pooling that make several vectors per text.
 _SEVERAL_VECTORS = ("words", "none")
-# inputs that are sorted, so that a batch has texts of similar length
+# batches whose inputs are sorted together, so that the texts of a batch have
+# similar lengths
 _BATCHES_AT_ONCE = 16
 _STATED_FLAGS = ("model", "part", "layers", "pooling", "combine")
 
@@ -98,7 +99,7 @@ def main(args: argparse.Namespace) -> int:
     args.layers = _parse_layers(args.layers)
     rows_path = f"{stem}.rows.jsonl"
     shared_flags.check_files(args, args.output, f"{stem}.json", rows_path)
-    use_onednn(True)  # The setting makes batches of many texts faster.
+    use_onednn(True)  # oneDNN computes batches of many texts faster.
     from electra_tf.prediction.embedding import Embedder
 
     hparams = read_hparams(args.hparams) if args.hparams else {}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from electra_tf.extras.ensemble.predictions import Predictions
 
 MIXTURES = ("mean", "vote", "fitted")
-MAX_DRAWS = 2**28  # bytes of all resamples together (2 GiB)
+MAX_DRAWS = 2**28  # drawn indices of all resamples together (2 GiB)
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
@@ -152,7 +152,7 @@ def _read_predictions(args: argparse.Namespace) -> "Predictions":
 
 
 def _parse_weights(text: str, count: int) -> np.ndarray | None:
-    """Return the weights in `--weights`, or None for the name of a mixture."""
+    """Return the weights in `--weights`, or None if it names a mixture."""
     if text in MIXTURES:
         return None
     try:

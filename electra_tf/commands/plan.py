@@ -97,7 +97,7 @@ def main(parsed: Parsed) -> None:
 
 
 def _measure(config: PretrainingConfig, batch_size: int, count: int) -> Numbers:
-    """Return measured times of steps, and the time of the run from them.
+    """Return the measured times of steps, and the run's time from them.
 
     Args:
       config: the settings of the run.

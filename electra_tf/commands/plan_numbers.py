@@ -43,7 +43,7 @@ Numbers = dict[str, Any]
 
 
 def plan(config: PretrainingConfig) -> Numbers:
-    """Return the numbers of a run that need no training, for JSON."""
+    """Return the numbers of a run that are known before training, for JSON."""
     if not config.do_train:
         raise UserError(
             "do_train is false, but only training can be planned. Remove"
@@ -114,7 +114,10 @@ def _stages(
 
 
 def _count_records(config: PretrainingConfig) -> Numbers | None:
-    """Return the examples' number; None if `_find_problems` has the reason."""
+    """Count the training examples; return None if the data is invalid.
+
+    `_find_problems` reports why the data is invalid.
+    """
     with contextlib.suppress(UserError):
         return count_training_examples(config)._asdict()
     return None
@@ -168,13 +171,14 @@ def _check_earlier_run(config: PretrainingConfig) -> None:
 
 
 def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
-    """Return the bytes and numbers of checkpoints, and the free bytes."""
+    """Return the size and numbers of checkpoints, and the free disk space."""
     steps, every = config.num_train_steps, config.save_checkpoints_steps
     # One checkpoint is written before step 1.
     saves = 1 + (math.ceil(steps / every) if every else 1)
     kept_count = min(config.keep_checkpoint_max or saves, saves)
     if milestones := config.keep_every_n_steps:
-        # The latest checkpoints may also be milestones.
+        # The latest checkpoints may also be milestones, so this is an upper
+        # bound.
         kept_count = min(saves, kept_count + steps // milestones)
     size = checkpoint_bytes(
         parameters, config.max_seq_length, config.shuffle_buffer_size
@@ -193,7 +197,7 @@ def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
 
 
 def _free_bytes(path: str) -> int | None:
-    """Return the free bytes at a future folder; None for remote paths."""
+    """Return the free bytes where a folder will be; None for remote paths."""
     if filesystem.is_remote(path):
         return None
     path = os.path.abspath(path)

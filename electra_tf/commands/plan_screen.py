@@ -10,7 +10,7 @@ from configure.text_tables import render_rows
 from electra_tf.commands.plan_numbers import Numbers, format_gib
 from electra_tf.plan.flops import PUBLISHED_FLOPS
 
-_WIDTH = 80  # columns, also if the output is piped
+_WIDTH = 80  # columns, even if the output is not a terminal
 _THIS_RUN = "> this run"
 
 
@@ -122,7 +122,7 @@ def _progress_rows(numbers: Numbers) -> Iterator[list[str]]:
 
 
 def _comparison_rows(numbers: Numbers) -> Iterator[list[str]]:
-    """Yield published models and this run, by their operations."""
+    """Yield rows of published models and this run, sorted by operations."""
     run_flops = numbers["flops_the_papers_way"]
     models = {**PUBLISHED_FLOPS, _THIS_RUN: run_flops}
     yield ["Operations as the paper counts them", "", "to this run"]

@@ -85,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
     Raises:
       UserError: no line could be answered; an existing output file stays.
     """
-    use_onednn(True)  # The setting makes batches of many texts faster.
+    use_onednn(True)  # oneDNN computes batches of many texts faster.
     # Files are checked before TensorFlow is imported, which takes seconds.
     shared_flags.check_files(args)
     predictor = _load_predictor(args)
@@ -170,15 +170,15 @@ def _find_columns(
     split = spec if like is None else spec.find_split(like, "")
     task_columns = {}
     for name, column in split.columns.items():
-        # Descriptions name the column of a word "word", answers name it
+        # Descriptions name the column of a word "word", but answers name it
         # "words".
         task_columns["words" if name == "word" else name] = column
     columns = {}
     for index, (name, others) in enumerate(usual_names.items()):
         column = task_columns.get(name)
         if like is None:
-            # Column numbers fit only the task's files, column names may fit any
-            # file.
+            # Column numbers fit only the task's own files, but column names may
+            # fit any file.
             first = [column] if isinstance(column, str) else []
             columns[name] = [*first, *others, index]
         else:

@@ -34,7 +34,7 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
 
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
-    """Fine-tune on the tasks.
+    """Fine-tune the model on all tasks.
 
     Returns:
       The exit status: 1 if a task failed, 128 + the signal's number if stopped.

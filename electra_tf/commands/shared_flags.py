@@ -79,7 +79,7 @@ def load_model(args: argparse.Namespace) -> Any:
 
 
 def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
-    """Add the flags of input files; with `sentences` also --text."""
+    """Add the flags of input files and, if `sentences` is true, --text."""
     group = flags.add_flags(
         parser,
         "the input",
@@ -127,14 +127,14 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
 
 
 def _parse_column(text: str) -> int | str:
-    """Return a column's number, or its name."""
+    """Return the number of a column, or its name if it is not a number."""
     return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def parse_columns(
     text: str | None, defaults: Mapping[str, Sequence[int | str]]
 ) -> dict[str, Sequence[int | str]]:
-    """Return the columns of each value: from --columns, or the defaults.
+    """Return the columns of each value, from --columns or the defaults.
 
     Args:
       text: the value of --columns, NAME=COLUMN pairs separated by commas; a
@@ -208,7 +208,7 @@ def check_files(args: argparse.Namespace, *outputs: str) -> None:
 def open_answers(
     args: argparse.Namespace,
 ) -> contextlib.AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
-    """Open the output of the `OUTPUT` flags; enter it to get its writer."""
+    """Open the output of the `OUTPUT` flags as a context with its writer."""
     form = writer.choose_format(args.output, args.output_format)
     return writer.answer_file(args.output, form, args.overwrite)
 
