@@ -39,8 +39,9 @@ from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
-# This file next to released weights replaces the files of the run: it has
-# sections of a card, and checksums of the weights that they describe.
+# This file lies next to released weights, which come without the files of
+# their run. It contains sections of a card, and checksums of the weights that
+# these sections describe.
 RELEASED_FACTS = "card.json"
 # Rounding makes the numbers of a model differ between machines.
 TOLERANCE = 1e-4
@@ -59,7 +60,7 @@ _HASHED = (
     "preprocessor/*/*",
     "[lo]*/model*",
 )
-# Hparams that the card has even at their defaults.
+# Hparams that the card shows even at their defaults.
 _SHOWN = (
     "learning_rate",
     "num_train_epochs",
@@ -133,8 +134,9 @@ Measured at export: `--check` compares the sizes, not the scores.
 {table}
 
 """
-# The output of a model of each kind, and a limit. Cards of earlier exports have
-# these words, so `--check` accepts only them.
+# Sentences about the output of each kind of model, and about its limits.
+# `--check` compares cards of earlier exports with them, so they must not
+# change.
 _KINDS = {
     "classification": "One class per text or pair. Probabilities are the"
     " softmax of the logits, not calibrated; a text that belongs to no class"
@@ -250,7 +252,7 @@ def _code(text: str) -> str:
 
 
 def check_card(folder: str) -> list[str]:
-    """Measure an exported version; return a line for each false statement.
+    """Measure an exported version; return a line for each error in its card.
 
     Raises:
       UserError: the folder is not an exported version.
@@ -367,11 +369,11 @@ def _specs(specs: Mapping[str, tf.TensorSpec]) -> dict[str, str]:
     return {name: shown(specs[name]) for name in sorted(specs)}
 
 
-# Facts that only the run knows.
+# Facts that only the files of the run contain.
 
 
 def recorded(loaded: Loaded, module: ServingModule) -> dict[str, Any]:
-    """Return the facts that only the run has."""
+    """Return the facts that only the files of the training run contain."""
     hparams, task = module.config()["hparams"], module.config().get("task")
     if isinstance(loaded, FinetunedModel):
         path = loaded.checkpoint
@@ -441,7 +443,7 @@ def _shown_hparams(
     defaults: Mapping[str, Any],
     run: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the hparams of the run that the card has.
+    """Return the hparams of the run that the card shows.
 
     Args:
       origins: the origins of the hparams, by name.
@@ -459,7 +461,7 @@ def _shown_hparams(
 
 
 def _released_facts(folder: str) -> dict[str, Any]:
-    """Return the statements of `card.json` about a model; {} without it.
+    """Return the statements of `card.json` about a model; {} if it has none.
 
     The file may be in the parent folder. Statements about replaced weights, or
     about other folders, are left out.

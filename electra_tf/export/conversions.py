@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LiteRT (formerly TFLite) and ONNX files of a module, for ids.
+"""LiteRT (formerly TFLite) and ONNX files of a module, which take ids.
 
 Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, of any B and
 L, and return the numeric outputs of the SavedModel's `serving_default`. There
@@ -76,8 +76,8 @@ def write_onnx(
     specs = [
         tf.TensorSpec([None, None], tf.int32, name) for name in Inputs._fields
     ]
-    # tf2onnx takes the inputs' names from `specs` for a function without a
-    # signature.
+    # If a function has no signature, tf2onnx takes the inputs' names from
+    # `specs`.
     numeric = _numeric_function(module).python_function
     try:
         with inference():
@@ -144,7 +144,7 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
 
 def _open_lite(path: str) -> tf.lite.Interpreter:
     with warnings.catch_warnings():
-        # The interpreter warns that TensorFlow will drop it.
+        # The interpreter warns that TensorFlow will remove it.
         warnings.simplefilter("ignore")
         return tf.lite.Interpreter(model_content=read_bytes(path))
 
@@ -229,7 +229,7 @@ def measure_conversions(
 
 
 def sample_inputs(tokens: Sequence[str], max_positions: int) -> list[Inputs]:
-    """Return random int32 arrays of several shapes, padded, with segments."""
+    """Return random inputs of several shapes, with padding and segments."""
     random = np.random.default_rng(0)
     batches = []
     for rows, length in _SHAPES:

@@ -53,7 +53,7 @@ class EncoderModule(signatures.ServingModule):
         return {PREPROCESSOR: make_preprocessor(self)}
 
     def root(self) -> tf.train.Checkpoint:
-        """Return a callable object as the convention expects."""
+        """Return the encoder as a callable object, by TF Hub's convention."""
         encoder = self._get_encoder()
 
         # With training=True every call draws a new dropout mask.
@@ -96,7 +96,7 @@ def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
 
 
 def make_preprocessor(module: signatures.ServingModule) -> tf.train.Checkpoint:
-    """Return a preprocessor as the convention expects: strings to `_NAMES`."""
+    """Return a preprocessor of strings to `_NAMES`, by TF Hub's convention."""
     tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 

@@ -103,7 +103,7 @@ class TextModule(signatures.TaskModule):
 
 
 class ClassificationModule(TextModule):
-    """The module of one class per text or pair."""
+    """The module of heads that predict one class per text or pair."""
 
     KIND = "classification"
 
@@ -118,7 +118,7 @@ class ClassificationModule(TextModule):
 
 
 class MultiLabelModule(TextModule):
-    """The module of any number of labels per text or pair."""
+    """The module of heads that predict a set of labels per text or pair."""
 
     KIND = "multilabel"
 
@@ -142,7 +142,7 @@ class MultiLabelModule(TextModule):
 
 
 class RegressionModule(TextModule):
-    """The module of one number per text or pair."""
+    """The module of heads that predict one number per text or pair."""
 
     KIND = "regression"
 
@@ -150,7 +150,7 @@ class RegressionModule(TextModule):
         return {**super().extra_config(), "range": [*self.task.value_range]}
 
     def answer(self, outputs: tf.Tensor) -> signatures.Outputs:
-        """Return the number in the task's range, and scaled to 0 to 1."""
+        """Return the number on the task's scale, and on a scale from 0 to 1."""
         scaled = tf.squeeze(outputs, -1)
         return {"value": self.task.unscale(scaled), "scaled": scaled}
 

@@ -45,7 +45,7 @@ _SEPARATOR = r"[ \t\r\n\x{202f}]"
 
 
 class QuestionAnsweringModule(signatures.TaskModule):
-    """A module that cuts answers out of a text."""
+    """A module that answers questions with spans of a text."""
 
     KIND = "question_answering"
 
@@ -129,7 +129,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
     def _find_answers(
         self, passages: Passages, windows: Windows, outputs: signatures.Outputs
     ) -> signatures.Outputs:
-        """Return the best answers with different texts, [B, N].
+        """Return each question's best answers [B, N], whose texts differ.
 
         Candidates and their order are those of
         `metrics/question_answering.py`.
@@ -366,7 +366,7 @@ def read_passages(
 def cut_answers(
     passages: Passages, question: tf.Tensor, first: tf.Tensor, last: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cut answers, the bytes of their wordpieces, out of passages.
+    """Cut answers out of passages: the bytes that their wordpieces cover.
 
     Args:
       question: int32 [M], the passage of each answer.

@@ -126,7 +126,7 @@ def compute_in_groups(
     rows_at_once: int,
     by_length: bool = False,
 ) -> Outputs:
-    """Compute rows in groups, one or two at a time, in bounded memory.
+    """Compute rows in bounded memory, one or two groups of rows at a time.
 
     Args:
       compute: a function from inputs [b, l] and rows of `extra` [b, ...] to
@@ -200,7 +200,8 @@ class ServingModule(tf.Module, abc.ABC):
     ) -> None:
         super().__init__(name=self.KIND)
         hparams = loaded.config
-        # A plain class hides the layers from TensorFlow's tracking.
+        # TensorFlow does not track a plain object, so the layers in it stay
+        # untracked.
         self.loaded = loaded
         self.max_seq_length = max_seq_length
         self.max_positions = sizes.max_position_embeddings
@@ -234,7 +235,7 @@ class ServingModule(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def compute(self, inputs: Inputs) -> Outputs:
-        """Return the outputs of the signatures on ids for inputs [B, L]."""
+        """Return the outputs for inputs [B, L] in signatures that take ids."""
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Return the ids [B, (T)] of strings [B]."""
@@ -342,7 +343,7 @@ class TaskModule(ServingModule):
         return self.loaded.model.heads[self.loaded.task_index(self.task.name)]
 
     def extra_config(self) -> dict[str, Any]:
-        """Return the part of the config that only this kind has."""
+        """Return the part of the config that only this kind of module has."""
         return {}
 
     def scored_outputs(
@@ -360,7 +361,7 @@ class TaskModule(ServingModule):
         return None
 
     def head_outputs(self, inputs: Inputs, **features: tf.Tensor) -> Outputs:
-        """Run encoder and head; `features` are further inputs of the head."""
+        """Run the encoder and the head, which also takes `features`."""
         encoded = self.loaded.model.encoder(*inputs, None)
         return self.head.logits(encoded, {**inputs._asdict(), **features})
 
