@@ -34,7 +34,7 @@ ABOUT, WEIGHTS, LOG, REPORT = (
     "run.json",
 )
 STEP = "global_step"
-TURNS = 5  # of a timing
+TURNS = 5  # repetitions of each timing
 LOG_EVERY = 100  # steps
 
 
@@ -96,7 +96,7 @@ class Program:
         return self._step(state, self._records, self._np.asarray(rows))
 
     def set_step(self, state, step):
-        """Set the completed updates, from which rate and draws follow."""
+        """Set the number of completed updates, which sets rate and draws."""
         value = self._np.asarray(step, self._np.int64)
         state[self._names.index(STEP)] = self._jax.device_put(
             value, self.device
@@ -118,7 +118,7 @@ class Program:
         return arrays
 
     def memory(self):
-        """Return the peak of device memory in MiB; None where JAX has none."""
+        """Return the peak of device memory in MiB; None if JAX reports none."""
         stats = self.device.memory_stats() or {}
         peak = stats.get("peak_bytes_in_use")
         return None if peak is None else round(peak / 2**20)

@@ -25,7 +25,7 @@ from accelerator import (
     WEIGHTS,
 )
 
-PRECISIONS = {"float32": "", "bf16": "bf16"}  # to `mixed_precision`
+PRECISIONS = {"float32": "", "bf16": "bf16"}  # name -> hparam `mixed_precision`
 # Operations of TensorFlow's dialect that devices do not know.
 _FORWARDED, _ERROR_FUNCTION = "mhlo.copy", "mhlo.erf"
 _ALIAS = re.compile(
@@ -34,7 +34,7 @@ _ALIAS = re.compile(
 
 
 def export(args):
-    """Write program, state, records and description to `args.folder`."""
+    """Write the program, state, records and description to `args.folder`."""
     import tensorflow as tf
 
     folder = pathlib.Path(args.folder)
@@ -138,7 +138,7 @@ class _Step:
         for variable in self._concrete.graph.variables:
             if variable.handle is captured:
                 return variable
-        return captured  # a constant
+        return captured  # not a variable but a constant
 
     def numbers(self):
         """Return the names of the step's numbers."""
@@ -157,7 +157,7 @@ class _Step:
         return make(stage="stablehlo_serialized")
 
     def parts(self):
-        """Return the state, joined where the optimizer joins variables."""
+        """Return the state; variables joined by the optimizer are one array."""
         named = {
             self._name_of(v): v for v in self.captured if hasattr(v, "handle")
         }
@@ -233,8 +233,9 @@ def _flat_program(step, parts):
     spec = jax.ShapeDtypeStruct
     batch = {n: spec(s.shape, jnp.int32) for n, s in step.batch.items()}
     state = [spec(a.shape, a.dtype) for a in (p.start() for p in parts)]
-    # The program has no operation of one platform, and all compilers of XLA
-    # know the error function by this name.
+    # These checks are not needed: the program has no operation of a single
+    # platform, and all compilers of XLA support the error function under this
+    # name.
     check = jax.export.DisabledSafetyCheck
     exported = jax.export.export(
         jax.jit(flat_step, donate_argnums=1),
@@ -244,7 +245,7 @@ def _flat_program(step, parts):
 
 
 def _exported(step):
-    """Return the step as `jax.export.Exported`, and which inputs it changes."""
+    """Return the step as `jax.export.Exported`, and the inputs it changes."""
     import jax
     import jax.export
     from jax._src.export._export import _module_to_bytecode
@@ -267,7 +268,7 @@ def _exported(step):
         inputs, results = main.type.inputs, main.type.results
         in_avals = tuple(_aval(ir, t) for t in inputs)
         out_avals = tuple(_aval(ir, t) for t in results)
-        # JAX's own way to a program that later versions read.
+        # JAX serializes the module in a form that later versions can read.
         serialized = _module_to_bytecode(module)
     tree = jax.tree_util.tree_structure
     exported = jax.export.Exported(

@@ -16,7 +16,8 @@ import tempfile
 import harness
 import work
 
-# Module -> the names that it exports. Update them with the product.
+# Module -> the name that it exports. Update them when the product's names
+# change.
 PLACES = {
     "configure.pretraining": "PretrainingConfig",
     "configure.finetuning": "FinetuningConfig",
@@ -156,7 +157,8 @@ class Finetuning(Arm):
         if count := _count_cores():
             shared["cores"] = count(self._config, shared["strategy"])
         build, steps = self._build.build_optimizer, work.FINETUNING["steps"]
-        train_loop = product("FinetuningLoop", needed=False)  # as at 4a16307
+        # Checkouts at 4a16307 have this class.
+        train_loop = product("FinetuningLoop", needed=False)
         self._loop = (train_loop or product("TrainLoop"))(
             element_spec=train.element_spec,
             compute=compute,
@@ -223,7 +225,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
     def __init__(self, spec):
         super().__init__(spec)
         self._format = spec["format"]
-        by_name = product("variables_by_name", needed=False)  # as at 4a16307
+        by_name = product("variables_by_name", needed=False)  # at 4a16307
         variables = by_name(self.weights()) if by_name else self.weights()
         self._weights = product("ModelWeights")(variables, 0, "model")
 
@@ -238,7 +240,7 @@ class Checkpoints(work.Checkpoints, Pretraining):
         some = {"missing_is_fine": self._format == "huggingface"}
         weights_file = product("open_weights")(self._place(folder))
         report = product("assign")(weights_file, self.weights(), **some)
-        # transformers has no variables for the others.
+        # Some variables have no counterpart in transformers and stay missing.
         assert len(report.loaded) > len(report.missing)
 
     def _place(self, folder):

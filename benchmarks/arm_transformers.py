@@ -234,7 +234,7 @@ class _FirstTokenHead(torch.nn.Module):
 
 
 class Tokenizers(work.Tokenizers):
-    """Tokenizers of `tokenizers`: by lines, by batches, without offsets."""
+    """Tokenizers of the library `tokenizers`: by line, by batch, no offsets."""
 
     def __init__(self, spec):
         super().__init__(spec, ("encode", "encode_batch", "encode_batch_fast"))

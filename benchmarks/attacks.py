@@ -44,7 +44,7 @@ ODD_SECONDS = 10  # the limit for `ask` with an odd folder
 
 
 def lose(lost):
-    """Return arguments of Popen, and the reader to close before a signal."""
+    """Return arguments of Popen, and the file to close before a signal."""
     if lost == "full":
         full = os.open("/dev/full", os.O_WRONLY)
         return {"stdout": full, "stderr": full}, full
@@ -101,7 +101,8 @@ def output_trial(name, lost, number):
         time.sleep(0.02)
     os.close(reader)
     ended = process.poll()
-    if number == signal.SIGINT:  # A terminal signals the whole group.
+    # A terminal sends SIGINT to the whole process group.
+    if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
@@ -130,7 +131,7 @@ def output_trial(name, lost, number):
 
 
 def outputs(args):
-    """Run each of four commands 10 times: five ways, two signals."""
+    """Run each of 4 commands with 5 kinds of lost output and 2 signals."""
     for name in args.only or COMMANDS:
         if name == "building":
             faults.undisturbed(name)
@@ -140,7 +141,7 @@ def outputs(args):
 
 
 def damage_best(folder, number):
-    """Damage a folder `best` in one of 20 ways; return the way."""
+    """Damage a folder `best` in one of 20 ways; return the kind of damage."""
     draw = random.Random(number)
     best = pathlib.Path(folder, "best")
     index = next(best.glob("model.ckpt-*.index"))
@@ -180,7 +181,7 @@ def damage_best(folder, number):
 
 
 def best(args):
-    """Check that `predict` refuses 20 damaged folders, or answers equally."""
+    """Check that `predict` refuses 20 damaged folders, or answers as before."""
     from fuzzing import attempt
 
     from electra_tf.prediction.predictor import Predictor
@@ -213,7 +214,7 @@ def best(args):
 
 
 def odd_folders():
-    """Make 12 folders, by name."""
+    """Make 12 odd folders below `odd`; their names are the numbers from 0."""
     fresh("odd")
     for number in range(12):
         write(f"odd/{number}/a.txt", "The king of the north is here.\n")
@@ -268,7 +269,7 @@ def folders(args):
 
 
 def cached(args):
-    """Flip 20 bytes in cached records; each must be named or repaired."""
+    """Flip 20 bytes in cached records; check that each is named or repaired."""
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning import runner
     from electra_tf.training.console import Console
@@ -356,7 +357,7 @@ STEPS = 24
 
 
 def determinism(args):
-    """Compare weights after 24 steps with 1, 2 and 4 threads, and continued."""
+    """Compare weights of runs with 1, 2 and 4 threads, and continued runs."""
     from configure.pretraining import PretrainingConfig
     from electra_tf.checkpoints import tf1
     from electra_tf.pretraining import runner

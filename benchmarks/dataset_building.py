@@ -36,7 +36,7 @@ RATIOS = {
 
 
 def copy_corpus(args, target):
-    """Copy the corpus, or the first lines of each file; return megabytes."""
+    """Copy the corpus, or the first lines of its files; return megabytes."""
     names = sorted(os.listdir(args.corpus_dir))
     share = int(args.megabytes * 1e6 / len(names)) if args.megabytes else -1
     total = 0

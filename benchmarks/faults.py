@@ -165,7 +165,7 @@ def keep(**row):
 
 
 def kept(**values):
-    """Return the trials that have some values."""
+    """Return the trials whose fields have these values."""
     rows = map(json.loads, read(TRIALS).splitlines())
     return [r for r in rows if all(r.get(k) == v for k, v in values.items())]
 
@@ -285,7 +285,7 @@ def at_work(name, began):
 
 
 def unfinished():
-    """Return the incomplete files, and the checkpoints without a name."""
+    """Return incomplete files, and checkpoints that no state file lists."""
     paths = []
     for folder, _, names in os.walk("killed"):
         state = os.path.join(folder, "checkpoint")
@@ -390,7 +390,7 @@ def strike(name, process, args):
 
 
 def judge_workers(logs, statuses, met):
-    """Return the errors in how a killed worker's partners ended."""
+    """Return the errors of a killed worker's partners."""
     wrong = []
     for log, status in zip(logs, statuses, strict=True):
         output = read(log)
@@ -493,7 +493,7 @@ def soak(args):
 
 
 def growth(rows):
-    """Return the slope of memory over the last two thirds, and open files."""
+    """Describe memory growth and open files in a soak's last two thirds."""
     minutes, rows = rows[-1]["seconds"] / 60, rows[len(rows) // 3 :]
     names = ("seconds", "rss", "files")
     seconds, memory, files = ([row[name] for row in rows] for name in names)

@@ -164,7 +164,7 @@ WAYS = "flip flips cut zeros swap garbage empty gone".split()
 
 
 def damaged(path, draw):
-    """Damage a file in a random way; return the way."""
+    """Damage a file in a random way; return the kind of damage."""
     content = bytearray(pathlib.Path(path).read_bytes())
     way, size = draw.choice(WAYS), len(content)
     at = draw.randrange(max(size, 1))

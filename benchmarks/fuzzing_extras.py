@@ -92,7 +92,7 @@ def encoded(folder):
     return tokenizer.encode("the king of the north was in 12 cities.")
 
 
-DAMAGED_EXTRAS = {  # The values are those of `DAMAGED` in fuzzing.py.
+DAMAGED_EXTRAS = {  # Values have the fields of `DAMAGED` in fuzzing.py.
     "study's files": (
         STUDIED,
         r"study\.jsonl|out/.*log\.jsonl|study\.json",

@@ -114,7 +114,7 @@ def plan(args, kinds, **shared):
 
 
 class ArmError(RuntimeError):
-    """An error for an arm that failed or ended; it has the last output."""
+    """An error for an arm that failed or ended, with its last output."""
 
 
 class Worker:
@@ -234,7 +234,7 @@ def forget_peak():
 def module_command(root, name):
     if os.path.exists(os.path.join(root, "electra_tf", "__main__.py")):
         return [sys.executable, "-m", "electra_tf", name]
-    # as at 4a16307
+    # Checkouts at 4a16307 have no `electra_tf/__main__.py`.
     return [sys.executable, "-m", f"electra_tf.commands.{name}"]
 
 

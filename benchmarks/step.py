@@ -31,7 +31,8 @@ import harness
 import work
 
 WORK = {"pretraining": work.pretraining, "finetuning": work.finetuning}
-KINDS = ("ours", "tfmodels", "transformers", "original")  # the last is float32
+# The original, which comes last, computes only in float32.
+KINDS = ("ours", "tfmodels", "transformers", "original")
 
 
 def measure(args, arms):

@@ -215,7 +215,8 @@ class Answering:
     def __init__(self, spec):
         self._ask = self.load(spec)
         self._ask(["loaded"])
-        # The script of the arm imports harness before any library.
+        # The arm's script imports harness first, so this time includes all
+        # imports.
         self._start = time.perf_counter() - harness.STARTED
 
     def describe(self):
@@ -248,7 +249,7 @@ class Tokenizers:
         return {"names": self._names, "versions": versions}
 
     def make(self):
-        """Make all tokenizers with an empty memo; graphs only once."""
+        """Make all tokenizers with empty caches; make graphs only once."""
         in_graph = self._spec["in_graph"]
         for name in self._names if not (self._made and in_graph) else ():
             self._made[name] = self.encoder(name, self._spec["vocab_file"])

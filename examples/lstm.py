@@ -71,7 +71,7 @@ def read_vectors(path: str, ids: dict[str, int], table: np.ndarray) -> int:
 def arrays(
     task: Task, examples: list, ids: dict[str, int], length: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ids [N, L], targets [N] or (tags) [N, L], and their weights."""
+    """Return ids [N, L], targets [N] or, for tags, [N, L], and weights."""
     inputs = np.full([len(examples), length], PADDING)
     tags = isinstance(task, TaggingTask)
     targets = np.zeros(inputs.shape if tags else len(examples), np.float32)

@@ -47,8 +47,9 @@ class Variant:
     """The inputs and losses of a generator."""
 
     unseen: str  # all, patches or lower: pixels that the generator fills in
-    from_pixels: bool  # the likelihood of the original pixels, as in ELECTRA
-    # the discriminator's gradient, as in adversarial networks
+    # whether the likelihood of the original pixels is maximized, as in ELECTRA
+    from_pixels: bool
+    # whether the discriminator's gradient is used, as in adversarial networks
     from_discriminator: bool
 
 
@@ -174,7 +175,8 @@ class Pair:
         drawn = share + tf.stop_gradient(drawn - share)
         shown = tf.where(unseen, drawn, images)
         # A correctly guessed pixel is not a replacement. If the whole image is
-        # generated from noise, there is no original, and every pixel is one.
+        # generated from noise, there is no original, and every pixel is a
+        # replacement.
         replaced = unseen
         if self.variant.unseen != "all":
             replaced &= tf.abs(shown - images) > 0.5
