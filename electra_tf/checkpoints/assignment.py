@@ -40,7 +40,7 @@ class Coverage:
     path: str  # Path of the checkpoint.
     kind: str  # Format of the checkpoint.
     loaded: tuple[str, ...]  # variables that were loaded
-    missing: tuple[str, ...]  # variables that the checkpoint lacks, not changed
+    missing: tuple[str, ...]  # variables that the checkpoint lacks; not changed
     # Variables whose shapes differ, which `allow_missing` permits; not changed.
     other_shape: tuple[str, ...]
     # Variables of the checkpoint that the model lacks.

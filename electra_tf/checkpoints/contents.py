@@ -78,7 +78,7 @@ class TaskHead:
 
     kind: str  # type of the task, such as "classification" or "tagging"
     labels: tuple[str, ...] = ()  # names of the classes in order, if known
-    pooling: str = "first"  # pooling of texts: "first" token, or "mean"
+    pooling: str = "first"  # "first" token's vector, or "mean" of all tokens
     # Whether the head works as in other libraries. Tagging: words are split
     # like other text, not as in the original. Regression: predictions have the
     # unit of the labels, whereas this project trains on the range from 0 to 1.

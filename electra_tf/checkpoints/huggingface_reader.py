@@ -99,7 +99,7 @@ class _Folder:
         for name in ("classifier.weight", "classifier.out_proj.weight"):
             if name in self._stored:
                 self._sizes[layout.LABELS] = self._stored[name].shape[0]
-        self._kind, self._why_no_head = "", ""  # of the task's head
+        self._kind, self._why_no_head = "", ""  # kind of head; why it is unread
         self.network = self._find_network()
         self.tensors = self._match_tensors()
         self._check_tied_table()

@@ -90,7 +90,7 @@ def list_recorded(directory: str) -> list[str]:
     path = os.path.join(directory, STATE)
     if not tf.io.gfile.exists(path):
         return []
-    read_text(path)  # raises a UserError that names the file, if not UTF-8
+    read_text(path)  # raises a UserError if the file is not UTF-8
     try:
         state = tf.train.get_checkpoint_state(directory)
     except ValueError:  # The file lists no checkpoint.

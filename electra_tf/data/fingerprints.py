@@ -10,7 +10,7 @@ from typing import Any
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files, normalize_patterns
 
-# Hparams that name data.
+# Hparams that contain the paths of data.
 DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
 # Hparams that must not change if a run continues from the data position in a
 # checkpoint.

@@ -123,7 +123,8 @@ def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
     # Line breaks make writing ten times slower, and a manifest is written after
     # each job. Therefore only the final manifest has line breaks.
     indent = 1 if manifest["complete"] else None
-    # Jobs end in a different order each time.
+    # Jobs end in a different order each time, but equal builds should write
+    # equal manifests.
     jobs = dict(sorted(manifest["jobs"].items(), key=lambda job: int(job[0])))
     write_atomically(
         os.path.join(directory, MANIFEST_NAME),

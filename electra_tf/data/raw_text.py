@@ -202,7 +202,7 @@ class RawText:
 @functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     """Return the order of documents in an epoch, int [count]."""
-    # NumPy keeps only the numbers of RandomState equal in all versions.
+    # Only RandomState draws equal numbers in all versions of NumPy.
     return np.random.RandomState([seed, epoch]).permutation(count)
 
 
