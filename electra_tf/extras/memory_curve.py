@@ -193,7 +193,7 @@ class MemoryCurve:
                 yield Point("grid", kind, resized, is_third and fits)
 
     def measure(self, folder: str) -> list[Row]:
-        """Return the rows of all points; measure those not measured yet.
+        """Return the rows of all points, after measuring the missing ones.
 
         Args:
           folder: the folder of points.jsonl, with a line for each measured

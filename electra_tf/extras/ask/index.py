@@ -259,7 +259,7 @@ def _fits(searcher: Any, passages: int) -> bool:
 
 
 def _save(path: str, about: dict[str, Any], index: PassageIndex) -> None:
-    """Write an index file; it gets its name once it is complete."""
+    """Write an index file, which gets its name once it is complete."""
     rows = "".join(f"{json.dumps(passage)}\n" for passage in index.passages)
     try:
         with part_folder(

@@ -121,7 +121,7 @@ class _Walk:
 def _reason_to_skip(
     status: os.stat_result, identities: set[tuple[int, int]]
 ) -> str | None:
-    """Return the reason for skipping an entry; if there is none, record it."""
+    """Return the reason for skipping an entry, or record the entry as seen."""
     is_file = stat.S_ISREG(status.st_mode)
     if not is_file and not stat.S_ISDIR(status.st_mode):
         return _SPECIAL

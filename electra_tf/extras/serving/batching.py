@@ -170,7 +170,7 @@ class Batcher:
         return batch, rows >= max_rows or len(batch) <= len(compatible)
 
     async def _wait_for_arrival(self, seconds: float | None) -> None:
-        """Wait some seconds (None: without a limit) for a request."""
+        """Wait for a request, but at most some seconds (None: no limit)."""
         self._arrival.clear()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._arrival.wait(), seconds)

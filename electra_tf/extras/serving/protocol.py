@@ -316,7 +316,7 @@ def format_answer(
 
 
 def _plain(name: str, array: np.ndarray) -> Any:
-    """Return an array as lists for JSON; strings of *_bytes in base64."""
+    """Return an array as lists for JSON; *_bytes outputs are in base64."""
     value = array.tolist()
     if array.dtype == object and name.endswith("_bytes"):
         return _map(lambda x: {"b64": base64.b64encode(x).decode()}, value)
