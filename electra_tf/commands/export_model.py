@@ -201,7 +201,7 @@ def main(args: argparse.Namespace) -> None:
 
 
 def _check_conversions(args: argparse.Namespace) -> None:
-    """Refuse flags of conversions without a conversion."""
+    """Refuse flags that need a conversion if no conversion is requested."""
     for name in ("int8", "score_split"):
         if getattr(args, name) and not (args.onnx or args.tflite):
             raise UserError(

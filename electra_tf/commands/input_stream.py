@@ -102,7 +102,7 @@ class InputStream:
             yield read, text
 
     def refuse_text(self, read: InputRow, error: UserError) -> None:
-        """Raise the error of a --text; count a bad line of a file."""
+        """Raise the error of a bad --text, or count a bad line of a file."""
         if read.path == "--text":
             raise error
         shown_text = shorten(read.values["text"])
