@@ -172,7 +172,7 @@ def describe_weights(path: str) -> str:
 
 
 def _onnx_weights(path: str) -> list[tuple[str, set[str]]]:
-    """Return data type and reading operations of each matrix."""
+    """Return the data type of each matrix, and the operations that read it."""
     import onnx
 
     graph = onnx.load_from_string(read_bytes(path)).graph
@@ -191,7 +191,7 @@ def _onnx_weights(path: str) -> list[tuple[str, set[str]]]:
 
 
 def _lite_weights(path: str) -> list[tuple[str, set[str]]]:
-    """Return the data type of each matrix; its readers are not known."""
+    """Return the data type of each matrix, with no operations that read it."""
     interpreter = _open_lite(path)
     dtypes = []
     for tensor in interpreter.get_tensor_details():

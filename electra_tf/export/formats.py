@@ -73,7 +73,7 @@ def describe_formats(
             "bytes": tf.io.gfile.stat(path).length,
         }
     if split is not None and isinstance(module, TaskModule):
-        # One after the other, so that only one is in memory.
+        # Formats are loaded in turn, so that only one is in memory.
         formats[_SAVED_MODEL] |= _scores(module, _run_saved(folder), split)
         for path in paths:
             name = os.path.relpath(path, folder)
@@ -113,7 +113,7 @@ def _scores(module: TaskModule, run: Run, split: str) -> dict[str, Any]:
         inputs = Inputs(*(features[n][:, :longest] for n in FEATURE_NAMES))
         outputs = {n: tf.convert_to_tensor(v) for n, v in run(inputs).items()}
         results = module.scored_outputs(outputs, features)
-        assert results is not None  # `check_scoring` excludes it.
+        assert results is not None  # `check_scoring` refuses such tasks.
         results = {**results, "loss": head.loss(results, features)}
         for name in (*head.labels, "eid"):
             if f"{task.name}_{name}" in features:

@@ -84,7 +84,7 @@ class TextModule(signatures.TaskModule):
         return {"serve_text": signatures.text_function(compute, count)}
 
     def _compute_text_or_pair(self) -> Callable[..., signatures.Outputs]:
-        """Return `compute_text` with optional second texts."""
+        """Return a form of `compute_text` whose second texts are optional."""
         not_given = tf.constant([], tf.string)
 
         def compute(

@@ -100,7 +100,7 @@ def export(
       UserError: `output_dir` contains other files, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
-        root = module.root()  # This traces the functions for training.
+        root = module.root()  # This call traces the functions of training.
         # Gradients are saved, so that the loaded model can be trained.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():
