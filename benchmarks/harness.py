@@ -138,7 +138,7 @@ class Worker:
         request = json.dumps([method, arguments])
         with contextlib.suppress(
             BrokenPipeError
-        ):  # The missing answer is handled below.
+        ):  # The missing answer is handled below, with the worker's output.
             print(request, file=self._process.stdin, flush=True)
         if line := self._process.stdout.readline():
             answer = json.loads(line)

@@ -60,7 +60,7 @@ def models(golden):
 
 
 def values_of(prefix, model, random):
-    """Return arrays by name, of a checkpoint or drawn at random."""
+    """Return the weights by name, from a checkpoint or drawn at random."""
     shapes = {v.name.split(":")[0]: v.shape for v in model.variables}
     if prefix:
         reader = tf.train.load_checkpoint(prefix)
