@@ -155,7 +155,7 @@ def test_a_model_is_downloaded_once_without_other_frameworks(served, fetch):
     [
         ("hf:someone/electra-tinny", "no such model, or it is private"),
         ("hf:someone/private", "no such model, or it is private"),
-        ("hf:someone/gated", "access is restricted"),
+        ("hf:someone/gated", "access to the model is restricted"),
         (f"hf:{MODEL}@v2", "has no revision 'v2'"),
         ("hf:someone/broken", "cannot be reached"),
     ],
@@ -188,7 +188,7 @@ def test_a_model_without_readable_weights_is_refused(served, fetch):
         del handler.files[name]
     output, _ = fetch(f"hf:{MODEL}", endpoint, status=1)
     assert (
-        "no weights in a supported format" in output and "tf_model.h5" in output
+        "no weights in a readable format" in output and "tf_model.h5" in output
     )
     assert not handler.asked
 

@@ -352,7 +352,7 @@ def test_slots_of_a_library_need_its_optimizer(start, runs, capsys):
     argv = ["x", str(runs / "adamw"), target, "--output_format=tf1"]
     convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
     printed = capsys.readouterr().out
-    assert ": slots of optimizer adamw, for it only" in printed
+    assert ": slots of optimizer adamw, which no other" in printed
     assert "no Adam slots. Start training from it with --init" in printed
     names = open_weights(target).specs
     assert "global_step" in names and len(names) == len(weights.specs)

@@ -186,7 +186,7 @@ def test_bytes_that_are_not_utf8_are_left_out(model):
 
 def test_unequal_counts_of_questions_and_contexts_are_refused(model):
     _, module = model("v1 joint")
-    with pytest.raises(tf.errors.InvalidArgumentError, match="as many"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="equally many"):
         module.compute_text(tf.constant(["a", "b"]), tf.constant(["c"]))
 
 

@@ -330,7 +330,9 @@ def test_a_sentence_may_have_no_tagged_word(models_of_bad_sentence, run):
 def test_a_row_of_an_unknown_line_is_refused(models_of_bad_sentence, run, line):
     rows = models_of_bad_sentence["a"]
     rows.append(rows[0] | {"line": line})
-    refused(f"line {line}; expected one for", run, models_of_bad_sentence)
+    refused(
+        f"line {line}; expected one prediction for", run, models_of_bad_sentence
+    )
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def test_callbacks_that_set_a_rate_are_refused_by_name(
 ):
     name = type(callback).__name__
     callbacks = pack([callback])
-    with pytest.raises(UserError, match=f'{name} cannot .* sets the "lr"'):
+    with pytest.raises(UserError, match=f'{name} sets the "lr"'):
         compiled.fit(dataset(), callbacks=callbacks, verbose=0)
     assert compiled.global_step == 0
 
@@ -179,7 +179,7 @@ def test_callbacks_that_set_a_rate_are_refused_by_name(
 def test_a_rate_that_no_update_would_read_cannot_be_set(compiled, name):
     assert not hasattr(compiled.optimizer, name)
     refused(
-        "follows from the optimizer's schedule",
+        "the schedule determines the rate",
         setattr,
         compiled.optimizer,
         name,

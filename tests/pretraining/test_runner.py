@@ -212,8 +212,8 @@ def test_labels_that_tell_nothing_raise_the_alarm(start, monkeypatch):
     )
     warned = re.findall(r"WARNING: over the last (\d+) steps the disc", output)
     assert {"66", "60"} <= set(warned)  # The first window ends with a row.
-    assert "The generator has 1 of its width" in output
-    assert "lower generator_hidden_size" in output
+    assert "The generator has 1 of the discriminator's width" in output
+    assert "Lower generator_hidden_size" in output
 
 
 def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
