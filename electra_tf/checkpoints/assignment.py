@@ -61,7 +61,7 @@ class Coverage:
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
         missing = self.missing
-        # So many variables are whole networks, which are listed by scope.
+        # A long list contains whole networks, which are listed by scope.
         if len(missing) > _MOST_LINES:
             scopes = ["/".join(name.split("/")[:2]) for name in missing]
             counts = collections.Counter(scopes).items()

@@ -78,8 +78,7 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             values["vocab_file"] = vocab_file
     vocab_file = values.get("vocab_file", config.vocab_file)
     values |= _read_casing(weights, vocab_file, casing)
-    # As in the original, tagging splits words without regard to added tokens,
-    # unless `fix_tagging_casing` is true.
+    # As in the original, tagging ignores added tokens by default.
     has_added_tokens = bool(read_settings(vocab_file).distinctive)
     if has_added_tokens and "fix_tagging_casing" not in explicit:
         values["fix_tagging_casing"] = True

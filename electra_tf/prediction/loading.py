@@ -172,7 +172,7 @@ def read_run(
 
 
 def _find_description(home: str) -> str | None:
-    """Return the path of a stored task description; None if there is none."""
+    """Return the path of a stored task description, or None without one."""
     path = os.path.join(home, TASK_FILE)
     return path if tf.io.gfile.exists(path) else None
 

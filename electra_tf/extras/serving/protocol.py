@@ -40,7 +40,7 @@ class PredictRequest:
     signature: Signature  # the function to call
     # The function's inputs; inputs with defaults may be missing.
     arrays: dict[str, np.ndarray]
-    rows: int  # common length of the arrays' first axes; 1 if there is none
+    rows: int  # common length of the arrays' first axes; 1 without arrays
     # Requests with equal keys can be computed together; None: the request is
     # computed alone.
     key: tuple | None
