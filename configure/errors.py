@@ -18,7 +18,7 @@ class UserError(ValueError):
     without a traceback; any other exception is a bug and keeps its traceback.
     """
 
-    exit_status: int | None = None  # None: default status of mistakes
+    exit_status: int | None = None  # None: the program's default
 
 
 def missing_extra(package: str, extra: str, error: ImportError) -> UserError:

@@ -195,7 +195,8 @@ class FinetuningConfig(TrainingConfig):
     fix_tagging_casing: bool = False
     # Tagging: keep a last sentence that no blank line follows.
     fix_last_sentence: bool = False
-    # Give each level of layers a separate rate (the original skips a level).
+    # Place the heads one level above the top layer in layer-wise decay (the
+    # original places them two levels above).
     fix_layerwise_lr_decay: bool = False
     # Question answering: train on the characters at an answer's offset, and
     # predict the characters of the predicted tokens. The original searches for

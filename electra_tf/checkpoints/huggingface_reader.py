@@ -69,7 +69,7 @@ def _spellings(tensor: str) -> list[str]:
     for new, old in (("weight", "gamma"), ("bias", "beta")):
         if tensor.endswith(f"LayerNorm.{new}"):
             names += [name.removesuffix(new) + old for name in names[:2]]
-    # A file may contain only one of these two tied tensors.
+    # Some files contain only one of these two tied tensors.
     if tensor == _WORD_TABLE:
         names.append(_LM_HEAD)
     return names

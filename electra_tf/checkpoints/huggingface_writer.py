@@ -478,7 +478,7 @@ def _check_free(folder: str, subfolders: list[str], overwrite: bool) -> None:
                 )
 
 
-# Writing and installing of files.
+# Writing and installing files.
 
 
 def _write_folders(

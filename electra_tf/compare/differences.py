@@ -34,7 +34,7 @@ class Difference:
     squares_b: float = 0.0  # sum of b^2
 
     def add(self, a: np.ndarray, b: np.ndarray) -> "Difference":
-        """Add arrays of numbers of any dtype; A and B have the same shape."""
+        """Include the differences of two arrays of equal shape; any dtype."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
             raise ValueError(f"shapes {a.shape} and {b.shape}")
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def scaled(self) -> float:
-        """Largest difference over max(1, max|b|); infinite after a NaN."""
+        """The value max|a - b| / max(1, max|b|), infinite after a NaN."""
         if self.not_finite:
             return math.inf
         return self.max_abs / max(1.0, self.max_b)

@@ -31,7 +31,7 @@ _NO_TEXT = re.compile(
 )
 _NO_MEMBERS = (".xz", ".tar", ".gz", ".zip", ".jsonl", ".ndjson")
 _BLOCK = 1 << 20  # bytes
-# Unpacked texts up to this size are not bombs, even if their files are tiny.
+# A file that unpacks to at most this size is accepted at any ratio.
 _UNPACKED_ANYWAY = 1 << 26  # bytes
 
 

@@ -198,7 +198,8 @@ class RawText:
             )
 
 
-# Where an epoch ends, documents of two epochs are interleaved.
+# Two orders are cached, because documents of two epochs are interleaved at the
+# end of an epoch.
 @functools.lru_cache(maxsize=2)
 def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     """Return the order of documents in an epoch, int [count]."""

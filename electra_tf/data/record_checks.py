@@ -43,8 +43,8 @@ _BYTES_READ = 256 << 20
 # Minimum number of tokens that exist in upper and lower case; fewer tokens do
 # not show the casing of records.
 _FEWEST_TOKENS = 1000
-# Maximum share of tokens with upper case in lower-cased text, in which letters
-# without a lower case form remain.
+# Maximum share of tokens with upper case in lower-cased text. The share is not
+# 0, because some capital letters have no lower-case form.
 _UPPER_SHARE = 0.001
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)$")
 

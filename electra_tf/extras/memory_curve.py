@@ -40,7 +40,7 @@ GRID = {
 TOLERANCE = 0.12  # accepted relative error of a prediction
 _SHARE = 0.75  # default limit, as a share of the machine's memory
 _UNKNOWN_MEMORY = 2**33  # bytes; assumed if the machine's memory is unknown
-_LARGEST = 1 << 20  # the limit of tried lengths and batch sizes
+_LARGEST = 1 << 20  # upper limit of lengths and batch sizes to try
 _KEYS = ("part", "kind", "batch", "length", *GRID)
 # The hparams that memory does not depend on.
 _PATHS = ("data_dir", "model_name", "model_dir", "vocab_file")

@@ -39,7 +39,7 @@ class Outcome:
     reason: str = ""  # the cause of the state; "": no cause
     # The score covers the finished trials; None if no trial finished.
     score: scores.TaskScore | None = None
-    collapsed: tuple[int, ...] = ()  # trials whose predictions are all equal
+    collapsed: tuple[int, ...] = ()  # trials that predict one value
 
 
 class GlueSuite:

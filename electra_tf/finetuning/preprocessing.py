@@ -261,7 +261,7 @@ class Preprocessor:
         }
 
     def _count_scripts(self, examples: list[Example]) -> Scripts:
-        """Count the letters of the first training examples."""
+        """Count the letters of each script in the first training examples."""
         config, n_left = self._config, _CHARACTERS_COUNTED
         if is_bpe(config.vocab_file):
             return {}

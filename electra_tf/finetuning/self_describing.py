@@ -133,7 +133,7 @@ def make_config(
 
 
 def _question_hparams(length: int) -> dict[str, int]:
-    """Return question length, stride and beam size that fit into windows."""
+    """Return question length, stride and beam size that fit the windows."""
     defaults = FinetuningConfig.default_hparams()
     half = max(1, (length - 3) // 2)
     return {

@@ -175,7 +175,7 @@ def _search_text(
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
-    """Return the softmax of the answers' scores; no answers are an error."""
+    """Return the softmax of the scores of at least one answer."""
     scores = np.array([answer.score for answer in answers], np.float64)
     odds = np.exp(scores - scores.max())
     return (odds / odds.sum()).tolist()

@@ -258,7 +258,7 @@ class SummaryScorer(Scorer):
         return {"chance": dict(self._means("random", ""))}
 
     def _means(self, name: str, prefix: str) -> Metrics:
-        """Return the mean ROUGE of one kind of summaries."""
+        """Return the mean ROUGE scores of one kind of summary."""
         scores = [row[name]["rouge"] for row in self._compute_summaries()]
         return [
             (prefix + metric, float(np.mean([row[metric] for row in scores])))

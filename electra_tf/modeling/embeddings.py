@@ -74,8 +74,8 @@ class Embeddings(ScopedLayer):
         if length is None:
             length = tf.shape(input_ids)[1]
         output = self.look_up(input_ids)  # [B, L, E]
-        # A matrix product keeps the gradient dense, as in the original. The
-        # norm used for clipping depends on this.
+        # A matrix product keeps the gradient dense, as in the original; sparse
+        # gradients would change the norm used for clipping.
         flat = tf.reshape(segment_ids, [-1])
         segments = tf.one_hot(flat, self.sizes.type_vocab_size)
         segments = tf.matmul(segments, self.token_type_embeddings)

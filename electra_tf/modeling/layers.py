@@ -201,7 +201,7 @@ class LayerNorm(ScopedLayer):
         rate: float = 0.0,
         seed: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Map float [..., width] to the same shape and dtype.
+        """Normalize the last axis of a float tensor [..., width].
 
         Half precision is normalized in float32.
 

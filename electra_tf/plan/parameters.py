@@ -31,7 +31,7 @@ class ParameterCount:
 
 
 def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
-    """Return the numbers of a model's trained parameters."""
+    """Count the parameters that pre-training trains, by network."""
     sizes = EncoderConfig.of(config)
     width = config.embedding_size or sizes.hidden_size
     tables = embedding_parameters(sizes, width)

@@ -181,7 +181,7 @@ def _stopping() -> RequestError:
 
 
 def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
-    """Return the outputs or the error of each request; all share one key."""
+    """Return the outputs or error of each request; their keys are equal."""
     if len(requests) == 1:
         return [_compute_one(requests[0])]
     signature, arrays = requests[0].signature, {}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from electra_tf.files.figures import encode_png
 
-# the number of points up to which a line has a mark at each point
+# number of points from which lines have no marker at each point
 _MOST_MARKED = 20
 _HOLLOW = {"linestyle": "", "marker": "o", "markerfacecolor": "white"}
 # baseline that a model has to beat -> line style
