@@ -279,7 +279,7 @@ def test_an_incomplete_file_is_refused_or_left_out(
             key: np.asarray(v, np.float32) for key, v in predictions.items()
         }
         write(model, "sst_test_1", value)
-    refused(f"lack\n  SST-2.tsv: .*{message}", submit, model)
+    refused(f"submission:\n  SST-2.tsv: .*{message}", submit, model)
     assert not list((model / "models/m/test_predictions").glob("*.zip"))
     submit(model, "--partial")
     assert "SST-2.tsv" not in archive_of(model) and len(archive_of(model)) == 10

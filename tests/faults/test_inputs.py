@@ -86,7 +86,7 @@ def by_name(value):
 def test_a_line_is_read_up_to_a_limit(tmp_path, name, content, shuffle):
     (tmp_path / name).write_bytes(content)
     limited = Corpus(str(tmp_path), max_line_mb=1)
-    refused(rf"{name}.*more than 1 MiB", list, _read(limited, shuffle))
+    refused(rf"{name}.*longer than 1 MiB", list, _read(limited, shuffle))
     assert list(_read(Corpus(str(tmp_path)), shuffle)) == [LONG.decode()]
 
 
