@@ -343,7 +343,7 @@ def _read_records(config, args):
     else:
         rng = np.random.default_rng(config.seed)
         count = args.examples or 64 * args.batch
-        ids = rng.integers(5, 1000, (count, args.length))
+        ids = rng.integers(5, config.token_rows, (count, args.length))
         masks, segments = np.ones_like(ids), np.zeros_like(ids)
     length = masks.sum(1)
     small = np.uint16 if ids.max() < 2**16 else np.int32
