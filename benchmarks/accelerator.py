@@ -27,12 +27,7 @@ import sys
 import time
 
 PROGRAM, STATE, RECORDS = "step.jaxexport", "start.npz", "records.npz"
-ABOUT, WEIGHTS, LOG, REPORT = (
-    "step.json",
-    "weights.npz",
-    "log.jsonl",
-    "run.json",
-)
+ABOUT, WEIGHTS, LOG = "step.json", "weights.npz", "log.jsonl"
 STEP = "global_step"
 TURNS = 5  # repetitions of each timing
 LOG_EVERY = 100  # steps

@@ -170,25 +170,27 @@ class _Step:
                 ("adam_v", self.optimizer.v),
             ):
                 members = [variables[name] for name in names]
-                parts.append(_Part(f"{label}_{number}", members, self._name_of))
+                labels = [self._name_of(member) for member in members]
+                parts.append(_Part(f"{label}_{number}", labels, members))
                 joined |= {id(member) for member in members}
         for index, value in enumerate(self.captured):
             if id(value) not in joined:
                 variable = hasattr(value, "handle")
                 name = self._name_of(value) if variable else f"constant_{index}"
-                parts.append(_Part(name, [value], lambda _, name=name: name))
+                parts.append(_Part(name, [name], [value]))
         return parts
 
 
 class _Part:
     """Variables that are one array of the program's state."""
 
-    def __init__(self, name, values, name_of):
-        self.name, self.values, self._name_of = name, values, name_of
+    def __init__(self, name, labels, values):
+        self.name, self.values, self._labels = name, values, labels
         self.is_joined = len(values) > 1
 
     def members(self):
-        return [[self._name_of(v), v.shape.as_list()] for v in self.values]
+        pairs = zip(self._labels, self.values, strict=True)
+        return [[label, value.shape.as_list()] for label, value in pairs]
 
     def start(self):
         arrays = [value.numpy() for value in self.values]
