@@ -119,6 +119,15 @@ class Program:
         return None if peak is None else round(peak / 2**20)
 
 
+def make_folder(path):
+    """Create a folder; exit if it exists, so that nothing is replaced."""
+    folder = pathlib.Path(path)
+    if folder.exists():
+        sys.exit(f"error: {folder} exists; expected a new folder")
+    folder.mkdir(parents=True)
+    return folder
+
+
 def check(program):
     """Return the largest relative difference from TensorFlow's numbers."""
     state, worst = program.start(), {}
@@ -175,8 +184,7 @@ def train(program, steps, seed, output):
             f" steps, and every step needs draws of its own. Export with"
             f" --steps={steps} or more."
         )
-    output = pathlib.Path(output)
-    output.mkdir(parents=True, exist_ok=True)
+    output = make_folder(output)
     rng, order = np.random.default_rng(seed), np.zeros(0, int)
     state, pending, begin = program.start(), [], time.perf_counter()
     with open(output / LOG, "w", encoding="utf-8") as log:

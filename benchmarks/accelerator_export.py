@@ -23,6 +23,7 @@ from accelerator import (
     STATE,
     STEP,
     WEIGHTS,
+    make_folder,
 )
 
 PRECISIONS = {"float32": "", "bf16": "bf16"}  # name -> hparam `mixed_precision`
@@ -37,9 +38,8 @@ def export(args):
     """Write the program, state, records and description to `args.folder`."""
     import tensorflow as tf
 
-    folder = pathlib.Path(args.folder)
-    folder.mkdir(parents=True, exist_ok=True)
     config = _make_config(args)
+    folder = make_folder(args.folder)
     records = _read_records(config, args)
     np.savez_compressed(folder / RECORDS, **records)
     step = _Step(config)
@@ -404,8 +404,8 @@ def bring_home(folder, trained, model_dir):
             for name in stored.files
             if not name.startswith("constant_")
         }
-    pathlib.Path(model_dir).mkdir(parents=True)
-    path = str(pathlib.Path(model_dir, f"model.ckpt-{int(arrays[STEP])}"))
+    folder = make_folder(model_dir)
+    path = str(folder / f"model.ckpt-{int(arrays[STEP])}")
 
     def complete():
         checkpointing.write_config(

@@ -104,6 +104,12 @@ def test_weights_brought_home_are_evaluated(model_dir, data_dir, run_python):
     assert 0.0 < result["metrics"]["disc_loss"] < 1.0
 
 
+def test_a_folder_that_exists_is_not_replaced(exported, trained, run_python):
+    arguments = ["--steps=1", f"--output={trained}"]
+    done = run_python(SCRIPT, "run", exported, *arguments, status=1)
+    assert f"{trained} exists; expected a new folder" in done.stderr
+
+
 def test_more_steps_than_the_schedule_has_are_refused(exported, run_python):
     arguments = ["--steps=41", f"--output={exported.parent / 'more'}"]
     done = run_python(SCRIPT, "run", exported, *arguments, status=1)
