@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Differences of two sets of tensors, or of the outputs of two models."""
+"""Differences between the tensors or between the outputs of two models."""
 
 import dataclasses
 import math
@@ -12,14 +12,14 @@ import numpy as np
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.metrics.trial_statistics import finite
 
-# Number of elements compared at a time, which limits the float64 copies of
-# large tables.
+# Elements are compared in chunks of this number, because a float64 copy of a
+# whole table would need much memory.
 _CHUNK = 1 << 20
 
 
 @dataclasses.dataclass
 class Difference:
-    """Statistics of the element-wise differences of A and B.
+    """Statistics of the element-wise differences between arrays a and b.
 
     The statistics cover finite differences only: a NaN on either side, or an
     infinity on one side, counts as `not_finite`.
@@ -34,10 +34,10 @@ class Difference:
     squares_b: float = 0.0  # sum of b^2
 
     def add(self, a: np.ndarray, b: np.ndarray) -> "Difference":
-        """Include the differences of two arrays of equal shape; any dtype."""
+        """Add the differences between two arrays of equal shape."""
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape:
-            raise ValueError(f"shapes {a.shape} and {b.shape}")
+            raise ValueError(f"shapes {a.shape} and {b.shape} differ")
         a, b = a.reshape(-1), b.reshape(-1)
         self.count += a.size
         for start in range(0, a.size, _CHUNK):
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def scaled(self) -> float:
-        """The value max|a - b| / max(1, max|b|), infinite after a NaN."""
+        """max|a - b| / max(1, max|b|); infinite if any value is not finite."""
         if self.not_finite:
             return math.inf
         return self.max_abs / max(1.0, self.max_b)
@@ -78,7 +78,7 @@ class Difference:
 
     @property
     def norm_relative(self) -> float | None:
-        """The norm of a - b over the norm of b.
+        """The norm of a - b, divided by the norm of b.
 
         The value is None if b is all zeros and a is not.
         """
@@ -94,7 +94,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """The largest difference, or the count of those that are not finite."""
+        """The largest difference, or the number of non-finite differences."""
         return self.note.strip() or f"{self.max_abs:.3g}"
 
     def agrees(self, tolerance: float) -> bool:
@@ -127,7 +127,10 @@ def _ratio(part: float, whole: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class TensorDifference:
-    """A tensor's shapes, dtypes and difference; None for a side without it."""
+    """Shapes and dtypes of a tensor in A and in B, and its difference.
+
+    A shape or dtype is None if its checkpoint does not contain the tensor.
+    """
 
     name: str
     shape_a: tuple[int, ...] | None
@@ -165,7 +168,7 @@ class TensorDifference:
 def compare_tensors(
     a: Weights, b: Weights, names: Iterable[str]
 ) -> Iterator[TensorDifference]:
-    """Compare tensors of the same name; hold one pair in memory at a time."""
+    """Yield each tensor's difference; only one pair is in memory at a time."""
     for name in names:
         specs = (a.specs.get(name), b.specs.get(name))
         shapes = [tuple(s.shape) if s else None for s in specs]
@@ -178,12 +181,12 @@ def compare_tensors(
 
 # Comparison of the outputs of two models, or of a model and a recording.
 
-# Numbers of equal values and of all values, by name.
+# For each name, the number of equal values and the number of all values.
 Counts = dict[str, tuple[int, int]]
 
 
 class ForwardDifference:
-    """Differences of two models' outputs on the same inputs, over batches.
+    """Differences between the outputs of two models on the same batches.
 
     The keys of `layers` are networks ("generator", "generator_ltr",
     "generator_rtl", "discriminator"); all other keys are names of outputs.
@@ -194,24 +197,25 @@ class ForwardDifference:
         inputs: dict[str, int] | None = None,
         not_compared: dict[str, str] | None = None,
     ) -> None:
-        # numbers of examples, length, tokens, predictions
+        # the number of examples, tokens and predictions, and the length of
+        # the examples
         self.inputs = inputs or {}
-        # reasons, by the name of the output that was left out
+        # the reason for each output that was not compared, by its name
         self.not_compared = not_compared or {}
         self.layers: dict[str, list[Difference]] = {}
         self.outputs: dict[str, Difference] = {}  # logits and other floats
-        # The counts of equal decisions, which rounding errors may change, and
-        # of integers that must be equal.
+        # Rounding errors may change decisions, so all `integers` must be equal,
+        # but not all decisions in `agreement`.
         self.agreement: Counts = {}
         self.integers: Counts = {}
         self.losses: dict[str, tuple[float, float]] = {}  # (A, B) in nats
 
     def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Add the outputs of a network's layers, float [layers, tokens, H]."""
+        """Compare the layers of a network, float [layers, tokens, H] each."""
         if a.shape[::2] != b.shape[::2]:
             self.not_compared[f"{network} layers"] = (
-                f"{a.shape[0]} of width {a.shape[2]} in A, {b.shape[0]} of"
-                f" width {b.shape[2]} in B"
+                f"number and width of the layers are {a.shape[0]} and"
+                f" {a.shape[2]} in A, but {b.shape[0]} and {b.shape[2]} in B"
             )
             return
         layers = self.layers.setdefault(network, [Difference() for _ in a])
@@ -222,7 +226,7 @@ class ForwardDifference:
         self.outputs.setdefault(name, Difference()).add(a, b)
 
     def problems(self, tolerance: float) -> list[str]:
-        """Return a line for each output that differs beyond the tolerance."""
+        """Return a line for each output that differs too much."""
         differences = {
             f"{network} layer {number}": difference
             for network, layers in self.layers.items()
@@ -234,12 +238,13 @@ class ForwardDifference:
             if not difference.agrees(tolerance)
         ]
         problems += [
-            f"{name}: {count - equal} of {count} differ"
+            f"{name}: {count - equal} of {count} values differ"
             for name, (equal, count) in self.integers.items()
             if equal != count
         ]
         for name, (a, b) in self.losses.items():
-            # "not <=" is true for NaN, too, and ">" is not.
+            # NaN must count as a problem: "not <=" is true for NaN, but ">" is
+            # false.
             if not abs(a - b) <= tolerance * max(1.0, abs(b)):
                 problems.append(f"{name}: {a:.6g} | {b:.6g}")
         return problems

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of the outputs of two checkpoints on the same text.
 
-The first model draws masked positions and replacements, and both models use
-these; dropout is off. Equal weights therefore give equal numbers, and all
+Both models use the masked positions and the replacements that the first model
+draws, and dropout is off. Equal weights therefore give equal numbers, and all
 differences are due to the weights.
 """
 
@@ -41,14 +41,14 @@ from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.casing import read_casing
 
-# The names of logits in reports, by the model's names.
+# The names of logits in reports; the keys are the model's names of them.
 LOGITS = {
     "mlm_logits": "generator logits",
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
-# For each loss: the logits, the loss's name, the prefix of its outputs, and the
-# output that contains its weights.
+# For each loss: the logits, the loss's name in reports, the prefix of the
+# model's output with the loss, and the output with the weights of the loss.
 _LOSSES = (
     ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
     ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
@@ -57,7 +57,7 @@ _LOSSES = (
 MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 _ALL_OUTPUTS = "outputs"
 _DEFAULT_LENGTH = 128
-# Number of examples in a forward pass, which limits the memory of attention.
+# Examples per forward pass; a small number limits the memory of attention.
 _BATCH_SIZE = 8
 
 Features = Mapping[str, np.ndarray]
@@ -67,7 +67,9 @@ Features = Mapping[str, np.ndarray]
 class Request:
     """The settings of a comparison."""
 
-    lines: Callable[[], Iterable[str]]  # a function that returns the text
+    lines: Callable[
+        [], Iterable[str]
+    ]  # a function that returns the lines of the text
     vocab_file: str | None = None  # None: the vocabulary next to a checkpoint
     # These values replace the hparams that checkpoints state.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -85,7 +87,7 @@ class Outcome:
     # None if no forward pass was possible
     forward: ForwardDifference | None = None
     not_compared: dict[str, str] = dataclasses.field(default_factory=dict)
-    # The problems outside the forward pass.
+    # The problems that were found before the forward pass.
     problems: list[str] = dataclasses.field(default_factory=list)
     # Notes for the reader, such as assumed hparams.
     notes: list[str] = dataclasses.field(default_factory=list)
@@ -96,8 +98,8 @@ def compare_on_text(
 ) -> Outcome:
     """Build two models and run both on the same text.
 
-    If `shapes_agree`, an error in the forward pass is raised; otherwise it
-    becomes the reason why outputs were not compared.
+    If `shapes_agree`, an error in the forward pass is raised; otherwise the
+    error becomes the reason why the outputs were not compared.
     """
     try:
         hparams = _both_hparams(a, b, request.hparams)
@@ -116,7 +118,9 @@ def compare_on_text(
     outcome.notes += _casing_notes(a, b)
     vocab_file = find_vocab_file(request, a, b)
     if vocabulary.is_bpe(vocab_file):
-        outcome.not_compared[_ALL_OUTPUTS] = f"{vocab_file} is byte-level BPE"
+        outcome.not_compared[_ALL_OUTPUTS] = (
+            f"{vocab_file} is byte-level BPE; expected a WordPiece vocabulary"
+        )
         return outcome
     hparams = [read_casing(vocab_file) | stated for stated in hparams]
     rows = min(w.contents.sizes.max_position_embeddings for w in (a, b))
@@ -124,12 +128,12 @@ def compare_on_text(
     if length > rows and request.length:
         raise UserError(
             f"--max_seq_length is {length}, but the models have {rows}"
-            f" positions. Pass {rows} or less."
+            f" positions. Pass --max_seq_length={rows} or less."
         )
     if length > rows:
         outcome.notes.append(
-            f"Examples have {rows} wordpieces instead of {length}, because the"
-            " models have no more positions"
+            f"Examples have {rows} wordpieces instead of {length}, because a"
+            f" model has only {rows} positions"
         )
         length = rows
     configs = [model_config(h, vocab_file, length) for h in hparams]
@@ -154,14 +158,14 @@ def compare_on_text(
 
 
 def _casing_notes(a: Weights, b: Weights) -> list[str]:
-    """Return a note for each tokenizer hparam that differs."""
+    """Return a note for each tokenizer hparam that differs between A and B."""
     notes = []
     for name in TOKENIZER_HPARAMS:
         stated = [weights.hparams.get(name) for weights in (a, b)]
         if None not in stated and stated[0] != stated[1]:
             notes.append(
                 f"{name} is {stated[0]} in A and {stated[1]} in B; both models"
-                " read A's ids"
+                " read the text as A's tokenizer splits it"
             )
     return notes
 
@@ -169,14 +173,14 @@ def _casing_notes(a: Weights, b: Weights) -> list[str]:
 def _both_hparams(
     a: Weights, b: Weights, overriding: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Return the hparams of both models; `overriding` replaces others."""
+    """Return the hparams of both models; `overriding` takes precedence."""
     both = []
     for weights, other in ((a, b), (b, a)):
         hparams = model_hparams(weights)
         hparams = merge_hparams(hparams, _hparams_of_other(other, weights))
         both.append(merge_hparams(hparams, overriding))
-    # An encoder without heads is compared with the same part of the other
-    # model.
+    # A masked LM has only one network. An encoder without heads is compared
+    # with this network, so its hparams must describe a masked LM, too.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
         is_masked_lm = not complete_hparams(both[other]).has_two_networks
@@ -186,9 +190,10 @@ def _both_hparams(
 
 
 def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
-    """Return hparams of the other model, if this model's are unknown.
+    """Return hparams of the other model for a model that states none.
 
-    These are hparams that cannot be inferred from the shapes of variables.
+    The result contains only hparams that cannot be inferred from the shapes of
+    variables.
     """
     if weights.hparams or not other.hparams:
         return {}
@@ -209,7 +214,10 @@ def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
 
 
 def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
-    """Return the requested vocabulary, or the one next to a checkpoint."""
+    """Return the path of the vocabulary.
+
+    A requested vocabulary takes precedence over a checkpoint's vocabulary.
+    """
     candidates = [request.vocab_file, request.hparams.get("vocab_file")]
     candidates += [weights.vocab_file for weights in checkpoints]
     for path in candidates:
@@ -217,13 +225,16 @@ def find_vocab_file(request: Request, *checkpoints: Weights) -> str:
             return path
     paths = " and ".join(weights.path for weights in checkpoints)
     raise UserError(
-        f"{paths}: no vocabulary next to the checkpoint. Pass the vocabulary"
-        " of its training: --vocab_file=FILE."
+        f"{paths}: found no vocabulary next to the weights; expected the"
+        " vocabulary of their training. Pass --vocab_file=FILE."
     )
 
 
 def _vocabulary_difference(a: Weights, b: Weights) -> str | None:
-    """Return how two known vocabularies differ; None if they are equal."""
+    """Return a message if the vocabularies of A and B differ, otherwise None.
+
+    The result is None, too, if a vocabulary is unknown.
+    """
     if a.vocab_file and b.vocab_file:
         try:
             vocabulary.refuse_other_vocab(a.vocab_file, b.vocab_file, "B")
@@ -237,8 +248,8 @@ def assumptions(
 ) -> list[str]:
     """Return a note for each checkpoint whose hparams are partly assumed.
 
-    `stated` are hparams from a flag or a recording; if there are any, nothing
-    is assumed.
+    `stated` contains hparams from a flag or a recording; unless it is empty,
+    nothing is assumed.
     """
     assumed = {
         label: "; ".join(weights.contents.assumptions())
@@ -247,12 +258,13 @@ def assumptions(
     }
     if 0 < len(assumed) < len(checkpoints):
         text = (
-            "the other checkpoint's heads, activation and tokenizer are used"
-            " for both"
+            "both models use the number of attention heads, the activation and"
+            " the tokenizer settings of the other checkpoint"
         )
         assumed = dict.fromkeys(assumed, text)
     return [
-        f"{label} has no configuration: {text} (pass --hparams to set it)"
+        f"{label} has no configuration: {text}. Pass --hparams to replace"
+        " assumed values"
         for label, text in assumed.items()
     ]
 
@@ -261,7 +273,7 @@ def _one_line(error: UserError) -> str:
     return " ".join(str(error).split())
 
 
-# The inputs are int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
+# Examples, as int32 [B, L] `input_ids`, `input_mask` and `segment_ids`.
 
 
 def features_from_lines(
@@ -271,7 +283,7 @@ def features_from_lines(
     count: int,
     seed: int,
 ) -> Features:
-    """Make examples of a text, as pre-training does."""
+    """Return the features of examples that are made as in pre-training."""
     builder = ExampleBuilder(length, random.Random(seed), split_long_lines=True)
     examples = []
     for line in lines:
@@ -282,8 +294,8 @@ def features_from_lines(
     examples = (examples + builder.flush())[:count]
     if not examples:
         raise UserError(
-            "--text: the text contains no words; expected at least one. Pass"
-            " another file with --text."
+            "--text: the text contains no words; expected at least one word."
+            " Pass a different file with --text."
         )
     encoder = open_encoder(tokenizer.vocab, length)
     rows = [decode_example(encoder.encode(*e)) for e in examples]
@@ -297,7 +309,7 @@ def features_from_lines(
 
 
 def lacks(loaded: LoadedModel) -> dict[str, str]:
-    """Return the reasons why a model lacks layers or logits, by their names."""
+    """Return the missing layers and logits of a model, each with the reason."""
     reasons = {
         "generator layers": loaded.lacks_generator(False),
         "generator logits": loaded.lacks_generator(True),
@@ -320,8 +332,9 @@ def run_model(
 
     Args:
       features: the inputs, int32 [B, L] each.
-      masked_inputs: masked positions, ids and weights; None: drawn.
-      sampled_token_ids: the replacements; None: drawn.
+      masked_inputs: masked positions, ids and weights; None: the model draws
+        them.
+      sampled_token_ids: the replacements; None: the model draws them.
       seed: the seed of all draws, int32 [2].
 
     Returns:
@@ -352,7 +365,7 @@ def run_model(
 def add_logits(
     forward: ForwardDifference, name: str, a: np.ndarray, b: np.ndarray
 ) -> None:
-    """Add logits, [predictions, V] or [tokens], and the decisions from them."""
+    """Compare logits, [predictions, V] or [tokens], and their decisions."""
     forward.add_output(LOGITS[name], a, b)
     if name == "disc_logits":
         add_equal(forward.agreement, "replaced or not", a > 0, b > 0)
@@ -366,7 +379,11 @@ def add_logits(
 def _losses(
     outputs: Mapping[str, np.ndarray], real: np.ndarray
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the sums of weighted losses and of weights, by logits and loss."""
+    """Return the sum of the weighted losses and the sum of the weights.
+
+    The keys are the model's name of the logits and the reports' name of the
+    loss.
+    """
     losses = {
         (logits, name): (outputs[f"{prefix}_per_token_loss"], outputs[weights])
         for logits, name, prefix, weights in _LOSSES
@@ -389,7 +406,7 @@ def _losses(
 def _compare_batches(
     a: LoadedModel, b: LoadedModel, features: Features, seed: int
 ) -> ForwardDifference:
-    """Compare both models on the same inputs; model A masks and samples."""
+    """Compare both models; A draws the masked positions and replacements."""
     forward = ForwardDifference(not_compared=lacks(b) | lacks(a))
     n_tokens = n_predictions = 0
     sums: dict[str, np.ndarray] = {}
@@ -437,13 +454,16 @@ def _add_layers(
     layers_a: Mapping[str, np.ndarray],
     layers_b: Mapping[str, np.ndarray],
 ) -> None:
-    """Add the layers of networks that both models have; note other networks."""
+    """Compare the networks that both models have.
+
+    Networks of only one model are added to `not_compared`.
+    """
     for network in dict.fromkeys([*layers_a, *layers_b]):
         if network in layers_a and network in layers_b:
             forward.add_layers(network, layers_a[network], layers_b[network])
             continue
-        # `setdefault` keeps an earlier reason, such as that only one model has
-        # two towers.
+        # `setdefault` keeps an earlier reason, because it is more exact: for
+        # example, some weights of the network are missing.
         has, other = ("A", "B") if network in layers_a else ("B", "A")
-        reason = f"{has} has this network, {other} does not"
+        reason = f"{has} has this network, but {other} does not"
         forward.not_compared.setdefault(f"{network} layers", reason)

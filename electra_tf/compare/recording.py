@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of a checkpoint with outputs that another program recorded.
 
-A recording is an `.npz` with the inputs (`input_ids`, `input_mask`,
-`segment_ids`; `masked_input_ids`, `masked_lm_positions`, `masked_lm_ids`,
-`masked_lm_weights`; `sampled_tokids`) and some of the outputs in `OUTPUTS`. A
-`.json` of the same name may contain the hparams.
+A recording is an `.npz` file with the inputs (`input_ids`, `input_mask`,
+`segment_ids`, `masked_input_ids`, `masked_lm_positions`, `masked_lm_ids`,
+`masked_lm_weights`, and for a discriminator `sampled_tokids`) and some of the
+outputs in `OUTPUTS`. A `.json` file of the same name may contain the hparams.
 """
 
 import dataclasses
@@ -68,7 +68,7 @@ class Recording:
 
     path: str
     arrays: Mapping[str, np.ndarray]  # all arrays of the file, by name
-    # the hparams in the .json next to it; {} without one
+    # the hparams in the .json file of the same name; {} without such a file
     hparams: Mapping[str, Any]
 
     @property
@@ -105,7 +105,9 @@ _READ_ERRORS = (
 
 
 def read_recording(path: str) -> Recording:
-    """Read a recorded forward pass without unpickling, which may run code.
+    """Read a recorded forward pass.
+
+    Arrays of Python objects are refused, because unpickling may run code.
 
     Raises:
       UserError: the file is not a recording.
@@ -119,8 +121,8 @@ def read_recording(path: str) -> Recording:
         ) from error
     except _READ_ERRORS as error:
         raise UserError(
-            f"--expect={path}: not an .npz file of plain arrays ({error})."
-            " Record it with numpy.savez."
+            f"--expect={path}: not an .npz file of numeric arrays"
+            f" ({error}). Write the recording with numpy.savez."
         ) from error
     hparams: dict[str, Any] = {}
     hparams_file = os.path.splitext(path)[0] + ".json"
@@ -137,44 +139,46 @@ def read_recording(path: str) -> Recording:
 
 
 def _check(recording: Recording) -> None:
-    """Raise a UserError if inputs or outputs are missing, or shapes differ."""
+    """Raise a UserError if arrays are missing or have unexpected shapes."""
     arrays = recording.arrays
     inputs = (*_PER_TOKEN, *MASKED)
     if absent := [name for name in inputs if name not in arrays]:
         raise UserError(
-            f"{recording.path}: {', '.join(absent)} missing; expected a"
-            f" recorded forward pass with its inputs {', '.join(inputs)}."
-            " Record these, too."
+            f"{recording.path}: the arrays {', '.join(absent)} are missing;"
+            f" expected all inputs of the forward pass ({', '.join(inputs)})."
+            " Add the missing arrays to the recording."
         )
     if not recording.networks and not any(name in arrays for name in OUTPUTS):
         raise UserError(
-            f"{recording.path}: no outputs to compare with; expected some of"
-            f" {', '.join(OUTPUTS)}, t0_<scope>/all_encoder_layers. Record one"
-            " of them."
+            f"{recording.path}: the recording contains no outputs to compare;"
+            f" expected at least one of these arrays: {', '.join(OUTPUTS)},"
+            " t0_<scope>/all_encoder_layers. Add one of these arrays to the"
+            " recording."
         )
     slots = MASKED + ((_SAMPLED,) if _SAMPLED in arrays else ())
     for names in (_PER_TOKEN, slots):
         shapes = [arrays[name].shape for name in names]
         if len(set(shapes)) > 1 or len(shapes[0]) != 2:
             raise UserError(
-                f"{recording.path}: {', '.join(names)} have the shapes"
-                f" {shapes}; expected one shape of two axes. Record them"
-                " again."
+                f"{recording.path}: the arrays {', '.join(names)} have the"
+                f" shapes {shapes}; expected equal shapes with two axes."
+                " Record these arrays again."
             )
     for name in recording.networks.values():
         shape = arrays[name].shape
         if len(shape) != 4 or shape[1:3] != arrays["input_ids"].shape:
             raise UserError(
                 f"{recording.path}: {name} has shape {list(shape)}; expected"
-                " [layers, B, L, H] with the inputs' B and L. Record it again."
+                " [layers, B, L, H], where [B, L] is the shape of input_ids."
+                f" Record {name} again."
             )
 
 
 def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
     """Run a checkpoint on recorded inputs and compare its outputs."""
     recording = read_recording(path)
-    # The hparams of a recording replace those of the checkpoint, because they
-    # describe the whole model.
+    # The hparams of a recording describe the whole model, so the hparams of the
+    # checkpoint are not needed.
     stated = dict(recording.hparams) or model_hparams(a)
     recorded_vocab_file = stated.pop("vocab_file", None)
     hparams = merge_hparams(stated, request.hparams)
@@ -190,7 +194,7 @@ def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
 
 
 def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
-    """Compare the layers and outputs of a model with recorded ones."""
+    """Compare a model's layers and outputs with the recorded arrays."""
     _check_inputs(loaded, recording)
     outputs, layers = _run_on_inputs(loaded, recording.arrays)
     real = recording.arrays["input_mask"] > 0
@@ -211,7 +215,7 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
         else:
             forward.not_compared[f"{network} layers"] = absent.get(
                 f"{network.split('_')[0]} layers",
-                "the model of these hparams has no such network",
+                "the hparams describe a model without this network",
             )
     _add_outputs(
         forward, outputs, recording, _incomplete_parts(loaded, recording)
@@ -222,7 +226,7 @@ def _compare(loaded: LoadedModel, recording: Recording) -> ForwardDifference:
 def _run_on_inputs(
     loaded: LoadedModel, arrays: Mapping[str, np.ndarray]
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Run a model on recorded inputs; see `run_model`."""
+    """Return the outputs and the layers of a model on recorded inputs."""
     features = {name: arrays[name].astype(np.int32) for name in _PER_TOKEN}
     masked = {
         "masked_lm_positions": arrays["masked_lm_positions"].astype(np.int32),
@@ -240,10 +244,11 @@ def _run_on_inputs(
 def _incomplete_parts(
     loaded: LoadedModel, recording: Recording
 ) -> dict[str, str | None]:
-    """Return the reason why each part of the model has no logits, or None.
+    """Return the parts of the model, each with the reason for missing logits.
 
-    Parts without weights are left out: the logits of a uniform generator are
-    zeros.
+    The reason is None if the model has the logits. A generator without weights
+    is left out, because it has logits without being in the checkpoint; so is
+    the discriminator of a model that has none.
     """
     absent = lacks(loaded)
     reasons = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
@@ -263,22 +268,25 @@ def _add_outputs(
     recording: Recording,
     incomplete: Mapping[str, str | None],
 ) -> None:
-    """Add the recorded outputs; note those that the model does not have.
+    """Compare the model's outputs with the recorded outputs.
 
+    Recorded outputs that the model does not have are added to `not_compared`.
     `incomplete` is the result of `_incomplete_parts`.
     """
     for name in (*OUTPUTS, *_INTEGERS, "total_loss"):
         if name not in recording.arrays:
             continue
         if name in _INTEGERS and name not in outputs:
-            continue  # A recording of a masked LM has these outputs, too.
+            # A recording of a masked LM contains these arrays, too, although a
+            # masked LM does not use them.
+            continue
         reason = incomplete.get(OUTPUTS.get(name))
         if name == "total_loss":
             parts = ("generator", "discriminator")
             reasons = [incomplete.get(part) for part in parts]
             reason = reasons[0] or reasons[1]
         if reason is None and name not in outputs:
-            reason = "the model of these hparams has no such output"
+            reason = "the hparams describe a model without this output"
         if reason is not None:
             forward.not_compared[LOGITS.get(name, name)] = reason
             continue
@@ -296,8 +304,8 @@ def _add_output(
     if output.shape != recorded.shape:
         raise UserError(
             f"{recording.path}: {name} has shape {list(recorded.shape)};"
-            f" expected {list(output.shape)}, as in the model. Pass the"
-            " checkpoint that was recorded."
+            f" expected {list(output.shape)}, the shape of the model's output."
+            " Pass the checkpoint that was recorded."
         )
     if not output.ndim:
         forward.losses[name] = (float(output), float(recorded))
@@ -317,7 +325,7 @@ def _add_output(
 
 
 def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
-    """Raise a UserError if recorded inputs exceed the model's tables."""
+    """Raise a UserError if the model cannot read the recorded inputs."""
     arrays, path = recording.arrays, recording.path
     length = arrays["input_ids"].shape[1]
     sizes = loaded.model.encoder_config
@@ -329,8 +337,9 @@ def _check_inputs(loaded: LoadedModel, recording: Recording) -> None:
         )
     if loaded.model.discriminates and _SAMPLED not in arrays:
         raise UserError(
-            f"{path}: {_SAMPLED} missing; expected the replacements that the"
-            " discriminator read. Record them, too."
+            f"{path}: the array {_SAMPLED} is missing; expected the ids of the"
+            " replacements that the discriminator read. Add this array to the"
+            " recording."
         )
     tokens = ("input_ids", "masked_input_ids", "masked_lm_ids", _SAMPLED)
     bounds = dict.fromkeys(tokens, sizes.vocab_size)

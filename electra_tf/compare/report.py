@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The report of the differences of two checkpoints, as text."""
+"""The report, as text, about the differences between two checkpoints."""
 
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _NAME_WIDTH = 46
 
 
 def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
-    """Sort tensors by difference, after those that were not compared."""
+    """Sort by decreasing difference; tensors not compared come first."""
 
     def key(row: TensorDifference) -> tuple[float, ...]:
         return (0,) if row.problem else (1, -row.difference.scaled)
@@ -29,7 +29,7 @@ def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
 def variables_table(
     rows: Sequence[TensorDifference], tolerance: float
 ) -> list[str]:
-    """Return lines with the numbers of variables, and the worst variables."""
+    """Return the counts of variables and the largest differences as lines."""
     compared = [row for row in rows if row.difference is not None]
     exact = sum(row.difference.is_exact for row in compared)
     near = sum(row.agrees(tolerance) for row in compared)
@@ -56,7 +56,7 @@ def variables_table(
 
 
 def absences(rows: Iterable[TensorDifference]) -> list[str]:
-    """Return lines for missing tensors and differing shapes, by scope."""
+    """Return a line for each scope or tensor that is missing or misshapen."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.problem is not None:
@@ -74,15 +74,15 @@ def absences(rows: Iterable[TensorDifference]) -> list[str]:
 
 def _problem_counts(rows: Sequence[TensorDifference]) -> list[str]:
     kinds = [row.problem.split(" |")[0] for row in rows if row.problem]
-    kinds = ["of another shape" if k[:5] == "shape" else k for k in kinds]
+    kinds = ["of a different shape" if k[:5] == "shape" else k for k in kinds]
     return [f", {kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds)]
 
 
 def forward_table(forward: ForwardDifference) -> list[str]:
-    """Return lines for outputs: networks, logits, decisions and losses."""
+    """Return lines about layers, logits, decisions and losses."""
     inputs = forward.inputs
     if not forward.layers and not forward.outputs:
-        return ["Outputs: A and B have none in common"]
+        return ["Outputs: A and B have no outputs in common"]
     lines = [
         f"Outputs: {inputs['examples']} examples of {inputs['length']}"
         f" wordpieces, {inputs['tokens']:,} tokens,"
@@ -114,7 +114,7 @@ def _output_row(name: str, size: Difference) -> str:
 
 
 def not_compared_table(reasons: dict[str, str]) -> list[str]:
-    """Return lines for outputs that were not compared, by the reason."""
+    """Return a line for each reason why outputs were not compared."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         by_reason.setdefault(reason, []).append(name)
@@ -133,14 +133,15 @@ def optimizer_line(rows: Sequence[TensorDifference], decides: bool) -> str:
         worst = slots[0].difference.max_abs
         text += f", largest difference {worst:.2e} ({slots[0].name})"
     if any(r.name == STEP_NAME and not r.difference.is_exact for r in compared):
-        text += "; step differs"
+        text += "; the step differs"
     text += "".join(_problem_counts(rows))
-    return f"Optimizer ({'' if decides else 'not '}deciding): {text}"
+    effect = "counts for" if decides else "does not change"
+    return f"Optimizer ({effect} the verdict): {text}"
 
 
 def verdict(problems: Sequence[str], is_partial: bool, tolerance: float) -> str:
     """Return a line that states whether two models agree."""
     if not problems:
-        limit = ", as far as compared" if is_partial else ""
+        limit = ", but some outputs were not compared" if is_partial else ""
         return f"AGREE within {tolerance:g}{limit}"
     return f"DIFFER by more than {tolerance:g}: {join_names(problems)}"

@@ -303,7 +303,7 @@ def keep(arrays, prefixes):
         (lambda arrays: keep(arrays, INPUTS), "no outputs to compare"),
         (
             lambda arrays: arrays | {"masked_lm_ids": np.zeros([4, 3])},
-            "expected one shape of two axes",
+            "expected equal shapes with two axes",
         ),
     ],
     ids=["features", "inputs", "shapes"],
