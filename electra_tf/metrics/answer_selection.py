@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Selection of answers: the best spans by a model's scores, as texts.
+"""Selection of answers: the texts of the spans with the highest scores.
 
 Source: google-research/electra, finetune/qa/qa_metrics.py.
 """
@@ -15,9 +15,10 @@ from electra_tf.metrics.scorers import (
 )
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 
-# Null odds of a question without windows.
+# The null odds (odds that a question has no answer) if no window exists.
 NO_WINDOW = np.float32(1000000)
-# Outputs of the head from which spans are computed, by `joint_prediction`.
+# Names of the head's outputs that determine the spans, by the value of
+# `joint_prediction`.
 SPAN_OUTPUTS: Mapping[bool, tuple[str, ...]] = {
     True: (
         "start_top_log_probs",
@@ -53,29 +54,34 @@ class Window(NamedTuple):
 
     eid: int  # id of the window in the model's outputs
     tokens: list[str]  # with special tokens, without padding
-    # Int [len(tokens)], index of each token's word; -1: none.
+    # Int [len(tokens)], index of each token's word in the passage; -1 if the
+    # token is not part of the passage.
     words: np.ndarray
-    # Bool [len(tokens)], whether this window has the token's maximum context.
+    # Bool [len(tokens)], whether this window is the one that gives the token
+    # the most context.
     max_context: np.ndarray
-    # Int [len(tokens), 2], first character of each token in the passage and the
-    # character after it; -1: none. None: answers are searched in the words.
+    # Int [len(tokens), 2], offsets in the passage: of each token's first
+    # character, and of the character after the token; -1 if the token is not
+    # part of the passage. None: `project_to_passage` searches answers in the
+    # words.
     spans: np.ndarray | None = None
 
 
 class Answer(NamedTuple):
     """A candidate answer."""
 
-    text: str  # text of the passage
+    text: str  # part of the passage; "empty" if no span is a candidate
     start_score: float  # logit or log probability of the first wordpiece
     end_score: float  # logit or log probability of the last wordpiece
-    # indices of the first and the last word
+    # indices of the first and the last word in the passage
     words: tuple[int, int] | None = None
-    # Characters in the passage; None: the answer was searched in the words.
+    # Offsets in the passage: of the first character, and of the character after
+    # the last one. None: `project_to_passage` searched the answer in the words.
     span: tuple[int, int] | None = None
 
     @property
     def score(self) -> float:
-        """Sum of both scores, in their precision, which orders the answers."""
+        """Sum of both scores, in their precision; answers are sorted by it."""
         return self.start_score + self.end_score
 
 
@@ -84,17 +90,17 @@ class AnswerRule(NamedTuple):
 
     n_best_size: int  # number of answers that are kept per question
     max_answer_length: int  # maximum number of tokens in an answer
-    joint_prediction: bool  # whether ends are scored given a start
-    answerable_classifier: bool  # whether an output scores "no answer"
-    qa_na_threshold: float  # null odds above which no answer is predicted
+    joint_prediction: bool  # whether the score of an end depends on the start
+    answerable_classifier: bool  # whether the head predicts answerability
+    qa_na_threshold: float  # null odds above which "no answer" is predicted
 
 
 class _Spans(NamedTuple):
-    """Candidates of one or several windows, one row per candidate."""
+    """Candidate spans; every array has one entry per candidate."""
 
-    window: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
+    window: np.ndarray  # index of the window
+    start: np.ndarray  # index of the first wordpiece in the window
+    end: np.ndarray  # index of the last wordpiece in the window
     start_score: np.ndarray  # float32
     end_score: np.ndarray  # float32
 
@@ -107,9 +113,9 @@ def find_answers(
     tokenizer: BasicTokenizer,
     passage: str | None = None,
 ) -> list[Answer]:
-    """Return the `n_best_size` best distinct texts, best first.
+    """Return the `n_best_size` best answers with distinct texts, best first.
 
-    Without candidates, the answer is "empty".
+    If no span is a candidate, the only answer has the text "empty".
 
     Args:
       rule: settings of the search.
@@ -119,7 +125,7 @@ def find_answers(
       tokenizer: tokenizer that produced the wordpieces.
       passage: text of the passage, in which `Window.spans` locate the
         characters of answers; None: `project_to_passage` searches answers in
-        the words.
+        `doc_tokens`.
     """
     parts = []
     pairs = zip(windows, outputs, strict=True)
@@ -153,7 +159,8 @@ def _character_span(window: Window, start: int, end: int) -> tuple[int, int]:
     """Return the character span from wordpiece `start` to wordpiece `end`."""
     if window.spans is None:
         raise ValueError(
-            "answers as characters of a passage require windows with spans"
+            f"window {window.eid} has no character offsets, but a passage was"
+            " passed. Set Window.spans, or pass no passage"
         )
     part = window.spans[start : end + 1]
     return int(part[:, 0].min()), int(part[:, 1].max())
@@ -166,7 +173,7 @@ def _search_text(
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
 ) -> str:
-    """Search an answer in the passage's words, as the original does."""
+    """Return an answer's text, searched in the passage as in the original."""
     words = doc_tokens[window.words[start] : window.words[end] + 1]
     joined = " ".join(window.tokens[start : end + 1])
     joined = joined.replace(" ##", "").replace("##", "")
@@ -175,7 +182,7 @@ def _search_text(
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
-    """Return the softmax of the scores of at least one answer."""
+    """Return the softmax of the answers' scores; at least one is required."""
     scores = np.array([answer.score for answer in answers], np.float64)
     odds = np.exp(scores - scores.max())
     return (odds / odds.sum()).tolist()
@@ -187,11 +194,11 @@ def _allowed_spans(
     window: Window,
     output: Row,
 ) -> _Spans:
-    """Return the spans of a window that can be answers."""
+    """Return the candidate spans of a window."""
     names = SPAN_OUTPUTS[rule.joint_prediction]
     arrays = [np.asarray(output[name]) for name in names]
     if rule.joint_prediction:
-        # The beam contains each start with the ends scored for this start.
+        # The head scored the ends separately for each start of the beam.
         start_score, start, end_score, end = arrays
         grid = np.broadcast_arrays(
             start[:, None], end, start_score[:, None], end_score
@@ -228,11 +235,12 @@ def project_to_passage(
 ) -> str:
     """Return the part of a passage that a tokenized answer represents.
 
-    Tokenization lower-cases, separates punctuation and may strip accents. The
-    passage is tokenized in the same way, the answer is searched in the result,
-    and the positions of its first and last character are mapped back by
-    counting characters that are not spaces. If tokenization changes the number
-    of characters, or if the search fails, the whole passage is returned.
+    Tokenization lower-cases a text, separates its punctuation and may strip its
+    accents. The passage is tokenized in the same way, and the answer is
+    searched in the tokenized passage. The positions of the answer's first and
+    last characters are mapped to the original passage by counting characters
+    that are not spaces. If tokenization changes the number of characters, or if
+    the search fails, the whole passage is returned.
     """
     tokenized = " ".join(tokenizer.tokenize(passage))
     start = tokenized.find(answer)

@@ -5,8 +5,8 @@
 Source: google-research/electra, finetune/classification/
 classification_metrics.py.
 
-Only metrics that need scipy and scikit-learn import them, because these imports
-take a second.
+scipy and scikit-learn are imported in the methods that need them, because these
+imports take a second.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from electra_tf.metrics.scorers import (
     compute_f1,
 )
 
-# Predictions count as equal if their spread, relative to that of the targets,
-# is smaller than this value.
+# Predictions count as equal if their standard deviation, divided by the
+# standard deviation of the targets, is smaller than this value.
 _NO_SPREAD = 1e-4
 
 
@@ -43,7 +43,7 @@ class SentenceLevelScorer(Scorer):
         self._preds: list = []
 
     def update(self, results: Row) -> None:
-        """Add a row of `loss`, `predictions`, and `label_ids` or `targets`."""
+        """Add an example: `loss`, `predictions`, `label_ids` or `targets`."""
         super().update(results)
         self._total_loss += float(results["loss"])
         key = "label_ids" if "label_ids" in results else "targets"
@@ -62,8 +62,8 @@ class SentenceLevelScorer(Scorer):
     def baselines(self) -> dict[str, dict[str, float]]:
         majority = collections.Counter(self._true_labels).most_common(1)[0][0]
         return {
-            # Predicting each class once for each example yields the exact
-            # chance.
+            # Predicting each class once for each example gives, without random
+            # numbers, the metrics of uniform guessing.
             "chance": self._metrics_of_answers(range(self._n_classes)),
             "majority": self._metrics_of_answers([majority]),
         }
@@ -71,7 +71,7 @@ class SentenceLevelScorer(Scorer):
     def _metrics_of_answers(
         self, answers: Sequence[int | tuple[int, ...]]
     ) -> dict[str, float]:
-        """Return the metrics of predicting each answer for every example."""
+        """Return the metrics if every answer is predicted for every example."""
         return self._metrics_of(
             {"label_ids": label, "predictions": np.asarray(answer)}
             for answer in answers
@@ -91,7 +91,7 @@ class SentenceLevelScorer(Scorer):
 
 
 class AccuracyScorer(SentenceLevelScorer):
-    """Share of examples with a correct class, in percent."""
+    """Scorer of accuracy: the percentage of examples with a correct class."""
 
     def __init__(self, n_classes: int = 2) -> None:
         super().__init__(n_classes)
@@ -103,12 +103,12 @@ class AccuracyScorer(SentenceLevelScorer):
         return [("accuracy", self._accuracy()), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return the F1 of class 1 if the task has two classes."""
+        """Return precision, recall and F1 of class 1 if two classes exist."""
         return self._class_f1(1) if "f1" in self.metric_names else []
 
 
 class F1Scorer(SentenceLevelScorer):
-    """Precision, recall and F1 of class 1.
+    """Scorer of precision, recall and F1 of class 1.
 
     Differs: the original reports precision under all three names.
     """
@@ -130,7 +130,7 @@ class F1Scorer(SentenceLevelScorer):
 
 
 class MCCScorer(F1Scorer):
-    """Matthews correlation coefficient, times 100."""
+    """Scorer of the Matthews correlation coefficient, times 100."""
 
     metric_names = ("mcc", "loss", "accuracy")
 
@@ -142,15 +142,18 @@ class MCCScorer(F1Scorer):
 
 
 class RegressionScorer(SentenceLevelScorer):
-    """Correlations, times 100 (NaN if undefined), and mean squared error."""
+    """Scorer of the mean squared error, and of correlations times 100.
+
+    Undefined correlations are NaN.
+    """
 
     metric_names = ("pearson", "spearman", "mse", "loss")
 
     def _get_results(self) -> Metrics:
         from scipy import stats
 
-        # The original's arrays have single precision, on which the last digits
-        # of the metrics depend.
+        # The arrays have single precision, as in the original, because the last
+        # digits of the metrics depend on the precision.
         targets = np.array(self._true_labels, np.float32)
         predictions = np.array(self._preds, np.float32).flatten()
         pearson = spearman = math.nan
@@ -179,7 +182,7 @@ class RegressionScorer(SentenceLevelScorer):
 
 
 class MultiLabelScorer(SentenceLevelScorer):
-    """F1 of any number of labels per text, and exact matches, in percent.
+    """Scorer of tasks with several labels per text: F1 and exact match.
 
     Differs: the original has no such task.
     """
@@ -226,7 +229,7 @@ class MultiLabelScorer(SentenceLevelScorer):
         }
 
     def _rows_of(self, predictions: np.ndarray) -> Iterable[Row]:
-        """Yield rows of the collected labels with the given predictions."""
+        """Yield a row per example: its labels and the given predictions."""
         for labels, answer in zip(self._true_labels, predictions, strict=True):
             yield {"label_ids": labels, "predictions": answer}
 
@@ -236,8 +239,8 @@ class MultiLabelScorer(SentenceLevelScorer):
     def _f1(self, average: str | None) -> np.ndarray:
         from sklearn import metrics
 
-        # An empty column is appended, because scikit-learn would read a single
-        # column as two classes.
+        # A column of zeros is appended, because scikit-learn would treat a
+        # single column as two classes.
         labels, predictions = (
             np.pad(array, ((0, 0), (0, 1))) for array in self._arrays()
         )

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Units by which answers are compared: words of any script, or characters.
 
-The official scripts lower-case, remove English articles and ASCII punctuation,
-and split words at white space, so that a whole answer in Chinese, Japanese or
-Thai is one word. The official scripts still compute the metrics, but read a
-name for each unit, which they do not change.
+The official scripts lower-case answers, remove English articles and ASCII
+punctuation, and split answers into words at white space. To these scripts, a
+whole answer in Chinese, Japanese or Thai is one word. This module therefore
+replaces each unit by a name of ASCII letters and digits. The official scripts
+leave such names unchanged, and compute the metrics of the replaced answers.
 """
 
 import functools
@@ -52,7 +53,7 @@ class EncodedQuestion:
 
 
 def keeps_script(match: str | None, question: ComparedQuestion) -> bool:
-    """Return whether the official script compares the answers unchanged."""
+    """Return whether the official script receives the original answers."""
     if match is None:
         return True
     if match == "characters" or any(map(_SPACELESS.search, question.answers)):
@@ -68,18 +69,19 @@ _is_english = functools.lru_cache(1024)(is_english)
 def answer_encoder(
     match: str | None, question: ComparedQuestion
 ) -> Callable[[str], str]:
-    """Return a function from an answer to the text that the scripts compare.
+    """Return a function that encodes answers for the official scripts.
 
     Args:
       match: one of `MATCHES`; None: words of the official scripts.
-      question: question that determines whether words are split as in English.
+      question: question whose language determines how words are split.
     """
     if match is None or keeps_script(match, question):
         return lambda text: text
     split = _SPLITTERS[match]
 
     def encode(text: str) -> str:
-        # A text of only symbols, such as "++", has no words.
+        # A text that consists of symbols, such as "++", has no words, so its
+        # parts between white space are compared.
         units = split(text) or text.split()
         return " ".join(_name(unit) for unit in units)
 
@@ -94,7 +96,7 @@ def encode_answers(
     """Return questions and predictions, encoded for the official scripts.
 
     Args:
-      predictions: answers by question key; some may be missing.
+      predictions: answers by question key; questions may lack an answer.
     """
     if match is None:
         return questions, predictions

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metrics of answers that are selected by a model's scores.
 
-Answers are scored as in SQuAD 1.1 and 2.0 and MRQA 2019. The scripts of
+Answers are scored as in SQuAD 1.1, SQuAD 2.0 or MRQA 2019. The scripts of
 tf-models-official compute the SQuAD scores.
 
 Source: google-research/electra, finetune/qa/qa_metrics.py,
@@ -46,7 +46,7 @@ class ScoredQuestion(Protocol):
 
 
 def metric_names(version: str, match: str | None) -> tuple[str, ...]:
-    """Return the names of a task's metrics, by version and `match`."""
+    """Return the names of the metrics, which depend on both arguments."""
     names = (*_METRICS[version], "loss", "questions", "windows")
     return names if match is None else (*names, ANY_SCRIPT)
 
@@ -61,8 +61,9 @@ class SpanScorer(Scorer, Generic[QuestionT]):
     Attributes:
       predictions: best answer of each question, by question id; empty before
         `answer` is called.
-      null_odds: odds that a question has no answer ("squad2" only).
-      best: answers of each question, best first.
+      null_odds: odds that a question has no answer, by question id ("squad2"
+        only).
+      best: answers of each question, best first, by question id.
       scores: metrics, in the order of the official script.
     """
 
@@ -88,7 +89,8 @@ class SpanScorer(Scorer, Generic[QuestionT]):
           match: one of `matching.MATCHES`; None: words of the official script.
         """
         super().__init__()
-        # If no question has a window, `update` is never called.
+        # The metrics must be computed even if no question has a window and
+        # `update` is therefore never called.
         self._updated = True
         self._rule = rule
         self._name = name
@@ -107,7 +109,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         self.scores: dict[str, float] = {}
 
     def update(self, results: Row) -> None:
-        """Add the head's outputs for one window, with its id `eid`."""
+        """Add the head's outputs for one window, which `eid` identifies."""
         super().update(results)
         eid = int(results["eid"])
         self._losses[eid] = float(results["loss"])
@@ -128,7 +130,10 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return sum(losses) / max(1, len(losses))
 
     def get_details(self) -> Metrics:
-        """Return the loss, and the numbers of questions and windows."""
+        """Return the loss, and the counts of questions and windows.
+
+        If `match` is set, the count `any_script` is added.
+        """
         details: Metrics = [
             ("loss", self.get_loss()),
             ("questions", len(self._examples)),
@@ -157,7 +162,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return the metrics of never predicting an answer, for SQuAD 2.0."""
+        """Return the metrics of a baseline that never answers (SQuAD 2.0)."""
         if self._version != "squad2":
             return {}
         keys = [example.key for example in self._examples]
@@ -170,7 +175,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return {"majority": scores}
 
     def final_answers(self) -> dict[str, str]:
-        """Return answers by question id, "" for no answer.
+        """Return answers by question id; "" predicts that no answer exists.
 
         Source: google-research/electra, run_finetuning.py, run_finetuning.
         """
@@ -188,9 +193,9 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             for window in windows:
                 if window.eid not in self._outputs:
                     raise ValueError(
-                        f"{self._name}: missing outputs for window"
-                        f" {window.eid}; expected predictions of the scored"
-                        " split"
+                        f"{self._name}: the outputs for window {window.eid} are"
+                        " missing. Predict every window of the split before"
+                        " scoring"
                     )
             outputs = [self._outputs[window.eid] for window in windows]
             by_offset = bool(windows) and windows[0].spans is not None
@@ -216,7 +221,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
             self.predictions[example.key] = best.text
 
     def files(self) -> Mapping[str, Json]:
-        """Return the contents of the files with answers, odds and metrics."""
+        """Return the contents of the files of answers, odds and metrics."""
         self.get_results()
         best = {
             key: _describe_answers(answers)
@@ -259,15 +264,14 @@ def _describe_answers(answers: Sequence[Answer]) -> list[dict[str, Json]]:
     ]
 
 
-# Functions that compute the metrics of final answers.
-
-# Names of metrics in the original's script, with their names in the script of
+# Name of a metric in the original's script -> its name in the script of
 # tf-models-official.
 _BEST = {
     f"best_{name}": f"final_{name}"
     for name in ("exact", "exact_thresh", "f1", "f1_thresh")
 }
-# Metrics of all questions, of answerable and of unanswerable questions.
+# Names of metrics of all questions, of answerable questions (HasAns) and of
+# unanswerable questions (NoAns).
 _GROUP_METRICS = (
     "exact",
     "f1",
@@ -285,9 +289,9 @@ _METRICS: Mapping[str, tuple[str, ...]] = {
     "mrqa": ("exact_match", "f1"),
     "squad2": (*_GROUP_METRICS, *_BEST),
 }
-# Functions of two texts: whether the texts are equal after lower-casing and
-# removing punctuation, articles and extra spaces; and the F1 of their words,
-# from 0 to 1.
+# Both functions lower-case two texts and remove punctuation, articles and extra
+# spaces. `exact_match` returns whether the texts are then equal, `f1_score` the
+# F1 of the texts' words, from 0 to 1.
 exact_match = squad_evaluate_v1_1._exact_match_score
 f1_score = squad_evaluate_v1_1._f1_score
 
@@ -302,7 +306,7 @@ def evaluate_squad1(
     answered = [question for question in questions if question.answers]
     _require_answers(answered, len(questions))
     scores = squad_evaluate_v1_1.evaluate(_dataset(answered), predictions)
-    # The original's script multiplies before it divides, which rounds
+    # The original's script multiplies before it divides; the other order rounds
     # differently.
     matches = round(scores["exact_match"] * len(answered))
     return {
@@ -317,13 +321,13 @@ def evaluate_squad2(
     null_odds: Mapping[str, float],
     threshold: float,
 ) -> dict[str, float]:
-    """Return the scores of answers to questions that may have no answer.
+    """Return the SQuAD 2.0 scores of predictions.
 
     Args:
       questions: questions to score.
       predictions: answers by question key.
       null_odds: odds that a question has no answer, by question key.
-      threshold: odds above which a question counts as unanswered.
+      threshold: null odds above which the prediction is "no answer".
     """
     predicted = [q for q in questions if q.key in predictions]
     _require_answers(predicted, len(questions))
@@ -340,7 +344,7 @@ def evaluate_squad2(
 
 
 def _dataset(questions: Sequence[ScoredQuestion]) -> list[dict[str, list]]:
-    """Return the questions in the format of the scripts."""
+    """Return the questions in the format of the official scripts."""
     qas = [
         {"id": q.key, "answers": [{"text": text} for text in q.answers]}
         for q in questions
@@ -351,7 +355,10 @@ def _dataset(questions: Sequence[ScoredQuestion]) -> list[dict[str, list]]:
 def evaluate_mrqa(
     questions: Sequence[ScoredQuestion], predictions: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return the scores of predictions against the closest expected answers."""
+    """Return the MRQA scores of predictions.
+
+    Each prediction is compared with the closest expected answer.
+    """
     answers = {question.key: question.answers for question in questions}
     scored = [key for key in answers if key in predictions and answers[key]]
     _require_answers(scored, len(answers))
@@ -370,7 +377,7 @@ def _require_answers(scored: Sequence[object], n_questions: int) -> None:
     """Raise a UserError if no question can be scored."""
     if not scored:
         raise UserError(
-            f"none of {n_questions} questions has both a prediction and an"
-            " expected answer, so that no metric can be computed. Evaluate on a"
-            " split with answers"
+            "cannot compute metrics: none of the"
+            f" {n_questions} questions has both a prediction and an expected"
+            " answer. Evaluate a split that has expected answers"
         )

@@ -15,24 +15,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-# Names and values of metrics, in the order of the report.
+# Names and values of metrics, in the order in which they are printed.
 Metrics: TypeAlias = list[tuple[str, float]]
 # Outputs of a head for one row of a batch, with labels and `loss`.
 Row: TypeAlias = Mapping[str, np.ndarray]
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | float | None"
 
-# Name of the detail that counts the documents or questions that were split by
-# the rules for any script, or into characters, instead of by the rules for
-# English.
+# Name of the metric that counts the documents or questions whose texts were not
+# split into words by the official script's rules for English.
 ANY_SCRIPT = "any_script"
 
 
 class Scorer(abc.ABC):
-    """Collector of a task's predictions, which computes its metrics.
+    """Base class of objects that collect predictions and compute metrics.
 
     Attributes:
-      metric_names: names of all metrics, including details; empty if they
-        depend on the results.
+      metric_names: names of all metrics, including those of `get_details`;
+        empty if the names depend on the predictions.
     """
 
     metric_names: tuple[str, ...] = ()
@@ -46,7 +45,7 @@ class Scorer(abc.ABC):
 
     @abc.abstractmethod
     def update(self, results: Row) -> None:
-        """Add the head's outputs for a row; subclasses call this method."""
+        """Add the head's outputs for a row; subclasses extend this method."""
         self._updated = True
 
     @abc.abstractmethod
@@ -54,14 +53,14 @@ class Scorer(abc.ABC):
         """Compute the metrics, which `get_results` caches."""
 
     def get_results(self) -> Metrics:
-        """Return the original's metrics, in its order."""
+        """Return the metrics that the original reports, in its order."""
         if self._updated:
             self._cached_results = self._get_results()
             self._updated = False
         return list(self._cached_results)
 
     def get_details(self) -> Metrics:
-        """Return further metrics, for the console and the JSON file."""
+        """Return the metrics that the original does not report."""
         return []
 
     def files(self) -> Mapping[str, Json]:
@@ -72,7 +71,7 @@ class Scorer(abc.ABC):
         return {}
 
     def single_prediction(self) -> int | float | str | list[str] | None:
-        """Return the one prediction that a collapsed model makes, or None.
+        """Return the prediction that a collapsed model makes for all examples.
 
         The result is None if predictions differ or all labels are equal.
         """
@@ -82,15 +81,15 @@ class Scorer(abc.ABC):
         """Return the metrics of the baselines, which use no model, by kind.
 
         The kinds are `majority`, the most frequent label for every example, and
-        `chance`, labels drawn uniformly. Undefined metrics and losses are left
+        `chance`, labels drawn uniformly. Losses and undefined metrics are left
         out.
         """
         return {}
 
     def _metrics_of(self, rows: Iterable[Row]) -> dict[str, float]:
-        """Return the metrics of other rows, except undefined metrics.
+        """Return the metrics of `rows` instead of the collected rows.
 
-        The rows may lack `loss`.
+        Undefined metrics are left out. The rows need no `loss`.
         """
         scorer = copy.copy(self)
         for name in self._row_attributes:
@@ -101,7 +100,9 @@ class Scorer(abc.ABC):
         return {n: v for n, v in metrics.items() if math.isfinite(v)}
 
     def select_rows(self, rows: Sequence[int]) -> Scorer:
-        """Return a scorer of selected rows, which may be repeated.
+        """Return a scorer of the rows with the given indices.
+
+        An index may occur several times.
 
         The losses of the new scorer are NaN, because losses are collected as
         sums.
@@ -123,13 +124,13 @@ class Scorer(abc.ABC):
 def compute_accuracy(
     labels: Sequence[object], predictions: Sequence[object]
 ) -> float:
-    """Return the share of equal pairs, in percent; 0 without pairs."""
+    """Return the percentage of correct predictions; 0 if there are none."""
     right = sum(a == b for a, b in zip(labels, predictions, strict=True))
     return 100.0 * right / max(1, len(labels))
 
 
 def compute_f1(n_correct: int, n_predicted: int, n_gold: int) -> Metrics:
-    """Return precision, recall and F1 in percent, all 0 if none is correct."""
+    """Return precision, recall and F1 in percent; 0 if `n_correct` is 0."""
     precision = recall = f1 = 0.0
     if n_correct:
         precision = 100.0 * n_correct / n_predicted

@@ -31,7 +31,7 @@ ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 # Summaries with which a model is compared; see `SummaryScorer`.
 BASELINES = ("lead", "oracle", "random")
 
-# Ways of splitting texts, by their names in results.
+# Names, as written to results, of the ways of splitting texts into words.
 ROUGE_SCORE = "rouge-score"
 WORDS_OF_ANY_SCRIPT = f"words of any script (version {VERSION})"
 MEASURE = (
@@ -72,8 +72,8 @@ class SummarizedDocument(Protocol):
 class _AnyScript:
     """A tokenizer for rouge-score that keeps words of all scripts.
 
-    rouge-score's tokenizer, which returns stems, splits ASCII words, so that
-    ASCII texts have rouge-score's numbers.
+    ASCII words are split and stemmed by rouge-score's tokenizer, so ASCII texts
+    get the same scores as from rouge-score.
     """
 
     def __init__(self, ascii_tokenizer: _Tokenizer) -> None:
@@ -92,7 +92,7 @@ def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
-        subject = "summaries are labelled and scored by rouge-score, which"
+        subject = "rouge-score, which labels and scores summaries,"
         raise missing_extra(subject, "rouge", error) from error
     default = tokenizers.DefaultTokenizer(use_stemmer=True)
     return {
@@ -108,9 +108,9 @@ def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
 
 
 def choose_splitting(reference: str) -> str:
-    """Return the way in which a reference and its summaries are split.
+    """Return the name of the splitting for a reference and its summaries.
 
-    rouge-score's tokenizer reads all letters outside of a-z as spaces
+    rouge-score's tokenizer treats all letters outside of a-z as spaces
     ("fiancée" becomes "fianc" and "e"). English texts are split with this
     tokenizer, because published numbers depend on it; other texts are split
     into words of any script.
@@ -123,7 +123,7 @@ def choose_splitting(reference: str) -> str:
 def rouge(reference: str, summary: str) -> Mapping[str, float]:
     """Return the ROUGE F-measures of a summary, in percent.
 
-    ROUGE-Lsum compares lines.
+    ROUGE-Lsum treats each line of a text as a sentence.
     """
     scorer, _ = _scorers()[choose_splitting(reference)]
     scores = scorer.score(reference, summary)
@@ -134,7 +134,7 @@ def rouge(reference: str, summary: str) -> Mapping[str, float]:
 def find_oracle(
     sentences: tuple[str, ...], reference: str, limit: int
 ) -> tuple[int, ...]:
-    """Return the indices of the sentences of a greedy summary, in order.
+    """Return the sorted indices of the sentences of a greedy summary.
 
     Each step adds the sentence that raises ROUGE-1 + ROUGE-2 most, until no
     sentence raises the sum or the summary has `limit` sentences. Bigrams do not
@@ -176,13 +176,13 @@ def find_oracle(
 
 
 def choose(scores: Sequence[float], limit: int) -> list[int]:
-    """Return the indices of the highest scores, in ascending order."""
+    """Return the sorted indices of the `limit` highest scores."""
     order = np.argsort(-np.asarray(scores, np.float64), kind="stable")
     return sorted(order[:limit].tolist())
 
 
 class SummaryScorer(Scorer):
-    """ROUGE of the best sentences of each document, in percent.
+    """Scorer of the ROUGE of each document's best sentences, in percent.
 
     The details include ROUGE of the first sentences (`lead`), of the sentences
     of `find_oracle`, and of random sentences, which depend only on the
@@ -209,7 +209,8 @@ class SummaryScorer(Scorer):
         self._documents = {document.eid: document for document in documents}
         self._limit = limit
         self._losses: list[float] = []
-        # Odds by document and sentence, both 1-based.
+        # Log odds of choosing a sentence, by the document's `eid` and by the
+        # sentence's number, from 1.
         self._odds: dict[int, dict[int, float]] = {}
         self._summaries: list[dict] = []  # computed on demand
 
@@ -266,7 +267,7 @@ class SummaryScorer(Scorer):
         ]
 
     def files(self) -> Mapping[str, Json]:
-        """Return the summaries of each document with sentences and ROUGE."""
+        """Return the indices and the ROUGE of each document's summaries."""
         return {"summaries": self._compute_summaries()}
 
     def _compute_summaries(self) -> list[dict]:
@@ -283,7 +284,8 @@ class SummaryScorer(Scorer):
         sentences, reference = document.sentences, document.summary
         if reference is None:
             raise ValueError(
-                f"document {document.eid} has no summary; expected a reference"
+                f"cannot compute ROUGE: document {document.eid} has no"
+                " reference summary. Evaluate a split that has summaries"
             )
         every, limit = range(len(sentences)), self._limit
         drawn = random.Random(document.eid).sample(

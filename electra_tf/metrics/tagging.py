@@ -4,8 +4,8 @@
 
 Source: google-research/electra, finetune/tagging/tagging_metrics.py.
 
-Only the metric that needs seqeval imports it, because importing scikit-learn
-with it takes a second.
+seqeval is imported in the method that needs it, because seqeval imports
+scikit-learn, which takes a second.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from electra_tf.metrics.scorers import (
 )
 from electra_tf.text.bio_tags import read_spans, split_tag
 
-# Dashes in types are replaced by this character, because seqeval reads the type
-# after the last dash.
+# This character replaces dashes in the types of spans, because seqeval takes
+# the text after the last dash of a tag as the type.
 _DASH = "\N{HYPHEN}"
 
 
@@ -47,7 +47,7 @@ class WordLevelScorer(Scorer):
         self._preds: list[list[int]] = []
 
     def update(self, results: Row) -> None:
-        """Add a sentence with scalar `loss` and other fields of shape [L].
+        """Add a sentence; `loss` is a scalar, other fields have shape [L].
 
         `labels`, `predictions` and `labels_mask` contain the words from index 0
         without gaps. The sum of the mask is the number of words.
@@ -89,7 +89,7 @@ class WordLevelScorer(Scorer):
         }
 
     def _rows_of(self, predict: Callable[[int], np.ndarray]) -> Iterable[Row]:
-        """Yield the collected sentences with the predictions of `predict`."""
+        """Yield the collected sentences, with predictions by `predict`."""
         for labels in self._labels:
             yield {
                 "labels": np.asarray(labels),
@@ -108,7 +108,7 @@ class WordLevelScorer(Scorer):
 
 
 class WordAccuracyScorer(WordLevelScorer):
-    """Share of words with a correct label, in percent."""
+    """Scorer of accuracy: the percentage of words with a correct label."""
 
     metric_names = ("accuracy", "loss", "loss_per_word")
 
@@ -117,7 +117,7 @@ class WordAccuracyScorer(WordLevelScorer):
 
 
 class EntityLevelF1Scorer(WordLevelScorer):
-    """Precision, recall and F1 of whole spans, in percent.
+    """Scorer of precision, recall and F1 of whole spans, in percent.
 
     A span is correct if its words and its type are correct. The spans of a
     sentence are a set, and are read as in the original: an I tag of a different
@@ -154,7 +154,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [*compute_f1(*counts), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return conlleval's metrics, the word accuracy and the mean loss."""
+        """Return conlleval's metrics, the word accuracy and the word loss."""
         from seqeval import metrics
 
         labels = [self._iob_tags(ids) for ids in self._labels]

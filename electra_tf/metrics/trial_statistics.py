@@ -21,7 +21,7 @@ TrialResults: TypeAlias = Mapping[str, Mapping[str, float]]
 
 @dataclasses.dataclass(frozen=True)
 class Statistics:
-    """Statistics of a metric over all trials, without undefined values."""
+    """Statistics of a metric over all trials; undefined values are ignored."""
 
     values: tuple[float, ...]  # value of each trial, in order; may be NaN
     mean: float
@@ -32,7 +32,7 @@ class Statistics:
     undefined: int  # number of undefined values
 
     def as_dict(self) -> dict[str, Json]:
-        """Return JSON values, with None for undefined numbers."""
+        """Return the fields as JSON values, with None for undefined numbers."""
         plain = dataclasses.asdict(self)
         plain["values"] = [finite(value) for value in self.values]
         for name in ("mean", "median", "std", "best"):
@@ -43,7 +43,8 @@ class Statistics:
 def main_metric(names: Sequence[str], preferred: str | None = None) -> str:
     """Return the metric by which trials are compared.
 
-    The order of preference is the preferred metric, F1, and the first name.
+    The first choice is the preferred metric, the second is F1, and the last is
+    the first of the names.
     """
     if preferred is not None and preferred in names:
         return preferred
@@ -51,7 +52,12 @@ def main_metric(names: Sequence[str], preferred: str | None = None) -> str:
 
 
 def describe(values: Sequence[float], lower: bool = False) -> Statistics:
-    """Return the statistics of a metric; if `lower`, low values are better."""
+    """Return the statistics of a metric.
+
+    Args:
+      values: value of each trial.
+      lower: whether lower values are better.
+    """
     defined = [v for v in values if math.isfinite(v)]
     best, best_index = math.nan, None
     if defined:
@@ -73,7 +79,7 @@ def summarize(
 ) -> dict[str, dict[str, Statistics]]:
     """Return statistics by task and metric, in the order of the first trial.
 
-    Metrics that some trials lack are left out.
+    Metrics that are missing from some trials are left out.
     """
     if not trials:
         return {}
@@ -90,9 +96,12 @@ def summarize(
 def best_trial(
     trials: Sequence[TrialResults], preferred: Mapping[str, str | None]
 ) -> int | None:
-    """Return the index of the trial with the best mean of main metrics.
+    """Return the index of the trial with the best mean of its main metrics.
+
+    The result is None if all means are undefined.
 
     Args:
+      trials: metrics of each trial.
       preferred: task -> metric that the task's description names.
     """
     scores = []
@@ -125,5 +134,5 @@ def finite(value: float) -> float | None:
 
 
 def from_json(values: Iterable[float | None]) -> list[float]:
-    """Return numbers from JSON, with NaN for None; the inverse of `finite`."""
+    """Return numbers from JSON, with NaN for each None that `finite` made."""
     return [math.nan if value is None else value for value in values]

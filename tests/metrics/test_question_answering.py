@@ -144,7 +144,7 @@ def test_the_best_of_several_expected_answers_counts(evaluate):
 )
 def test_questions_without_answers_cannot_be_scored(evaluate, arguments):
     refused(
-        "so that no metric can be computed",
+        "cannot compute metrics: none of the",
         evaluate,
         [WITHOUT_ANSWER],
         *arguments,
@@ -239,7 +239,7 @@ def test_questions_without_windows_have_an_empty_answer():
 
 def test_windows_of_other_questions_are_refused():
     with pytest.raises(
-        ValueError, match="missing outputs .* of the scored split"
+        ValueError, match="outputs for window .* are missing. Predict"
     ):
         make_scorer([WINDOW], q=()).answer()
 
