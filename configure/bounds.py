@@ -59,7 +59,7 @@ def list_bounds(declared: Any) -> list[Bound]:
 def check_bounds(name: str, value: Any, declared: Any) -> None:
     """Raise a UserError if a value violates a bound of its declared type.
 
-    None violates no bound.
+    The value None is always accepted.
     """
     if value is None:
         return
@@ -71,7 +71,7 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
 
 
 def plain_types(declared: Any) -> tuple[Any, ...]:
-    """Return the alternatives of a union type, without their bounds."""
+    """Return the types that a declared type allows, without bounds."""
     if isinstance(getattr(declared, "__metadata__", None), tuple):
         return plain_types(declared.__origin__)
     if typing.get_origin(declared) in (typing.Union, types.UnionType):
@@ -81,9 +81,9 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
 
 
 NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
-# Sizes above this bound are typing errors: no machine holds such a model.
 Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
+# Larger sizes are typing errors, because no machine can hold such a model.
 Size = Annotated[Positive, at_most(2**24)]
 Width = Annotated[Positive, at_most(2**17)]
 NonNegative = Annotated[float, at_least(0)]

@@ -85,9 +85,9 @@ TOKENIZER_HPARAMS = ("do_lower_case", "strip_accents")
 _IMPLICIT_ORIGINS = frozenset({"default", "preset", "derived"})
 # Origins of values that each start infers again from the files of the model.
 _INFERRED_ORIGINS = frozenset({"checkpoint", "vocabulary"})
-# Hparams of one start of a program, which later starts do not inherit.
+# Hparams that apply to one start of a program, and not to later starts.
 _START_HPARAMS = frozenset({"do_eval", "do_train", "overwrite"})
-# Hparams of the machine, which runs on other machines do not inherit.
+# Hparams that describe the machine, and do not apply to other machines.
 _MACHINE_HPARAMS = frozenset(
     {"distribution_strategy", "require_gpu", "threads", "use_tpu"}
 )
@@ -104,7 +104,8 @@ class OptimizerSettings(NamedTuple):
     beta_2: float  # decay rate of the second moment
     epsilon: float  # added to the square root of the second moment
     bias_correction: bool  # whether the bias of the moments is corrected
-    joins_variables: bool  # whether variables of equal rate share a vector
+    # whether variables with equal rates and decays are updated as one vector
+    joins_variables: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,9 +188,9 @@ class TrainingConfig:
     # Compile training steps with XLA. XLA changes the random draws, and is
     # slower on CPUs.
     jit_compile: bool = False
-    # CPU threads per operation. 0: TensorFlow's default, except when training
-    # on two to four cores without a GPU. Then each core computes a part of the
-    # batch with one thread per operation.
+    # CPU threads per operation. 0: TensorFlow's default; but when training on
+    # two to four cores without a GPU, each core computes a part of the batch
+    # with one thread per operation.
     threads: _Threads = 0
     # bf16 or fp16: compute transformer blocks in half precision; weights,
     # norms, softmaxes and losses stay float32. Empty: compute everything in
@@ -197,8 +198,9 @@ class TrainingConfig:
     mixed_precision: _Precision = ""
     # Activation checkpointing: keep only the inputs of transformer blocks and
     # recompute other activations in the backward pass. Training needs less
-    # memory and more time; results differ only in the last digits. Null: only
-    # if memory would otherwise be short (never on accelerators).
+    # memory and more time; results differ only in the last digits. Null:
+    # recompute only if memory would otherwise be short, and never on
+    # accelerators.
     recompute_grad: bool | None = None
 
     def __post_init__(self):
@@ -221,12 +223,13 @@ class TrainingConfig:
         layers: Iterable[tuple[str, Mapping[str, Any]]],
         names_origin: str = "argument",
     ) -> Config:
-        """Build a config from (origin, hparams) pairs; later pairs win.
+        """Build a config from pairs (origin, hparams).
 
-        Values are applied in the original's order: defaults, explicit values,
-        derived values, and the explicit values again, which thus replace
-        derived values. A preset replaces defaults, and each key of its
-        model_hparam_overrides replaces a default key.
+        Later pairs take precedence over earlier pairs. Values are applied in
+        the original's order: defaults, explicit values, derived values, and the
+        explicit values again, which thus replace derived values. A preset
+        replaces defaults, and each key of its model_hparam_overrides replaces a
+        default key.
         """
         layers = [(origin, cls.clean_hparams(new)) for origin, new in layers]
         values: dict[str, Any] = {}
@@ -261,7 +264,7 @@ class TrainingConfig:
     def with_values(
         self: Config, origin: str, values: Mapping[str, Any]
     ) -> Config:
-        """Return a copy of the config with some explicit values replaced.
+        """Return a copy of the config in which `values` are explicit values.
 
         All values that are not explicit are derived again.
         """
@@ -355,7 +358,7 @@ class TrainingConfig:
 
     @classmethod
     def _preset(cls, hparams: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the defaults of the preset that explicit hparams name."""
+        """Return the hparams of the preset that explicit hparams select."""
         return {}
 
     @classmethod
@@ -391,11 +394,11 @@ class TrainingConfig:
         if self.max_seq_length > rows:
             yield hparam_error(
                 "max_seq_length",
-                f"{self.max_seq_length} exceeds the rows of the position table,"
-                f" max_position_embeddings = {rows}. Lower max_seq_length, or"
-                " use a model with more positions (when pre-training, set"
-                ' model_hparam_overrides to {"max_position_embeddings":'
-                f" {self.max_seq_length}}})",
+                f"{self.max_seq_length} exceeds max_position_embeddings, the"
+                f" number of positions of the model ({rows}). Lower"
+                " max_seq_length, or use a model with more positions (when"
+                " pre-training, set model_hparam_overrides to"
+                f' {{"max_position_embeddings": {self.max_seq_length}}})',
             )
         if set("[*?") & set(self.model_dir):
             yield hparam_error(
@@ -419,8 +422,8 @@ class TrainingConfig:
         if self.keep_best and not self.eval_every_n_steps:
             yield hparam_error(
                 "keep_best",
-                "selects among evaluations during training, of which this run"
-                " has none; set eval_every_n_steps",
+                f"{self.keep_best!r} requires evaluations during training, but"
+                " eval_every_n_steps is 0; set eval_every_n_steps above 0",
             )
         try:
             re.compile(self.allow_missing or "")
@@ -434,7 +437,7 @@ class TrainingConfig:
     @classmethod
     @functools.cache
     def field_types(cls) -> dict[str, Any]:
-        """Return each hparam's declared type, with shared hparams last."""
+        """Return each hparam's declared type; shared hparams come last."""
         hints = typing.get_type_hints(cls, include_extras=True)
         shared = [field.name for field in dataclasses.fields(TrainingConfig)]
         names = [
@@ -484,7 +487,8 @@ class TrainingConfig:
         origins = saved.get("_origins")
         if not isinstance(origins, Mapping):
             return values
-        # Values are compared as texts, because lists cannot be hashed.
+        # Origins are compared as texts, because an edited file may contain a
+        # list, which cannot be hashed.
         explicit_names = {
             name
             for name in values

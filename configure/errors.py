@@ -5,8 +5,8 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
-# Exit status of failures after which the same command would continue
-# (EX_TEMPFAIL).
+# Exit status (EX_TEMPFAIL) of failures after which the same command can
+# continue.
 TRY_AGAIN = 75
 
 
@@ -24,8 +24,8 @@ class UserError(ValueError):
 def missing_extra(package: str, extra: str, error: ImportError) -> UserError:
     """Return the error for a missing package of an optional extra."""
     return UserError(
-        f"{package} cannot be imported ({error}); install the extra, in the"
-        " project's checkout: pip install -c constraints.txt"
+        f"{package} cannot be imported ({error}). To install the extra {extra},"
+        " run in the project's checkout: pip install -c constraints.txt"
         f' ".[{extra}]"'
     )
 

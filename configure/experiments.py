@@ -128,13 +128,13 @@ def _schedule_errors(config: Any) -> Iterator[Problem]:
         yield hparam_error(
             "two_stage_steps",
             f"{steps} leaves one of the two stages without steps, because"
-            f" num_train_steps is {config.num_train_steps}; set at least 1, and"
-            " less than num_train_steps",
+            f" num_train_steps is {config.num_train_steps}; set two_stage_steps"
+            " to at least 1 and less than num_train_steps",
         )
 
 
 def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
-    """Yield errors if hparams require separate networks that do not exist.
+    """Yield errors about hparams that the networks do not support.
 
     Args:
       kind: kind of the generator.

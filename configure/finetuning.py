@@ -136,7 +136,7 @@ class FinetuningConfig(TrainingConfig):
     eval_batch_size: Size = 32  # examples per evaluation batch
     # No effect; accepted for the original's command lines.
     predict_batch_size: Positive = 32
-    # Train on both orders of a sentence pair in tasks without an order.
+    # Train on both orders of a sentence pair if the task ignores the order.
     double_unordered: bool = True
 
     # ---- Question answering ----
@@ -200,11 +200,11 @@ class FinetuningConfig(TrainingConfig):
     fix_layerwise_lr_decay: bool = False
     # Question answering: train on the characters at an answer's offset, and
     # predict the characters of the predicted tokens. The original searches for
-    # the words in both cases, and uses their first occurrence. Unset: only in
-    # your own tasks, not in the original's (squad, squadv1, MRQA).
+    # the words in both cases, and uses their first occurrence. Unset: true for
+    # your own tasks, and false for the original's (squad, squadv1, MRQA).
     answer_offsets: bool | None = None
-    # Input of sentence-level heads: hidden state of the first token, or the
-    # mean of all.
+    # Input of sentence-level heads: the hidden state of the first token, or the
+    # mean of all hidden states.
     pooling: _Pooling = "first"
     # Number of layers in sentence-level heads. 2: as in transformers, a dense
     # layer as wide as the model, GELU, and dropout before the last layer.
@@ -291,8 +291,9 @@ class FinetuningConfig(TrainingConfig):
         if self.early_stopping_patience and not self.eval_every_n_steps:
             yield hparam_error(
                 "early_stopping_patience",
-                "selects among evaluations during training, of which this run"
-                " has none; set eval_every_n_steps",
+                f"{self.early_stopping_patience} requires evaluations during"
+                " training, but eval_every_n_steps is 0; set eval_every_n_steps"
+                " above 0",
             )
         if self.wnli_majority and "wnli" not in self.task_names:
             yield hparam_error(
@@ -327,7 +328,8 @@ class FinetuningConfig(TrainingConfig):
         if self.layerwise_lr_decay > 1:
             yield (
                 f"layerwise_lr_decay {self.layerwise_lr_decay:g} is above 1:"
-                " lower layers learn faster than higher layers. Set at most 1"
+                " lower layers learn faster than higher layers. Set"
+                " layerwise_lr_decay to 1 or less"
             )
         if self.predict_batch_size != self.eval_batch_size:
             yield (

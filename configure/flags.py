@@ -140,7 +140,7 @@ class FlagParser(argparse_flags.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Help formatter that lists each flag once and required flags in usage."""
+    """A formatter that lists each flag once, and required flags in usage."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)
@@ -217,7 +217,7 @@ def boolean_argument(
     help: str | None = None,
     declared: Any = bool,
 ) -> None:
-    """Add a boolean flag with all its spellings, such as `--do-this`."""
+    """Add a boolean flag, its negations, and its name without `do_`."""
     names = dict.fromkeys([name, name.removeprefix("do_")])
     parser.add_argument(
         *(f"--{n}" for n in names),
@@ -240,7 +240,7 @@ def boolean_argument(
 
 
 def _read_boolean(declared: Any, text: str) -> bool | None:
-    """Parse a text as a boolean or None; empty text is false."""
+    """Parse a text as a boolean or None; an empty text is false."""
     try:
         return coerce("flag", text.strip() or "false", declared)
     except UserError:
@@ -252,17 +252,17 @@ def _read_boolean(declared: Any, text: str) -> bool | None:
 def config_parser(config_class: type[TrainingConfig], prog: str) -> FlagParser:
     """Return a program's parser, which has a flag for each hparam."""
     has_presets = "preset" in config_class.field_types()
-    more = "those of --preset" if has_presets else "those of --task_config"
+    more = "--preset" if has_presets else "--task_config"
     parser = FlagParser(
         originals=("--data_dir", "--model_name", "--hparams"),
         prog=prog,
         usage=f"{prog} --data-dir DIR --model-name NAME [--hparams JSON]\n"
         "       [--print_config] [--any_hparam VALUE ...]",
-        description=f"{config_class.purpose} If the program stopped, run the"
-        " same command again to continue. Values come from, with increasing"
-        f" precedence: defaults, {more}, --hparams, flags. Dashes and"
-        " underscores in flag names are equivalent. Booleans take --flag,"
-        " --noflag and --flag=false.",
+        description=f"{config_class.purpose} To continue a run that was"
+        " stopped, run the same command again. Flags take precedence over"
+        f" --hparams, --hparams over {more}, and {more} over the defaults. Flag"
+        " names may be written with dashes or with underscores. A boolean flag"
+        " is written as --flag, --noflag or --flag=false.",
     )
     add_flags(
         parser,
@@ -312,7 +312,8 @@ def parse_config(
     names = {n: flags.pop(n, None) or saved_names[n] for n in NAMES}
     missing = [f"--{n.replace('_', '-')}" for n in NAMES[::-1] if not names[n]]
     if missing and not args.print_config:
-        parser.error(f"missing {' and '.join(missing)}")
+        absent = " and ".join(missing)
+        parser.error(f"missing {absent}. Pass a value for each missing flag")
     config = config_class.from_layers(
         *(names[name] or name.upper() for name in NAMES),
         [
@@ -379,9 +380,8 @@ def run_program(
     def guarded(parsed: Parsed) -> int | None:
         # Libraries log through absl; this project prints to standard output.
         logging.set_verbosity(logging.WARNING)
-        # Level 3 would hide errors, too, but TensorFlow logs an error about
-        # CUDA at every start without a GPU. Real errors are also raised as
-        # exceptions.
+        # Without a GPU, TensorFlow logs an error about CUDA at every start, so
+        # level 3 hides errors, too. Real errors are also raised as exceptions.
         os.environ.setdefault(
             "TF_CPP_MIN_LOG_LEVEL",
             "2" if any(map(os.path.exists, _GPU_FILES)) else "3",
@@ -430,8 +430,8 @@ def _mistakes_are_messages(status: int) -> Iterator[None]:
             # Python would otherwise fail again when it flushes standard output.
             output.discard(sys.stdout)
             _fail(
-                "standard output cannot be written: the disk is full; free some"
-                " space",
+                "standard output cannot be written: the disk is full. Free"
+                " some space",
                 status,
             )
         if e.errno not in _USERS_OWN_ERRNOS or e.filename is None:

@@ -28,12 +28,12 @@ def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
     except OSError as error:
         raise UserError(
             f"{path}: the file passed to {flag} cannot be read:"
-            f" {error.strerror}"
+            f" {error.strerror}. Pass a readable JSON file."
         ) from None
     if len(text) > _MAX_CHARACTERS:
         raise UserError(
             f"{path}: the file passed to {flag} has more than"
             f" {_MAX_CHARACTERS:,} characters; expected a JSON object of"
-            " settings."
+            " settings. Pass another file."
         )
     return parse_json(text, path)

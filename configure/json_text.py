@@ -26,7 +26,8 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
             counts = collections.Counter(name for name, _ in pairs)
             repeated = sorted(name for name, n in counts.items() if n > 1)
             raise UserError(
-                f"{source}: {', '.join(repeated)} repeated; keep one value"
+                f"{source}: more than one value of {', '.join(repeated)};"
+                " keep one value of each"
             )
         return values
 
@@ -51,7 +52,9 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
     except UserError:
         raise
     except ValueError as error:  # Python limits an integer's digits.
-        raise UserError(f"{source}: cannot be read as JSON: {error}") from None
+        raise UserError(
+            f"{source}: cannot be read as JSON: {error}. Shorten the number."
+        ) from None
     if not isinstance(value, dict):
         raise UserError(
             f"{source}: expected a JSON object such as"

@@ -3,7 +3,7 @@
 """Standard output and standard error whose loss does not end a program.
 
 In `run ... 2>&1 | tee log`, Ctrl-C ends `tee` first; a terminal may close, or a
-disk may be full. A run must survive all of these, because its logs and
+disk may be full. A run must continue after such events, because its logs and
 checkpoints are separate files.
 """
 

@@ -91,8 +91,7 @@ class PretrainingConfig(TrainingConfig):
     """
 
     purpose = (
-        "Pre-train ELECTRA, Electric or a masked language model, or evaluate"
-        " one of them."
+        "Pre-train or evaluate ELECTRA, Electric or a masked language model."
     )
 
     # ---- General ----
@@ -106,8 +105,8 @@ class PretrainingConfig(TrainingConfig):
     do_eval: bool = False
 
     # ---- Loss functions ----
-    # Replaced token detection. If this hparam and electric_objective are false,
-    # the model is a masked LM like BERT.
+    # Replaced token detection. If both this hparam and electric_objective are
+    # false, the model is a masked LM like BERT.
     electra_objective: bool = True
     electric_objective: bool = False  # noise-contrastive cloze model
     gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
@@ -138,7 +137,7 @@ class PretrainingConfig(TrainingConfig):
     two_tower_generator: bool = False  # use Electric's model as generator
     # Separate the networks' embedding tables.
     untied_generator_embeddings: bool = False
-    untied_generator: bool = True  # false: one network is used for both
+    untied_generator: bool = True  # false: both networks are the same
     # Number of generator layers, as a fraction of the discriminator's.
     generator_layers: _Times = 1.0
     # Hidden size of the generator, as a fraction of the discriminator's.
@@ -166,7 +165,7 @@ class PretrainingConfig(TrainingConfig):
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
 
-    # ---- The papers' experiments (unset: by the switches above) ----
+    # ---- The papers' experiments (default: from the switches above) ----
     # Objective: electra, mlm, electric, electra_15 (loss at masked positions
     # only), replace_mlm or all_tokens_mlm.
     objective: _experiment("objective") = None
@@ -222,7 +221,7 @@ class PretrainingConfig(TrainingConfig):
     # File written by draw_exam. Evaluations also score the discriminator on the
     # replacements in this file, which are the same for all runs.
     exam: str = ""
-    # Make the order of examples depend on nothing but the seed.
+    # Make the order of examples depend only on the seed.
     deterministic_input: bool = True
     # Initial weights: a checkpoint of the original, of BERT or of this project,
     # a folder of transformers, or hf:OWNER/NAME. Steps and warm-up start at 0.
@@ -233,11 +232,12 @@ class PretrainingConfig(TrainingConfig):
     # At the end, export discriminator and generator separately, without
     # optimizer slots.
     export_at_end: bool = True
-    # Consecutive evaluations with a single predicted class until a warning is
-    # printed; 0: no warning.
+    # Number of consecutive evaluations with a single predicted class that cause
+    # a warning; 0: no warning.
     collapse_patience: Natural = 3
-    # Steps after warm-up until a warning that the discriminator's loss does not
-    # beat guessing; 0: no warning. Healthy runs may take 4,000 steps.
+    # Number of steps after warm-up within which the discriminator must beat
+    # guessing, or a warning is printed; 0: no warning. Healthy runs may take
+    # 4,000 steps.
     collapse_window: Natural = 5000
     results_json: str = ""  # default: .../results/unsup_results.json
 
@@ -289,7 +289,7 @@ class PretrainingConfig(TrainingConfig):
 
     @property
     def has_delta(self) -> bool:
-        """Return whether the discriminator adds logits to the generator's."""
+        """Return whether the discriminator adds a delta to a shared table."""
         if self.embedding_sharing != "gradient_disentangled":
             return False
         kinds = (GeneratorKind.SMALL, GeneratorKind.TWO_TOWER)
@@ -358,8 +358,9 @@ class PretrainingConfig(TrainingConfig):
         if predictions is not None and predictions < 1:
             yield hparam_error(
                 "max_predictions_per_seq",
-                f"{predictions} masks no token (mask_prob {self.mask_prob},"
-                f" max_seq_length {self.max_seq_length}); set at least 1",
+                f"must be at least 1, got {predictions} (mask_prob"
+                f" {self.mask_prob}, max_seq_length {self.max_seq_length})."
+                " Set max_predictions_per_seq to 1 or more",
             )
         metrics = self._available_metrics()
         if self.keep_best is not None and self.keep_best not in metrics:
@@ -370,18 +371,15 @@ class PretrainingConfig(TrainingConfig):
         if self.keep_every_n_steps % self.save_checkpoints_steps:
             yield hparam_error(
                 "keep_every_n_steps",
-                "must be a multiple of save_checkpoints_steps"
-                f" ({self.save_checkpoints_steps}), got"
-                f" {self.keep_every_n_steps}; only saved checkpoints can be"
-                " kept",
+                f"{self.keep_every_n_steps} is not a multiple of"
+                f" save_checkpoints_steps ({self.save_checkpoints_steps}), and"
+                " only saved checkpoints can be kept; set a multiple",
             )
         yield from self._generator_errors()
         for text_name in ("pretrain_text", "eval_text"):
             records_name = text_name.replace("text", "tfrecords")
-            text, records = (
-                getattr(self, text_name),
-                getattr(self, records_name),
-            )
+            text = getattr(self, text_name)
+            records = getattr(self, records_name)
             if text and records and self.is_explicit(records_name):
                 yield hparam_error(
                     text_name,
@@ -407,16 +405,16 @@ class PretrainingConfig(TrainingConfig):
 
     def _generator_errors(self) -> Iterator[Problem]:
         """Yield errors about generator settings that crash the original."""
-        if generator_kind(self).is_fixed and not self.has_two_networks:
-            message = (
-                "requires electra_objective: without a discriminator nothing is"
-                " trained. Set electra_objective to true, or leave"
-                " uniform_generator out"
+        kind = generator_kind(self)
+        if kind.is_fixed and not self.has_two_networks:
+            is_unigram = kind is GeneratorKind.UNIGRAM
+            name = "generator" if is_unigram else "uniform_generator"
+            yield hparam_error(
+                name,
+                f"a {kind.value} generator is not trained, and this objective"
+                " has no discriminator, so nothing is trained. Set"
+                f" electra_objective to true, or leave {name} out",
             )
-            if self.generator == "unigram":
-                yield hparam_error("generator", f"'unigram' {message}")
-            else:
-                yield hparam_error("uniform_generator", message)
         if self.electric_objective and not self.two_tower_generator:
             yield hparam_error(
                 "two_tower_generator",
@@ -425,7 +423,7 @@ class PretrainingConfig(TrainingConfig):
             )
         if not self.two_tower_generator:
             return
-        reason = " (electric_objective)" if self.electric_objective else ""
+        reason = " of electric_objective" if self.electric_objective else ""
         if not self.untied_generator:
             yield hparam_error(
                 "untied_generator",
@@ -436,7 +434,7 @@ class PretrainingConfig(TrainingConfig):
             yield hparam_error(
                 "uniform_generator",
                 "cannot be combined with the two-tower generator"
-                f"{reason}; choose one",
+                f"{reason}; leave uniform_generator out",
             )
         if not self.has_discriminator:
             yield hparam_error(
@@ -477,8 +475,8 @@ class PretrainingConfig(TrainingConfig):
             )
         if self.debug and overrides:
             yield (
-                "debug replaces the sizes in model_hparam_overrides by tiny"
-                " ones"
+                "debug replaces the sizes in model_hparam_overrides with tiny"
+                " sizes. Leave one of the two out"
             )
         ineffective = [
             name
@@ -493,8 +491,8 @@ class PretrainingConfig(TrainingConfig):
         kind = generator_kind(self)
         if ineffective and (kind.is_fixed or kind is GeneratorKind.FULL):
             yield (
-                f"{', '.join(ineffective)}: no effect without a separate"
-                " generator. Leave these hparams out"
+                f"{', '.join(ineffective)}: these hparams have no effect"
+                " without a separate generator. Leave these hparams out"
             )
         yield from super()._warnings()
 
@@ -522,7 +520,8 @@ class PretrainingConfig(TrainingConfig):
         """Yield warnings about phases that are longer than the training."""
         steps, steps_name = self.num_train_steps, "num_train_steps"
         if first := self.two_stage_steps:
-            steps, steps_name = min(first, steps - first), "the stage's steps,"
+            steps = min(first, steps - first)
+            steps_name = "the number of steps of the shorter stage,"
         if 0 < steps <= self.num_warmup_steps:
             yield (
                 f"num_warmup_steps {self.num_warmup_steps} is not below"
@@ -533,8 +532,8 @@ class PretrainingConfig(TrainingConfig):
         if self.unigram_steps > steps > 0:
             yield (
                 f"unigram_steps {self.unigram_steps} exceeds num_train_steps"
-                f" {steps}: token counts contribute replacements until the end."
-                " Lower unigram_steps (a quarter of the run:"
+                f" {steps}: replacements are drawn by token counts until the"
+                " end of training. Lower unigram_steps (a quarter of the run:"
                 f" {max(1, steps // 4)})"
             )
         if self.max_predictions_per_seq > self.max_seq_length:
@@ -594,7 +593,7 @@ def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def derive_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the experiments of a run, which any version may have started."""
+    """Return a run's experiments, even if an older version saved `hparams`."""
     values = {**PretrainingConfig.default_hparams(), **hparams}
     settled = settle_experiments(values)
     return {name: settled[name] for name in EXPERIMENTS}

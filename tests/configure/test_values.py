@@ -70,7 +70,7 @@ def test_the_json_of_a_file_is_read_as_that_of_a_flag(tmp_path, mark):
         ("[" * 90 + "]" * 90, "expected a JSON object"),
         ('{"a": ' + "[" * 100_000, "nested more than 100 levels"),
         (f'{{"a": {"9" * 10_000}}}', "--hparams: cannot be read as JSON.*4300"),
-        ('{"a": 1, "a": 2}', "a repeated; keep one"),
+        ('{"a": 1, "a": 2}', "than one value of a; keep one"),
         ("python.json", "python.json: .* line 2, column 14 .*true, false and"),
         ("binary.json", "byte 0 is not UTF-8"),
     ],
