@@ -4,14 +4,14 @@
 
 filesystem: existence, size, listing, opening, renaming and removing by path.
 patterns: the files that glob patterns match.
-atomic: files and folders that appear under their names only once complete.
-locks: one process per folder.
+atomic: files and folders that get their names only when they are complete.
+locks: a lock that admits a single process to a folder.
 digests: checksums of the files in a model's folder.
 reading: whole files and UTF-8 texts, with errors for users.
 lines: the lines of users' files, one at a time.
 json_files: JSON objects in files.
 figures: plots as PNG images.
 
-TensorFlow takes seconds to import, and is therefore imported only once a
-`scheme://` path needs it.
+TensorFlow takes seconds to import, and is therefore imported only when a
+`scheme://` path is used.
 """

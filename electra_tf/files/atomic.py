@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that appear under their names only once complete."""
+"""Files and folders that get their names only when they are complete."""
 
 import contextlib
 import fcntl
@@ -15,7 +15,7 @@ from electra_tf.files import filesystem
 
 
 def _open_exclusively(path: str) -> IO[bytes]:
-    """Wait until no process writes a binary file, and open the file empty."""
+    """Wait until no other process writes a file, then open and empty it."""
     if filesystem.is_remote(path):
         return filesystem.open_file(path, "wb")
     while True:
@@ -49,7 +49,7 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
     """Remove an unfinished version `part` whose writer has ended."""
     try:
         file = os.open(part, os.O_RDONLY)
-    except FileNotFoundError:  # The other process has finished meanwhile.
+    except FileNotFoundError:  # The other process has just finished.
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,8 +75,8 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
 def part_folder(path: str, parent: str) -> Iterator[str]:
     """Make a folder in `parent` for the unfinished version of a folder.
 
-    Removes the folders of ended processes first, and this folder at the end.
-    Both folders are local.
+    Removes the folders of ended processes first, and this folder when the
+    `with` block ends. Both folders are local.
     """
     name = os.path.basename(os.path.abspath(path))
     part = part_path(os.path.join(parent, name))
@@ -97,8 +97,9 @@ def atomic_file(
 ) -> Iterator[IO[bytes]]:
     """Open a binary file that gets its name once it is complete.
 
-    Creates the parent directories. After an error the earlier file stays in
-    place. A process that opens the same temporary file waits for this process.
+    Creates the parent directories. After an error, an earlier file stays
+    unchanged. A process that opens the same temporary file waits for this
+    process.
 
     Args:
       path: path of the complete file.
@@ -111,7 +112,8 @@ def atomic_file(
     try:
         if filesystem.is_directory(path):
             raise IsADirectoryError(
-                "is a directory; expected the name of a file"
+                "the path is a directory; expected the path of a file. Choose a"
+                " different path"
             )
         filesystem.make_directory(os.path.dirname(path) or ".")
         file = _open_exclusively(temporary)
@@ -148,7 +150,7 @@ def write_atomically(
     temporary: str | None = None,
     hint: str = "",
 ) -> None:
-    """Write a file that is complete or absent; see `atomic_file`."""
+    """Write a file that appears only when complete; see `atomic_file`."""
     if isinstance(content, str):
         content = content.encode()
     with atomic_file(path, temporary, hint) as file:

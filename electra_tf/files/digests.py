@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of a model's files whose formats contain no checksum."""
+"""Checksums for those model files whose formats contain no checksum."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from electra_tf.files.reading import read_blocks
 DIGESTS_FILE = "digests.json"
 # Vocabularies, labels, safetensors and the graph of a SavedModel contain no
 # checksum. Checkpoints are not listed, because TensorFlow verifies their
-# checksums, and settings are not, because users may edit them.
+# checksums. Files of settings are not listed, because users may edit settings.
 _DIGESTED = re.compile(
     r"vocab\.txt|tokenizer\.json|tokenizer_config\.json|token_counts\.json"
     r"|.*_labels\.json|.*_label_mapping\.json"
@@ -40,7 +40,7 @@ def file_digest(path: str) -> dict[str, Any]:
 
 
 def write_digests(folder: str) -> None:
-    """Write the digests of a complete model folder."""
+    """Write the digests of the files in a complete model folder."""
     names = filesystem.list_directory(folder)
     names = [name for name in names if _DIGESTED.fullmatch(name)]
     if "vocab.txt" in names and "tokenizer.json" in names:
@@ -52,7 +52,7 @@ def write_digests(folder: str) -> None:
 
 
 def add_digest(path: str) -> None:
-    """Add the digest of a file, and drop the digests of missing files."""
+    """Add a file's digest to the folder's list; drop those of missing files."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     digests = read_json(listing) if filesystem.exists(listing) else {}
@@ -66,7 +66,7 @@ def add_digest(path: str) -> None:
 
 
 def check_digest(path: str) -> None:
-    """Raise a UserError if a file differs from its digest in the folder."""
+    """Raise a UserError if a file is changed, or a listed file is missing."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     if not filesystem.exists(listing):
@@ -74,15 +74,15 @@ def check_digest(path: str) -> None:
     for listed_name, digest in read_json(listing).items():
         listed_path = os.path.join(folder, listed_name)
         if not filesystem.exists(listed_path):
-            problem = f"missing, but listed in {listing}"
+            problem = f"the file is missing, but {listing} lists the file"
         elif listed_name == name and file_digest(listed_path) != digest:
             problem = (
-                f"checksum differs from {listing}: the file was replaced or"
-                " is corrupt"
+                f"the checksum differs from {listing}: the file was replaced"
+                " or is corrupt"
             )
         else:
             continue
         raise UserError(
             f"{listed_path}: {problem}. Copy the folder again, or remove"
-            f" {listing} if you changed the file on purpose."
+            f" {listing} if you changed or removed the file on purpose."
         )

@@ -24,7 +24,7 @@ DECOMPRESSION_ERRORS = (
     gzip.BadGzipFile,
 )
 COMPRESSED_ENDINGS = (".gz", ".xz")
-# Descriptors reserved for libraries, logs and streams.
+# Number of file descriptors reserved for libraries, logs and streams.
 _SPARE_FILES = 128
 
 
@@ -42,8 +42,8 @@ def is_remote(path: str) -> bool:
 def io_errors() -> tuple[type[Exception], ...]:
     """Return the classes of errors that file systems raise.
 
-    TensorFlow's errors are included only after its import, before which no
-    remote path is accessed.
+    TensorFlow's errors are included only if TensorFlow has been imported.
+    Before the import, no remote path is accessed.
     """
     tf = sys.modules.get("tensorflow")
     return (OSError, tf.errors.OpError) if tf else (OSError,)
@@ -60,7 +60,7 @@ def open_file(path: str, mode: str) -> IO[bytes]:
 class _RawGFile(io.RawIOBase):
     """A GFile with the methods that Python's buffered readers need.
 
-    Unlike GFile.readline, BufferedReader.readline can limit the bytes it reads.
+    Unlike GFile.readline, BufferedReader.readline can limit the bytes read.
     """
 
     def __init__(self, file: Any) -> None:
@@ -122,7 +122,7 @@ def file_size(path: str) -> int:
 
 
 def make_directory(path: str) -> None:
-    """Create a directory and its parents, unless it exists."""
+    """Create a directory and its parents, if they do not exist."""
     if is_remote(path):
         _gfile().makedirs(path)
     else:
@@ -146,7 +146,7 @@ def remove(path: str) -> None:
 
 
 def allow_open_files(count: int) -> None:
-    """Raise the process's limit of open files to `count` plus a reserve."""
+    """Raise the process's limit on open files to `count` plus a reserve."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = count + _SPARE_FILES
     if soft == resource.RLIM_INFINITY or soft >= limit:

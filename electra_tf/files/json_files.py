@@ -15,7 +15,7 @@ def read_json(path: str) -> dict[str, Any]:
 
 
 def without_nan(value: Any) -> Any:
-    """Replace numbers that are not finite in a JSON value by None.
+    """Return a JSON value with None for each number that is not finite.
 
     JSON has neither NaN nor infinity.
     """

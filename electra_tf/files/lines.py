@@ -25,7 +25,7 @@ class Line(NamedTuple):
     """A line of a text file, or the reason why the line is unreadable."""
 
     number: int  # 1-based
-    text: str | None  # text without its line end; None: unreadable
+    text: str | None  # text without line end; None: the line is unreadable
     content: str = ""  # excerpt of an unreadable line, for messages
     expected: str = ""  # requirement that an unreadable line violates
 
@@ -61,7 +61,7 @@ class LineReader:
             except filesystem.DECOMPRESSION_ERRORS as error:
                 raise UserError(
                     f"{self.path}: cannot be decompressed: {error}. Compress"
-                    " the file again"
+                    " the file again."
                 ) from error
 
     def texts(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class LineReader:
             if line.text is None:
                 raise UserError(
                     f"{self.path}:{line.number}: found {shorten(line.content)};"
-                    f" expected {line.expected}."
+                    f" expected {line.expected}. Correct the line."
                 )
             yield line.text
 
@@ -81,8 +81,8 @@ class LineReader:
             self.done += len(raw)
             if len(raw) == MAX_LINE_BYTES and not raw.endswith(b"\n"):
                 self._skip_rest(file)
-                content = f"more than {MAX_LINE_BYTES:,} bytes"
-                yield Line(number, None, content, "a line")
+                content = f"a line of more than {MAX_LINE_BYTES:,} bytes"
+                yield Line(number, None, content, "a shorter line")
                 continue
             if number == 1:
                 refuse_utf_16(self.path, raw)

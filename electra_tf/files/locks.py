@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lock that admits one process to a folder."""
+"""A lock that admits a single process to a folder."""
 
 import contextlib
 import datetime
@@ -17,7 +17,7 @@ LOCK_FILE = "run.lock"
 
 @contextlib.contextmanager
 def folder_lock(folder: str) -> Iterator[None]:
-    """Lock a folder, or raise a UserError that names the process using it.
+    """Lock a folder; raise a UserError if another process has locked it.
 
     The operating system releases the lock when the process ends for any reason.
     Between hosts, the lock is as reliable as the locks of the shared file
@@ -63,8 +63,8 @@ def _open_locked(folder: str, path: str) -> int:
         except OSError as error:
             print(
                 f"WARNING: {folder}: the file system does not support locks"
-                f" ({error.strerror}), so that a second run in this folder is"
-                " not prevented. Start only one run.",
+                f" ({error.strerror}), so a second run in this folder cannot be"
+                " prevented. Start only one run in this folder.",
                 flush=True,
             )
         # The previous process removes the lock file when it ends.

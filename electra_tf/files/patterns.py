@@ -52,7 +52,8 @@ def find_files(
     for path in paths:
         if os.path.isdir(path):
             raise UserError(
-                f"{path}: is a directory; expected files, such as {path}/*"
+                f"{path}: the pattern matches a directory; expected files. Use"
+                f" a pattern of files, such as {path}/*"
             )
     filled, empty = [], []
     for path in paths:

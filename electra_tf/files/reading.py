@@ -10,7 +10,7 @@ from electra_tf.files import filesystem
 STDIN = "-"  # path that stands for standard input
 # Larger files are not texts, and would fill the memory.
 MAX_TEXT_BYTES = 2**30
-# Command that converts the second most frequent encoding to UTF-8.
+# Command that converts Latin-1, the most frequent encoding after UTF-8.
 ICONV = "iconv -f ISO-8859-1 -t UTF-8"
 
 
@@ -19,13 +19,15 @@ def check_readable(path: str) -> None:
     if path == STDIN:
         return
     if not filesystem.exists(path):
-        raise UserError(f"{path}: no such file")
+        raise UserError(f"{path}: no such file. Correct the path.")
     if filesystem.is_directory(path):
-        raise UserError(f"{path}: is a directory, expected a file")
+        raise UserError(
+            f"{path} is a directory; expected a file. Pass the path of a file."
+        )
 
 
 def read_blocks(path: str, size: int) -> Iterator[bytes]:
-    """Yield a file's bytes in blocks of `size` bytes, or in one block if -1."""
+    """Yield a file's bytes in blocks of `size` bytes; -1: in a single block."""
     check_readable(path)
     try:
         with filesystem.open_file(path, "rb") as file:
@@ -47,7 +49,7 @@ def read_text(path: str) -> str:
     size = filesystem.file_size(path)
     if size > MAX_TEXT_BYTES:
         raise UserError(
-            f"{path}: {size:,} bytes; expected a text of at most"
+            f"{path}: the file has {size:,} bytes; expected a text of at most"
             f" {MAX_TEXT_BYTES:,} bytes. Split the file."
         )
     content = read_bytes(path)
@@ -57,7 +59,8 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})"
+            f"{path}:{line}: byte {error.start} is not UTF-8 ({error.reason})."
+            f" Convert the file (from Latin-1 with {ICONV})."
         ) from error
 
 
@@ -70,6 +73,6 @@ def refuse_utf_16(path: str, start: bytes) -> None:
     is_marked = start.startswith((b"\xff\xfe", b"\xfe\xff"))
     if is_marked or (len(start) > 3 and 3 * start.count(0) > len(start)):
         raise UserError(
-            f"{path}:1: UTF-16 text ({start[:8]!r}); expected UTF-8. Convert"
-            " the file (iconv -f UTF-16 -t UTF-8 FILE)."
+            f"{path}:1: found UTF-16 text ({start[:8]!r}); expected UTF-8."
+            " Convert the file (iconv -f UTF-16 -t UTF-8 FILE)."
         )

@@ -217,8 +217,9 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
     try:
         return read(os.fspath(path))
     except UserError as error:
+        problem = str(error).removesuffix(".")
         raise UserError(
-            f"Vocabulary file {error}. Expected a file such as vocab.txt with"
+            f"Vocabulary file {problem}. Expected a file such as vocab.txt with"
             " one token per line in UTF-8."
         ) from error
 

@@ -36,13 +36,13 @@ def test_a_changed_file_is_refused(folder):
     vocab = folder / "vocab.txt"
     check_digest(str(vocab))
     vocab.write_text("[UNK]\n")
-    refused("vocab.txt: checksum differs from", check_digest, str(vocab))
+    refused("vocab.txt: the checksum differs from", check_digest, str(vocab))
 
 
 def test_a_missing_file_is_refused(folder):
     (folder / "vocab.txt").unlink()
     config = str(folder / "config.json")
-    refused("vocab.txt: missing, but listed in", check_digest, config)
+    refused("vocab.txt: the file is missing, but", check_digest, config)
 
 
 def test_settings_may_change(folder):

@@ -25,7 +25,7 @@ def lines(tmp_path):
     "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"]
 )
 def test_text_in_utf_16_is_refused_by_name(lines, encoding):
-    message = r"a\.txt:1: UTF-16 text.*expected UTF-8.*iconv"
+    message = r"a\.txt:1: found UTF-16 text.*expected UTF-8.*iconv"
     refused(message, lines, "a\tx\nb\ty\n".encode(encoding))
 
 

@@ -41,7 +41,7 @@ def test_the_current_folder_matches_itself(folders, monkeypatch, folder):
 
 def test_a_folder_is_refused_or_skipped(tmp_path):
     (tmp_path / "records").mkdir()
-    message = r"records: is a directory.*records/\*"
+    message = r"records: the pattern matches a directory.*records/\*"
     refused(message, find_files, f"{tmp_path}/records")
     assert find_files(f"{tmp_path}/*", skip_folders=True) == ([], [])
 

@@ -335,7 +335,7 @@ def test_impossible_questions_have_no_position(qa_task):
         ("[]", r"train.json: the file contains a list \[\]; expected a SQuAD"),
         ("{}", "no list under data"),
         ('{"data": 3}', "data is the number 3"),
-        ('{"data": []}'.encode("utf-16"), "train.json:1: UTF-16"),
+        ('{"data": []}'.encode("utf-16"), "train.json:1: found UTF-16"),
         (b'{"data": "\xff"}', r"train.json:1: byte 10 is not UTF-8"),
         ('{"data": []}', "no usable question in its train split"),
     ],
