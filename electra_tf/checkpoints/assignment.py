@@ -25,7 +25,7 @@ _MOST_LINES = 8  # maximum number of variables that a message lists
 
 
 class AdamSlots(Protocol):
-    """Moments of an Adam optimizer, by the names of the model's variables."""
+    """Adam moments, by the names of the model's variables."""
 
     @property
     def m(self) -> "Mapping[str, tf.Variable]": ...
@@ -35,13 +35,13 @@ class AdamSlots(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """Match between the variables of a checkpoint and of a model."""
+    """Result of matching a checkpoint's variables to a model's variables."""
 
     path: str  # Path of the checkpoint.
     kind: str  # Format of the checkpoint.
     loaded: tuple[str, ...]  # variables that were loaded
-    missing: tuple[str, ...]  # variables that the checkpoint lacks; not changed
-    # Variables whose shapes differ, which `allow_missing` permits; not changed.
+    missing: tuple[str, ...]  # variables that the checkpoint lacks; unchanged
+    # Variables whose shapes differ, as `allow_missing` permits; unchanged.
     other_shape: tuple[str, ...]
     # Variables of the checkpoint that the model lacks.
     unexpected: tuple[str, ...]
@@ -61,7 +61,8 @@ class Coverage:
         ]
         dropped = [f"{name} ({why})" for name, why in self.dropped.items()]
         missing = self.missing
-        # A long list contains whole networks, which are listed by scope.
+        # A long list usually contains whole networks, so their scopes are
+        # listed instead of single variables.
         if len(missing) > _MOST_LINES:
             scopes = ["/".join(name.split("/")[:2]) for name in missing]
             counts = collections.Counter(scopes).items()
@@ -86,8 +87,8 @@ def assign(
 ) -> Coverage:
     """Assign the values in a checkpoint to a model's variables.
 
-    All values are read before the first one is assigned, so that a corrupt file
-    changes no variable.
+    All values are read before the first value is assigned, so that a corrupt
+    file changes no variable.
 
     Args:
       allow_missing: regular expression of variables that may be missing from
@@ -146,7 +147,7 @@ def assign(
 
 
 def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
-    """Raise a UserError if a model cannot share the checkpoint's tables."""
+    """Raise a UserError if checkpoint and model share different tables."""
     of_model = Contents(dict.fromkeys(model, ())).embedding_sharing
     contents = weights.contents
     stored = contents.embedding_sharing
@@ -154,8 +155,9 @@ def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
         raise UserError(
             f"{weights.path}: embedding_sharing is {stored} in the checkpoint,"
             f" but {of_model} in the model. Set embedding_sharing to {stored},"
-            " or extract one network (convert_checkpoint --part=discriminator)"
-            " and start from this network with --allow_missing=^generator."
+            " or extract the discriminator (convert_checkpoint"
+            " --part=discriminator) and pass its path as --init_checkpoint,"
+            " together with --allow_missing=^generator."
         )
 
 
@@ -172,7 +174,10 @@ def _describe_missing(
         lines.append(hint)
     reasons = (weights.dropped.get(name) for name in names)
     if reason := next(filter(None, reasons), None):
-        lines.append(f"The checkpoint contains them, but {reason}.")
+        lines.append(
+            "The file contains some of these variables, but they are not read:"
+            f" {reason}."
+        )
     lines.append(
         "Change the hparams, choose a different checkpoint, or pass"
         " --allow_missing=REGEX to keep the initial values of these variables."
@@ -183,7 +188,11 @@ def _describe_missing(
 def _slot_targets(
     weights: Weights, optimizer: "AdamSlots"
 ) -> "dict[str, tf.Variable]":
-    """Return an optimizer's slots by name; raise an error if one is missing."""
+    """Return an optimizer's slots by name.
+
+    Raises:
+      UserError: the checkpoint lacks some of the slots.
+    """
     targets = {}
     for name, slot in optimizer.m.items():
         targets[f"{name}/adam_m"] = slot
@@ -195,7 +204,7 @@ def _slot_targets(
             f"{weights.path} ({weights.kind}) has {len(weights.slots)} Adam"
             f" slots, but lacks {len(missing)} slots that continued training"
             f" requires, such as {missing[0]}. Released checkpoints have no"
-            " slots. To start from the weights only, pass --init_checkpoint"
+            " slots. To start from the weights alone, pass --init_checkpoint"
             " with a new --model_dir."
         )
     check_shapes(weights, targets)

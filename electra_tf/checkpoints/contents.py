@@ -3,7 +3,7 @@
 """Contents of a checkpoint, inferred from the names and shapes of variables.
 
 The contents are networks, heads, shared tables, sizes, and the hparams of the
-model, against which other hparams can be checked.
+model. Hparams from other sources can be checked against the contents.
 """
 
 import dataclasses
@@ -35,11 +35,10 @@ Shapes = Mapping[str, Sequence[int]]
 # a masked LM, without a head.
 PARTS = ("all", "discriminator", "generator", "encoder")
 
-# Scope of the discriminator, or of the one network with both heads.
+# Scope of the discriminator, or of the single network that has both heads.
 FULL = "electra"
 # Token table of the discriminator. With gradient-disentangled sharing, this
-# table is the sum of the generator's table and a delta, which are two
-# variables.
+# table is the sum of two variables: the generator's table and a delta.
 TABLE = f"{FULL}/embeddings/word_embeddings"
 SHARED_TABLE = f"{FULL}/embeddings/shared_word_embeddings"
 DELTA_TABLE = f"{TABLE}_delta"
@@ -51,8 +50,8 @@ _DISCRIMINATOR_HEAD = "discriminator_predictions/"
 # all_tokens_mlm.
 _TOKEN_HEAD = "token_predictions/"
 _TASK_HEADS = "task_specific/"
-# A sentence head may have two layers. This is the first layer's scope, below
-# the scope of the task.
+# Scope of the first layer of a sentence head with two layers, relative to the
+# scope of the task.
 HIDDEN = "hidden"
 DISCRIMINATOR = (f"{FULL}/", _DISCRIMINATOR_HEAD)
 # Variables that are used only in pre-training and never exported: the baseline
@@ -80,12 +79,13 @@ class TaskHead:
     labels: tuple[str, ...] = ()  # names of the classes in order, if known
     pooling: str = "first"  # "first" token's vector, or "mean" of all tokens
     # Whether the head works as in other libraries. Tagging: words are split
-    # like other text, not as in the original. Regression: predictions have the
-    # unit of the labels, whereas this project trains on the range from 0 to 1.
+    # like any text, while the original splits them differently. Regression:
+    # predictions have the unit of the labels, while this project trains on the
+    # range from 0 to 1.
     as_elsewhere: bool = False
     # Regression: lowest and highest label.
     range: tuple[float, float] | None = None
-    # Maximum number of wordpieces in a text; None if no file contains it.
+    # Maximum number of wordpieces in a text; None if no file states it.
     max_length: int | None = dataclasses.field(default=None, compare=False)
 
 
@@ -184,8 +184,8 @@ class Contents:
         if part not in PARTS:
             expected = ", ".join(PARTS)
             raise UserError(
-                f"part {part!r}: expected one of {expected}. Pass one of these"
-                " parts."
+                f"part is {part!r}; expected one of {expected}. Pass one of"
+                " these parts."
             )
         if not self.holds(part):
             name = "encoder of scope `electra`" if part == "encoder" else part
@@ -206,7 +206,7 @@ class Contents:
         return (*scopes, *_MASKED_LM_HEADS)
 
     def mixup_hint(self, missing_names: Iterable[str]) -> str | None:
-        """Return a hint if the checkpoint has the wrong network, else None."""
+        """Return a hint if the checkpoint has the wrong network, or None."""
         missing = Contents(dict.fromkeys(missing_names, ()))
         if missing.discriminates and not self.has("discriminator"):
             if self.generates:
@@ -217,7 +217,7 @@ class Contents:
         elif missing.has("generator") and not self.has("generator"):
             return (
                 "The checkpoint contains no generator, but the model requires"
-                " one."
+                " a generator."
             )
         return None
 
@@ -239,7 +239,7 @@ class Contents:
 
     @property
     def embedding_sharing(self) -> str | None:
-        """Value of the hparam `embedding_sharing`; None with one network."""
+        """Value of `embedding_sharing`; None if there is only one network."""
         tables = f"{self._generator_scope}/embeddings/"
         if SHARED_TABLE in self.shapes:
             return "gradient_disentangled"
@@ -252,7 +252,7 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether networks share tables in a way that the original lacks."""
+        """Whether the networks share tables as no original model does."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property
@@ -331,16 +331,16 @@ class Contents:
     def hparams(self) -> dict[str, Any]:
         """Infer the hparams of a model with these variables.
 
-        A separate generator is described as the generator of a discriminator of
-        equal size. `assumptions` lists the hparams that shapes do not
-        determine.
+        A generator without its discriminator is described as the generator of a
+        discriminator of equal size. `assumptions` lists the hparams that shapes
+        do not determine.
         """
         sizes, stack = self.sizes, self.sizes.main
         size_name, size = nearest_size(stack.hidden_size)
         defaults = {
             "hidden_size": size.hidden_size,
             "num_hidden_layers": size.num_hidden_layers,
-            # By default, the next two sizes follow the hidden size.
+            # The defaults of the next two sizes depend on the hidden size.
             "intermediate_size": 4 * stack.hidden_size,
             "num_attention_heads": default_heads(stack.hidden_size),
             "max_position_embeddings": size.max_position_embeddings,
@@ -392,7 +392,7 @@ class Contents:
     def assumptions(self) -> list[str]:
         """Return the assumptions of `hparams` that shapes cannot confirm.
 
-        Each line starts with the names of its hparams: "a, b: ...".
+        A line about hparams starts with their names: "a, b: ...".
         """
         sizes, kind = self.sizes, self.sizes.generator_kind
         lines = [
@@ -403,26 +403,26 @@ class Contents:
         ]
         if kind is GeneratorKind.TWO_TOWER:
             lines.append(
-                "electric_objective: true assumed; two-tower ELECTRA has the"
-                " same variables"
+                "electric_objective: true assumed; a two-tower ELECTRA model"
+                " would have the same variables"
             )
         has_head = sizes.discriminates or sizes.predicts_tokens
         if has_head and kind is GeneratorKind.UNIFORM:
             lines.append(
-                "uniform_generator: true assumed; a discriminator without its"
-                " generator has the same variables"
+                "uniform_generator: true assumed; a discriminator whose"
+                " generator was left out would have the same variables"
             )
         if sizes.encoder is None:
             lines.append(
-                "generator_hidden_size: unknown without the discriminator;"
-                " sizes are those of the generator"
+                "generator_hidden_size: unknown without the discriminator; all"
+                " sizes are the sizes of the generator"
             )
         small = sizes.generator
         if small and not small.follows_rule:
             lines.append(
-                f"the generator's feed-forward width {small.intermediate_size}"
-                f" is not 4 * {small.hidden_size}, and no hparam sets this"
-                " width"
+                "the generator's feed-forward width is"
+                f" {small.intermediate_size} instead of 4 *"
+                f" {small.hidden_size}, and no hparam sets this width"
             )
         return lines
 
@@ -434,7 +434,7 @@ class Contents:
         Args:
           stated: hparams to check; other hparams are inferred from the
             variables.
-          origin: origin of the hparams, for messages.
+          origin: source of the hparams, for messages.
         """
         hparams = merge_hparams(self.hparams(), stated)
         encoder = stack_of(encoder_config(hparams))
@@ -452,7 +452,10 @@ class Contents:
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """Return lines on sizes that differ from a model's; [] if unknown."""
+        """Return a line for each size that differs from a model's size.
+
+        The list is empty if the sizes cannot be inferred.
+        """
         try:
             return describe_differences(self.sizes, model.sizes)
         except UserError:

@@ -57,8 +57,8 @@ BEST = "best"
 FORMAT_VERSION = 1
 RELEASED = "reference"  # name of the model that is part of the project
 
-# Files that may contain sizes, written by this project, by other programs or by
-# runs. The first existing file is read.
+# Files that may state a model's sizes. They are written by conversions of this
+# project, by other programs, or by runs. The first file that exists is read.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
 # Hparams in electra_config.json: the sizes, and settings that change the
 # interpretation of text and scores.
@@ -75,7 +75,7 @@ def resolve_reference(path: str) -> str:
     Names are `reference` and, for models of the hub, `hf:OWNER/NAME`.
 
     Raises:
-      UserError: the model is not in any of the folders.
+      UserError: the named model cannot be found.
     """
     if path.startswith(HUB_PREFIX):
         # Imported here, because only names of hub models need this module.
@@ -85,7 +85,7 @@ def resolve_reference(path: str) -> str:
     if path != RELEASED or filesystem.exists(path):
         return path
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    # Outside of virtual environments, pip may install to the user's scheme.
+    # Outside of virtual environments, pip may install to the user's folders.
     user = sysconfig.get_preferred_scheme("user")
     data = (sysconfig.get_path("data"), sysconfig.get_path("data", user))
     shares = (os.path.join(path, "share", "electra_tf") for path in data)
@@ -100,7 +100,7 @@ def resolve_reference(path: str) -> str:
 
 
 def open_weights(path: str, with_training_state: bool = False) -> Weights:
-    """Open a checkpoint of any format under the original's names.
+    """Open a checkpoint of any format; its tensors get the original's names.
 
     `hparams` and `vocab_file` of the result come from files next to the
     weights.
@@ -151,16 +151,16 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
 
 
 def _check_is_read(path: str) -> None:
-    """Raise a UserError if the reader of a folder ignores a weight file."""
+    """Raise a UserError if a folder is read from a different weight file."""
     from electra_tf.checkpoints.huggingface_weight_files import find_weights
 
     folder, name = os.path.split(path)
     weights_file = find_weights(folder or ".")
     if name != os.path.basename(weights_file) and "-of-" not in name:
         raise UserError(
-            f"{path}: this folder is read from {weights_file}; expected a"
-            f" single weight file. Copy {name} and config.json to a separate"
-            " folder."
+            f"{path}: this folder is read from {weights_file}; expected {name}"
+            f" to be the only weight file. Copy {name} and config.json to a"
+            " separate folder, and pass the path of this folder."
         )
 
 
@@ -179,7 +179,7 @@ def strip_training_state(weights: Weights, keep: str = "") -> Weights:
     `correction_weight`, and a discriminator that is not yet trained.
 
     Args:
-      keep: one of `TRAINING_ONLY` to keep; "": none.
+      keep: scope in `TRAINING_ONLY` whose variables are kept; "": none.
     """
     scopes = [scope for scope in TRAINING_ONLY if scope != keep]
     reasons = dict.fromkeys(scopes, "used only during pre-training")
@@ -201,7 +201,7 @@ def strip_training_state(weights: Weights, keep: str = "") -> Weights:
 
 
 def _find_run_vocab(folder: str) -> str | None:
-    """Return the vocabulary in a model's folder, or its run's `vocab_file`."""
+    """Return the path of the vocabulary of a model's folder or run, or None."""
     vocab_file = find_vocab(folder)
     # This check also reports a vocabulary that is missing but has a digest.
     check_digest(vocab_file or os.path.join(folder, VOCAB_FILES[0]))
@@ -211,13 +211,14 @@ def _find_run_vocab(folder: str) -> str | None:
     of_run = read_json(config).get("vocab_file")
     if not of_run:
         return None
-    # A data directory may have been moved as a whole: DIR/models/NAME.
+    # If the data directory DIR was moved as a whole, the vocabulary is still
+    # two levels above the model's folder DIR/models/NAME.
     moved = os.path.join(folder, "..", "..", os.path.basename(of_run))
     return next(filter(filesystem.exists, (of_run, moved)), None)
 
 
 def find_vocab(folder: str) -> str | None:
-    """Return the vocabulary in a model's folder, or None."""
+    """Return the path of the vocabulary in a model's folder, or None."""
     paths = (os.path.join(folder, name) for name in VOCAB_FILES)
     return next(filter(filesystem.exists, paths), None)
 
@@ -230,7 +231,7 @@ def vocab_name(vocab_file: str) -> str:
 def find_hugging_face_weights(folder: str) -> str | None:
     """Return the relative path of a folder's Hugging Face weights, or None.
 
-    The file may be in the subfolder of one of two networks.
+    The file may be in a subfolder, `discriminator` or `generator`.
     """
     for part in ("", "discriminator", "generator"):
         part_folder = os.path.join(folder, part)
@@ -253,7 +254,7 @@ def digest_file(path: str) -> str:
 
 
 def describes_itself(path: str) -> bool:
-    """Return whether files next to a checkpoint may describe its heads.
+    """Return whether a checkpoint's folder may describe the heads.
 
     The path is a folder, or a prefix or file in a folder, of any format.
     """
@@ -362,7 +363,9 @@ def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_best_checkpoint(run: str) -> str | None:
-    """Return the checkpoint in a run's folder `best`; None without the folder.
+    """Return the checkpoint in a run's folder `best`, or None.
+
+    The result is None if this folder does not exist.
 
     Raises:
       UserError: the folder exists but is incomplete. The latest checkpoint is a
@@ -382,17 +385,19 @@ def find_best_checkpoint(run: str) -> str | None:
         name = os.path.basename(recorded[-1])
         problem = f"{state} names {name}, whose index is missing"
     latest = tf1.find_latest(run)
-    alternative = f", or pass the latest checkpoint, {latest}" if latest else ""
+    remedy = "continue the run to complete this folder"
+    if latest:
+        remedy += f", or pass the path of the latest checkpoint ({latest})"
     raise UserError(
-        f"{folder}: incomplete: {problem}. Copy the folder again, or continue"
-        f" the run if writing this folder was interrupted{alternative}."
+        f"{folder}: this folder is incomplete, because {problem}. If the folder"
+        f" was copied, copy the whole folder again; otherwise {remedy}."
     )
 
 
 def find_model_folder(path: str) -> str:
     """Return the folder whose files describe a checkpoint's model.
 
-    The best checkpoint of a run is described by the run's folder.
+    The best checkpoint of a run is described by files in the run's folder.
 
     Args:
       path: folder or prefix of the checkpoint.
@@ -412,10 +417,10 @@ def find_model_folder(path: str) -> str:
 
 
 def read_electra_config(directory: str) -> dict[str, Any]:
-    """Return the hparams in a model's folder; {} without a config.
+    """Return the hparams in a model's folder; {} if it has no config.
 
-    The config is `electra_config.json`, `bert_config.json` or `config.json`,
-    with the keys of this project, of BERT, bert4keras or Hugging Face, or of a
+    The config is `electra_config.json`, `bert_config.json` or `config.json`.
+    Its keys may be those of this project, BERT, bert4keras, Hugging Face or a
     run.
 
     Raises:
@@ -442,7 +447,7 @@ def read_electra_config(directory: str) -> dict[str, Any]:
 
 
 def _read_heads(folder: str) -> dict[str, TaskHead]:
-    """Return the heads that a converted model's file describes."""
+    """Return the heads that `electra_config.json` describes, by task name."""
     path = os.path.join(folder, ELECTRA_CONFIG)
     if not filesystem.exists(path):
         return {}
@@ -457,8 +462,9 @@ def _read_heads(folder: str) -> dict[str, TaskHead]:
         return heads
     except (AttributeError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path}: heads: {error!r}; expected the fields of each head by"
-            " task name. Correct this field, or convert the model again."
+            f"{path}: the field `heads` is invalid ({error!r}); expected an"
+            " object that maps each task's name to the fields of its head."
+            " Correct this field, or convert the model again."
         ) from error
 
 
@@ -479,7 +485,7 @@ def _translate_keys(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parse_electra_config(stated: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the hparams of `electra_config.json`, except assumed ones.
+    """Return the hparams of `electra_config.json` that were not assumed.
 
     Assumed hparams are left out, so that the reader assumes and reports them
     again.
@@ -507,7 +513,7 @@ def _parse_electra_config(stated: Mapping[str, Any]) -> dict[str, Any]:
         if name != "hparams" and name in stated and stated[name] != value:
             raise UserError(
                 f"{name} is {stated[name]!r}, but `hparams` imply {value!r}."
-                " Change `hparams` accordingly."
+                " Correct one of the two values."
             )
     certain = {n: v for n, v in hparams.items() if n not in assumed}
     overrides = certain.get("model_hparam_overrides")

@@ -43,7 +43,7 @@ def check_same_model(
     before = {**before, **derive_experiments(before)}
     differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
     # Earlier versions had no correction head. The presence of the head must not
-    # change, but its weight may, like disc_weight.
+    # change, but the weight of its loss may change, as disc_weight may.
     name = "correction_weight"
     before.setdefault(name, 0.0)
     if bool(before[name]) != bool(now[name]):

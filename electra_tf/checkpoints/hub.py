@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of the Hugging Face hub by name: `hf:OWNER/NAME[@REVISION]`.
 
-`huggingface_hub` (extra `hub`) downloads the models. Its cache, settings
-(HF_HOME, HF_ENDPOINT, HF_TOKEN) and offline switch (HF_HUB_OFFLINE) apply.
+The package `huggingface_hub` (extra `hub`) downloads the models. Its cache and
+its environment variables (HF_HOME, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE)
+apply.
 """
 
 import functools
@@ -49,8 +50,8 @@ def fetch(name: str) -> str:
     cache is used, and a warning is logged.
 
     Raises:
-      UserError: the name is malformed, the hub has no such model, or it cannot
-        be reached and the cache has no copy.
+      UserError: the name is malformed, or the hub has no such model, or neither
+        the hub nor the cache can provide the model.
     """
     match = _MODEL.fullmatch(name)
     if not match:
@@ -89,11 +90,11 @@ def hub_hint(path: str) -> str:
     name = PREFIX + path
     if not _MODEL.fullmatch(name) or filesystem.exists(os.path.dirname(path)):
         return ""
-    return f" To use the model of the Hugging Face hub, pass {name}."
+    return f" To use this model of the Hugging Face hub, pass {name}."
 
 
 def model_name(path: str) -> str:
-    """Return the name of a folder's model, also for folders in the cache."""
+    """Return the name of the model in a folder, also in the hub's cache."""
     path = os.path.abspath(path)
     match = re.search(r"models--.+?--([^/]+)/snapshots/[^/]+$", path)
     return match[1] if match else os.path.basename(path)
@@ -142,7 +143,7 @@ def _files_to_read(available: Sequence[str]) -> list[str]:
 
 
 def _cached(repository: str, revision: str | None) -> str | None:
-    """Return the cached folder; None if the cache has no usable copy."""
+    """Return the folder in the cache, or None if no copy is usable."""
     from huggingface_hub import try_to_load_from_cache
 
     configs = [layout.CONFIG, *(f"{n}/{layout.CONFIG}" for n in layout.FOLDERS)]
@@ -165,19 +166,23 @@ def _cached(repository: str, revision: str | None) -> str | None:
 def _copy_or_error(
     name: str, repository: str, revision: str | None, error: Exception
 ) -> str:
-    """Return the cached folder if the hub is unreachable, or raise an error."""
+    """Return the folder in the cache if the hub is unreachable.
+
+    Raises:
+      UserError: the cache has no copy, or the hub refuses the request.
+    """
     from huggingface_hub import constants, errors
 
-    log_in = "log in with `hf auth login`, or set HF_TOKEN"
+    log_in = "log in with `hf auth login` or set HF_TOKEN"
     if isinstance(error, errors.GatedRepoError):
         problem = (
             "access to the model is restricted. Accept the terms at"
-            f" {constants.ENDPOINT}/{repository} and {log_in}."
+            f" {constants.ENDPOINT}/{repository}, and then {log_in}."
         )
     elif isinstance(error, errors.RepositoryNotFoundError):
         problem = (
-            "the hub has no such model, or it is private. Check the spelling;"
-            f" for a private model {log_in}."
+            "the hub has no such model, or the model is private. Correct the"
+            f" spelling, or {log_in} to read a private model."
         )
     elif isinstance(error, errors.RevisionNotFoundError):
         problem = (
@@ -202,8 +207,8 @@ def _copy_or_error(
             return folder
         problem = (
             f"the hub ({constants.ENDPOINT}) cannot be reached ({cause}), and"
-            f" the cache ({constants.HF_HUB_CACHE}) has no copy. Check the"
-            " connection, or download the folder and pass its path."
+            f" the cache ({constants.HF_HUB_CACHE}) has no copy of the model."
+            " Check the connection, or download the folder and pass its path."
         )
     raise UserError(f"{name}: {problem}") from error
 

@@ -117,8 +117,8 @@ def why_no_head(declared: str, detail: str) -> str:
     if detail:
         head += f" ({detail})"
     return (
-        f"{head}: no task of this project has this head. Train a new head with"
-        " run_finetuning.py --init_checkpoint"
+        f"{head}: no task of this project has this head. Train a new head: pass"
+        " the model as --init_checkpoint to run_finetuning.py"
     )
 
 
@@ -142,12 +142,13 @@ def read_labels(id2label: Any, count: int, path: str) -> tuple[str, ...]:
         )
     expected = [str(i) for i in range(count)]
     if sorted(id2label) != sorted(expected):
-        missing = [f"no {i}" for i in expected if i not in id2label]
-        surplus = [f"{key!r}" for key in id2label if key not in expected]
+        missing = [f"{i} is missing" for i in expected if i not in id2label]
+        surplus = [f"{k!r} is unknown" for k in id2label if k not in expected]
+        keys = f"the keys {', '.join(id2label)}" if id2label else "no keys"
         raise UserError(
-            f"{path}: id2label names {', '.join(id2label) or 'nothing'}"
-            f" ({', '.join([*missing, *surplus])}), but the head has {count}"
-            f" labels; expected the keys 0 to {count - 1}. Correct id2label."
+            f"{path}: id2label has {keys} ({', '.join([*missing, *surplus])}),"
+            f" but the head has {count} labels; expected the keys 0 to"
+            f" {count - 1}. Correct id2label."
         )
     labels = [id2label[i] for i in expected]
     for i, label in enumerate(labels):
@@ -169,8 +170,8 @@ def read_labels(id2label: Any, count: int, path: str) -> tuple[str, ...]:
 def read_max_length(folder: str, positions: int) -> int:
     """Return the number of wordpieces at which the tokenizer truncates texts.
 
-    transformers writes a huge number (1e30) for an unlimited tokenizer. Then
-    the limit is the model's `positions`.
+    transformers writes a huge number (1e30) for an unlimited tokenizer. In this
+    case, the limit is the model's `positions`.
     """
     path = os.path.join(folder, TOKENIZER_CONFIG)
     name = "model_max_length"
@@ -196,9 +197,9 @@ def make_task_head(
     """Return the properties of a folder's head that shapes do not show.
 
     Args:
-      mark: settings that this project wrote to config.json: the splitting of
-        tagged words, and the range of numbers in training. None in other
-        folders.
+      mark: settings that this project wrote to config.json (the splitting of
+        tagged words, and the range of numbers in training); None if a different
+        program wrote config.json.
       path: path of config.json, for messages.
     """
     mark = mark if isinstance(mark, dict) else {"as_elsewhere": True}

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Layout of Hugging Face ELECTRA folders, by the original's names.
+"""Layout of Hugging Face ELECTRA folders.
 
-This module maps networks, the names of their tensors and config.json to the
-original's variables and hparams, and back.
+This module maps networks, names of tensors and the contents of config.json to
+the original's variables and hparams, and back.
 """
 
 import dataclasses
@@ -74,7 +74,7 @@ _BLOCK = (
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A tensor of transformers, and the one or two variables in it."""
+    """A tensor of transformers, and the variable or variables in the tensor."""
 
     tensor: str  # name in a Hugging Face file, with the prefix `electra.`
     # The original's names; two names if each row of the tensor is a variable.
@@ -121,7 +121,7 @@ class Network:
     # TF1 scope of the tables: "electra" or "generator"
     embeddings: str = "electra"
     task: str = ""  # name of the fine-tuning task; "" without a task's head
-    # Name of a SENTENCES head's first layer, below the head's scope.
+    # Name of a SENTENCES head's first layer, relative to the head's scope.
     first_layer: str = IDENTITY
 
     @property
@@ -216,9 +216,9 @@ def _norm(module: str, scope: str, axes: tuple[str, ...]) -> list[Pair]:
 
 
 # A sentence head of this project has one dense layer by default, whereas
-# transformers' head has two with a GELU between them. A head of one layer is
-# written with an additional first layer that GELU does not change: an identity
-# that shifts values into GELU's linear range.
+# transformers' head has two dense layers and a GELU between the layers. A head
+# of one layer is written with an additional first layer that GELU does not
+# change: an identity that shifts values into GELU's linear range.
 
 # GELU(z) is z in float32 for z >= 6, because 1 + erf(z / sqrt(2)) rounds to 2.
 _GELU_IS_IDENTITY = 6.0
@@ -264,7 +264,7 @@ SETTINGS = (
     "initializer_range",
     "layer_norm_eps",
 )
-# Defaults of transformers' ElectraConfig, for files without some keys.
+# Defaults of transformers' ElectraConfig, for keys that a file leaves out.
 _DEFAULTS = {
     "embedding_size": 128,
     **dataclasses.asdict(EncoderConfig.for_size("small", 30522)),
@@ -285,13 +285,16 @@ def read_config(folder: str) -> dict[str, Any]:
     path = os.path.join(folder, CONFIG)
     if not os.path.isfile(path):
         raise UserError(
-            f"{folder}: missing {CONFIG}, which contains the model's sizes."
-            " Download the whole folder."
+            f"{folder}: {CONFIG} is missing; expected this file with the"
+            " model's sizes. Download the whole folder."
         )
     stated = read_json(path)
     config = {**_DEFAULTS, **stated}
     if problem := _config_problem(stated):
-        raise UserError(f"{path}: {problem}")
+        raise UserError(
+            f"{path}: {problem} Correct this setting, or choose a different"
+            " model."
+        )
     return config
 
 
@@ -312,7 +315,7 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
         if type(size) is not int or size < 1:
             return f"{name} is {size!r}; expected a number above 0."
     if type(settings[eps]) not in (int, float) or settings[eps] < 0:
-        return f"{eps} is {settings[eps]!r}; expected a number, at least 0."
+        return f"{eps} is {settings[eps]!r}; expected a number of at least 0."
     if hidden % heads:
         return (
             f"hidden_size is {hidden}; expected a multiple of"
@@ -337,7 +340,7 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
 def follows_generator_rule(
     hidden_size: int, num_attention_heads: int, intermediate_size: int
 ) -> bool:
-    """Return whether heads and feed-forward width have their default values."""
+    """Return whether the head count and feed-forward width are defaults."""
     return (
         num_attention_heads == default_heads(hidden_size)
         and intermediate_size == 4 * hidden_size
@@ -350,7 +353,7 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """Return notes on settings of a generator that the discriminator's replace.
+    """Return a note for each setting that the discriminator's value replaces.
 
     Args:
       network: generator.
@@ -373,7 +376,7 @@ def pair_notes(
             continue
         if name.endswith("_prob") or name == "initializer_range":
             notes[f"generator's {CONFIG}: {name}"] = (
-                f"{generator[name]} in the file; replaced by the"
+                f"{generator[name]} in the file is replaced by the"
                 f" discriminator's {value}, which applies to both networks"
             )
             continue
@@ -437,9 +440,9 @@ def make_config(
         heads = settings.get("num_attention_heads", heads)
     if hidden % heads:
         raise UserError(
-            f"hidden_size {hidden} is not a multiple of num_attention_heads"
-            f" {heads}. Set num_attention_heads in model_hparam_overrides"
-            " (--hparams)."
+            f"hidden_size is {hidden}; expected a multiple of"
+            f" num_attention_heads ({heads}). Set num_attention_heads in"
+            " model_hparam_overrides with --hparams."
         )
     mark: dict[str, Any] = {"version": 1}
     if network.architecture == MASKED_LM:

@@ -64,12 +64,12 @@ class _StoredVariable(NamedTuple):
 
 
 def _spellings(tensor: str) -> list[str]:
-    """Return the names of a tensor in all versions of files, newest first."""
+    """Return a tensor's names in all versions of transformers, newest first."""
     names = [tensor, tensor.removeprefix("electra.")]
     for new, old in (("weight", "gamma"), ("bias", "beta")):
         if tensor.endswith(f"LayerNorm.{new}"):
             names += [name.removesuffix(new) + old for name in names[:2]]
-    # Some files contain only one of these two tied tensors.
+    # The two tables are tied, so some files contain only one table.
     if tensor == _WORD_TABLE:
         names.append(_LM_HEAD)
     return names
@@ -82,7 +82,7 @@ def _why_unused(name: str, why_no_head: str) -> str | None:
     if name.startswith(("classifier.", "sequence_summary.", "qa_outputs.")):
         return why_no_head
     if "crossattention" in name:
-        return "cross attention of a decoder, which the original does not have"
+        return "cross attention, which the original's encoder does not have"
     return "no counterpart in the original"
 
 
@@ -99,7 +99,7 @@ class _Folder:
         for name in ("classifier.weight", "classifier.out_proj.weight"):
             if name in self._stored:
                 self._sizes[layout.LABELS] = self._stored[name].shape[0]
-        self._kind, self._why_no_head = "", ""  # kind of head; why it is unread
+        self._kind, self._why_no_head = "", ""  # set by _find_network
         self.network = self._find_network()
         self.tensors = self._match_tensors()
         self._check_tied_table()
@@ -173,7 +173,11 @@ class _Folder:
         return layout.IDENTITY if is_identity else HIDDEN
 
     def _match_tensors(self) -> dict[str, StoredTensor]:
-        """Return the tensors by their current names, or raise a UserError."""
+        """Return the network's tensors by their newest names.
+
+        Raises:
+          UserError: tensors are missing, or do not match config.json.
+        """
         stored, n_layers = self._stored, self.config["num_hidden_layers"]
         tensors, missing, differing = {}, [], []
         for pair in self.network.pairs(self._sizes):
@@ -193,14 +197,15 @@ class _Folder:
             match = _LAYER.match(name)
             if match and int(match[1]) >= n_layers:
                 differing.append(
-                    f"{name}: layer {match[1]}, but num_hidden_layers is"
-                    f" {n_layers} in {CONFIG}"
+                    f"{name}: belongs to layer {match[1]}, but"
+                    f" num_hidden_layers is {n_layers} in {CONFIG}"
                 )
         architecture = self.network.architecture
         for lines, problem in (
             (
                 missing,
-                f"lacks tensors of {architecture} with {n_layers} layers",
+                f"lacks tensors of {architecture} (num_hidden_layers is"
+                f" {n_layers})",
             ),
             (differing, f"does not match its {CONFIG}"),
         ):
@@ -242,7 +247,7 @@ class _Folder:
         return heads.read_max_length(self.path, positions)
 
     def dropped(self) -> dict[str, str]:
-        """Return the tensors that are unread or converted, with the reasons."""
+        """Return unread or converted tensors, each with the reason."""
         used = {tensor.name for tensor in self.tensors.values()} | {_LM_HEAD}
         notes = {}
         for name in self._stored:
@@ -376,8 +381,8 @@ def open_huggingface(folder: str) -> Weights:
             configs[0]["intermediate_size"],
         )
         if is_generator and not follows_rule:
-            # A generator's number of heads follows from its size; that of a
-            # masked LM may differ.
+            # A generator's number of attention heads follows from its size. A
+            # network with a different number is a separate masked LM.
             networks[0] = Network(layout.MASKED_LM)
     weights: Weights = _HuggingFaceWeights(
         folder, list(folders.values()), networks, dropped
@@ -423,7 +428,7 @@ def _has_network(folder: str) -> bool:
 def _find_generator(
     path: str, discriminator: _Folder, generator: _Folder
 ) -> Network:
-    """Return the generator's network, with the scopes that it shares."""
+    """Return the generator's network; its scopes show the shared parts."""
     width = generator.config["embedding_size"]
     hidden = generator.config["hidden_size"]
     separate = Network(layout.MASKED_LM, "generator", "generator")
@@ -439,7 +444,8 @@ def _find_generator(
             " not belong to one model. Convert them separately:"
             f" {discriminator.path} or {generator.path}."
         )
-    # With equal tables, the rest of the encoder shows whether it is shared.
+    # The tables are equal here. If all other tensors of the encoders are equal,
+    # too, the networks share one encoder.
     scope = "generator" if _first_difference(*both, "electra.") else "electra"
     return Network(layout.MASKED_LM, scope)
 

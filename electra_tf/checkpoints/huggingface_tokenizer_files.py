@@ -39,9 +39,9 @@ def tokenizer_files(
       vocab: ids of the wordpieces; added tokens may be missing.
       hparams: casing of the vocabulary.
       positions: maximum number of tokens in a sequence of the model.
-      split_words_like_original: describe the original's splitting of tagged
-        words: always lower-cased, with Chinese characters not separated.
-      settings: settings of the tokenizer; default: the original's.
+      split_words_like_original: whether to split tagged words as the original
+        does, which lower-cases words and keeps Chinese characters together.
+      settings: settings of the tokenizer; None: the original's settings.
     """
     settings = settings or TokenizerSettings()
     hparams = {} if split_words_like_original else hparams

@@ -55,11 +55,12 @@ def find_weights(folder: str) -> str:
             return path
     names = filesystem.list_directory(folder)
     unreadable = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
-    detail = ""
+    problem = "no weights"
     if unreadable:
-        detail = f" in a supported format (found {', '.join(unreadable)})"
+        found = ", ".join(unreadable)
+        problem = f"the format of the weights is not supported ({found})"
     raise UserError(
-        f"{folder}: no weights{detail}; expected {layout.SINGLE},"
+        f"{folder}: {problem}; expected {layout.SINGLE},"
         f" {layout.INDEX} or {layout.TORCH} next to config.json, or"
         " model.ckpt-<step>.index with its data. Download the folder again."
     )
@@ -100,7 +101,7 @@ def _open_torch(path: str) -> dict[str, StoredTensor]:
     except Exception as error:
         # A corrupt file raises almost any exception of pickle, zip or PyTorch.
         raise UserError(
-            f"{path}: PyTorch cannot read this file as tensors only"
+            f"{path}: PyTorch cannot load tensors from this file"
             f" ({type(error).__name__}: {str(error).splitlines()[0]}). The file"
             " is corrupt, or contains other objects, which are not loaded."
             f" Download the file again, or save the model as {layout.SINGLE}."
@@ -109,8 +110,8 @@ def _open_torch(path: str) -> dict[str, StoredTensor]:
         hasattr(tensor, "shape") for tensor in tensors.values()
     ):
         raise UserError(
-            f"{path}: not a dictionary of tensors. Save the model's"
-            " state_dict()."
+            f"{path}: this file does not contain a dictionary of tensors;"
+            " expected a state_dict. Save the model's state_dict()."
         )
     codes = {f"torch.{dtype}": code for code, dtype in NARROW_TYPES.items()}
     codes["torch.float32"] = "F32"
@@ -170,8 +171,8 @@ def _safe_open(path: str) -> Any:
     """Open a safetensors file; raise a UserError if it is incomplete."""
     if not os.path.exists(path):
         raise UserError(
-            f"{path}: missing, but listed in an index. Download the folder"
-            " again."
+            f"{path}: missing; expected this file, because an index lists it."
+            " Download the folder again."
         )
     try:
         return safetensors.safe_open(path, framework="np")
@@ -179,8 +180,8 @@ def _safe_open(path: str) -> Any:
         with open(path, "rb") as file:
             if file.read(80).startswith(b"version https://git-lfs"):
                 raise UserError(
-                    f"{path}: a Git LFS pointer; expected weights. Run `git lfs"
-                    " pull` in the folder."
+                    f"{path}: this file is a Git LFS pointer; expected weights."
+                    " Run `git lfs pull` in the folder."
                 ) from error
         raise UserError(
             f"{path}: truncated or corrupt safetensors file ({error}). Download"
@@ -189,12 +190,12 @@ def _safe_open(path: str) -> Any:
 
 
 def _shards(path: str) -> dict[str, list[str]]:
-    """Return the names of tensors by the path of their shard."""
+    """Return the names of the tensors in each shard, by the shard's path."""
     weight_map = read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(
-            f"{path}: no `weight_map`, which maps tensors to files. Download"
-            " the folder again."
+            f"{path}: no `weight_map`; expected an object that maps tensors to"
+            " files. Download the folder again."
         )
     shards: dict[str, list[str]] = {}
     for name, file in weight_map.items():

@@ -81,7 +81,7 @@ class _NetworkFiles(NamedTuple):
 class _Plan:
     """Plan of a conversion, made before the first file is written."""
 
-    weights: Weights  # weights, changed to fit transformers' layers
+    weights: Weights  # weights, adapted to the layers of transformers
     folders: list[_NetworkFiles]
     hparams: Mapping[str, Any]
 
@@ -92,11 +92,11 @@ class _Plan:
 
     @property
     def subfolders(self) -> list[str]:
-        """Subfolders that this model or an earlier model may use.
+        """Subfolders in which files of an earlier model are replaced.
 
-        An earlier model in the target folder would hide the two networks below
-        it, and a network left by an earlier model would be read as part of this
-        model.
+        An earlier model in the target folder would hide the two networks in the
+        subfolders, and a network that an earlier model left would be read as
+        part of this model.
         """
         return ["", *layout.FOLDERS] if self.folders[0].subfolder else [""]
 
@@ -140,8 +140,9 @@ def write_huggingface(
     """
     if "://" in folder:
         raise UserError(
-            f"{folder}: a remote path; expected a local path for a Hugging Face"
-            " folder. Choose a local folder and copy it."
+            f"{folder}: this path is remote; expected a local path for a"
+            " Hugging Face folder. Pass a local path, and copy the written"
+            " folder to the remote path."
         )
     weights = select_part(weights, part)
     _check_representable(weights)
@@ -168,7 +169,10 @@ def write_huggingface(
             _write_folders(plan, complete, electra_config, half_precision)
             _install(complete, folder, plan.subfolders)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error}.") from error
+        raise UserError(
+            f"{folder}: the folder cannot be written: {error}. Pass a different"
+            " path."
+        ) from error
     return WriteReport(left_out, _notes(plan))
 
 
@@ -181,11 +185,10 @@ def _check_representable(weights: Weights) -> None:
     contents = weights.contents
     predicts_only = contents.predicts_tokens and not contents.discriminates
     if predicts_only and contents.generates:
-        # Both networks would be ElectraForMaskedLM.
         raise UserError(
-            f"{weights.path}: is {contents.description}; expected at most one"
-            " masked LM for a Hugging Face folder. Pass --part=encoder or"
-            " --part=generator to write one network."
+            f"{weights.path} is {contents.description}; the checkpoint contains"
+            " two masked LMs, but a Hugging Face folder can contain only one."
+            " Pass --part=encoder or --part=generator to write one network."
         )
     if contents.shares_some_tables:
         raise UserError(
@@ -208,7 +211,7 @@ def _make_plan(
     networks = _find_networks(weights)
     if not networks:
         raise UserError(
-            f"{weights.path}: is {weights.contents.description}; expected a"
+            f"{weights.path} is {weights.contents.description}; expected a"
             " discriminator, a generator or an encoder. Choose a different"
             " checkpoint."
         )
@@ -222,10 +225,10 @@ def _make_plan(
     activation = layout.encoder_settings(hparams).get("hidden_act", "gelu")
     if networks[-1].architecture == layout.MASKED_LM and activation != "gelu":
         raise UserError(
-            f"{weights.path}: hidden_act is {activation}, also in"
-            " generator_predictions; expected gelu, which transformers always"
-            " uses there. Pass --part=discriminator to write only the"
-            " discriminator."
+            f"{weights.path}: hidden_act is {activation}, which the original"
+            " also uses in the generator's head; expected gelu, because"
+            " transformers always uses gelu in this head. Pass"
+            " --part=discriminator to write only the discriminator."
         )
     pad_id = vocab.get(PAD, 0)
     head = weights.heads.get(networks[0].task)
@@ -265,7 +268,7 @@ def _find_networks(weights: Weights) -> list[Network]:
 
 
 def _find_task_network(weights: Weights) -> Network:
-    """Return the encoder's network, with the first supported head if any."""
+    """Return the encoder's network with the first supported head, if any."""
     contents = weights.contents
     for task in contents.tasks:
         architecture, _ = _find_head_class(weights, task)
@@ -277,7 +280,7 @@ def _find_task_network(weights: Weights) -> Network:
 
 
 def _find_head_class(weights: Weights, task: str) -> tuple[str, str]:
-    """Return transformers' class for a task's head; "" and a reason if none."""
+    """Return the transformers class of a task's head, or "" and the reason."""
     contents, scope = weights.contents, f"task_specific/{task}"
     head = weights.heads.get(task)
     if contents.has(f"{scope}/qa_hidden/"):
@@ -309,8 +312,8 @@ def _fit_to_transformers(
     """Return weights with which transformers computes the same outputs.
 
     A tagger's segment ids are all 1 in this project and all 0 in transformers,
-    so both rows become row 1. A sentence head of one layer gets an
-    additional first layer; see `layout.identity_shift`.
+    so both rows of the segment table become row 1. A sentence head of one layer
+    gets an additional first layer; see `layout.identity_shift`.
     """
     if network.architecture == layout.TAGGING:
         return repeat_segment_row(weights, 1)
@@ -381,13 +384,13 @@ def _left_out(plan: _Plan) -> dict[str, str]:
     if weights.slots:
         reasons["Adam slots"] = (
             f"{len(weights.slots)} slots; a Hugging Face folder contains only"
-            " weights (--strip_optimizer leaves slots out)"
+            " weights (pass --strip_optimizer to leave out the slots)"
         )
     return reasons
 
 
 def _why_unrepresentable(name: str, weights: Weights) -> str:
-    """Return why transformers has no tensor for a variable."""
+    """Return the reason why transformers has no tensor for a variable."""
     if name.startswith(TOWERS):
         return "two-tower generator, which transformers does not support"
     if name.startswith("token_predictions/"):
@@ -401,7 +404,7 @@ def _why_unrepresentable(name: str, weights: Weights) -> str:
     architecture, reason = _find_head_class(weights, task)
     if architecture == layout.QUESTIONS and layer not in ("dense", "dense_1"):
         return "answerability classifier, which transformers does not have"
-    return reason or "second task; a folder contains one task"
+    return reason or "head of a second task; a folder contains one task"
 
 
 def _notes(plan: _Plan) -> dict[str, str]:
@@ -409,10 +412,13 @@ def _notes(plan: _Plan) -> dict[str, str]:
     notes, weights, first = {}, plan.weights, plan.folders[0]
     if STEP_NAME in weights.specs:
         notes[STEP_NAME] = (
-            f"{weights.global_step}; not part of a model, left out"
+            f"{weights.global_step}; left out, because a Hugging Face folder"
+            " contains no step"
         )
     if plan.head and plan.head.kind == "regression":
-        notes["regression"] = "predictions have the range of training, 0 to 1"
+        notes["regression"] = (
+            "the head predicts numbers in the range of training, from 0 to 1"
+        )
     elif plan.head and not plan.head.labels and layout.LABELS in first.sizes:
         notes["labels"] = (
             "the names of the labels are unknown; they are written as LABEL_0,"
@@ -445,7 +451,7 @@ def _notes(plan: _Plan) -> dict[str, str]:
 
 
 def _check_variables(plan: _Plan) -> None:
-    """Raise a UserError if variables are missing or have other shapes."""
+    """Raise a UserError if variables are missing or have unexpected shapes."""
     weights = plan.weights
     for folder in plan.folders:
         specs = {
@@ -458,10 +464,11 @@ def _check_variables(plan: _Plan) -> None:
         missing = [name for name in specs if name not in weights.specs]
         if missing:
             title = (
-                f"{weights.path}: not a whole {folder.network.architecture},"
-                " lacks"
+                f"{weights.path}: the checkpoint lacks variables of"
+                f" {folder.network.architecture}:"
             )
             lines = [title, *limit_lines(missing, _MOST_LINES)]
+            lines.append("Choose a different checkpoint.")
             raise UserError("\n".join(lines))
         check_shapes(weights, specs)
 
@@ -474,7 +481,7 @@ def _check_free(folder: str, subfolders: list[str], overwrite: bool) -> None:
             if os.path.exists(path) and not overwrite:
                 raise UserError(
                     f"{path} exists. Choose a different folder, or pass"
-                    " --overwrite."
+                    " --overwrite to replace it."
                 )
 
 
@@ -539,8 +546,8 @@ def _write_tensors(
     path: str, folder: _NetworkFiles, weights: Weights, half_precision: bool
 ) -> None:
     """Write a network's safetensors file."""
-    # If an encoder has no head, transformers saves its tensors without the
-    # prefix.
+    # The prefix is the encoder's name in a class with a head. An encoder alone
+    # is saved under names that do not have the prefix.
     is_bare = folder.network.architecture == layout.BARE
     prefix = "electra." if is_bare else ""
     pairs = {pair.tensor.removeprefix(prefix): pair for pair in folder.pairs}
@@ -563,7 +570,7 @@ def _write_tensors(
 
 
 def _install(complete: str, folder: str, subfolders: list[str]) -> None:
-    """Move complete files to their folder, atomically if it is new."""
+    """Move complete files to a folder; a new folder appears atomically."""
     if not os.path.exists(folder):
         parent = os.path.dirname(os.path.abspath(folder))
         os.makedirs(parent, exist_ok=True)
@@ -576,7 +583,7 @@ def _install(complete: str, folder: str, subfolders: list[str]) -> None:
 
 
 def _replace_files(source: str, folder: str) -> None:
-    """Replace an earlier model's files in a folder by new files."""
+    """Replace the files of an earlier model in a folder with new files."""
     if os.path.isdir(source):
         os.makedirs(folder, exist_ok=True)
     with contextlib.suppress(FileNotFoundError):

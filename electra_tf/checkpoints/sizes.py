@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of models by their hparams, and differences of two models."""
+"""Sizes of models that hparams describe, and differences between models."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Stack:
     @property
     def heads(self) -> int:
         """Likely number of attention heads, which shapes do not show."""
-        # The original's debug model does not follow the rule.
+        # The original's debug model has more heads than the rule implies.
         if self == Stack(144, 3, 576):
             return 4
         heads = default_heads(self.hidden_size)
@@ -81,7 +81,7 @@ def default_heads(hidden_size: int) -> int:
 
 
 def find_fraction(whole: Stack, part: Stack, field: str) -> float:
-    """Return the fraction with the fewest digits that scales whole to part."""
+    """Return the shortest decimal fraction that scales a size to its part."""
     size, part_size = getattr(whole, field), getattr(part, field)
     for digits in range(1, 17):
         fraction = round(part_size / size, digits)
@@ -91,7 +91,7 @@ def find_fraction(whole: Stack, part: Stack, field: str) -> float:
 
 
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """Return the named model size with a hidden size, otherwise the first."""
+    """Return the model size with a hidden size; by default, the first size."""
     sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
     for name, size in sizes.items():
         if size.hidden_size == hidden_size:
@@ -152,7 +152,7 @@ _ENCODER_REMEDIES = {
 _REMEDIES = {
     **_ENCODER_REMEDIES,
     "width of the embeddings": "embedding_size",
-    "generator": "those hparams",
+    "generator": "the hparams in parentheses",
     "embedding_sharing": "embedding_sharing (or untied_generator_embeddings)",
     "replaced-token head": (
         "electra_objective or electric_objective (false for a masked LM)"
@@ -175,7 +175,7 @@ def merge_hparams(
 
 
 def complete_hparams(hparams: Mapping[str, Any]) -> PretrainingConfig:
-    """Return a config with the model's hparams and defaults for the others."""
+    """Return a config of the model's hparams; other hparams have defaults."""
     of_model = {n: v for n, v in hparams.items() if n in MODEL_HPARAMS}
     # The length of examples is not part of a model; 1 fits any position table.
     return PretrainingConfig.create(

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""TF1 checkpoints of the original or of BERT: finding, reading, writing."""
+"""Search, reading and writing of TF1 checkpoints, including BERT's."""
 
 import contextlib
 import difflib
@@ -81,8 +81,9 @@ def list_checkpoints(directory: str) -> list[str]:
 def list_recorded(directory: str) -> list[str]:
     """Return the prefixes that the file `checkpoint` lists, the latest last.
 
-    Only their names are used, because the directory may have been moved, and
-    paths in a copied file must not lead to a different directory.
+    Only the names of the checkpoints in the file are used, because the
+    directory may have been moved, and paths in a copied file must not lead to a
+    different directory.
 
     Raises:
       UserError: the file is corrupt.
@@ -154,9 +155,9 @@ def _latest(directory: str) -> str:
 
 
 def _no_index_message(path: str, prefix: str) -> str:
-    """Return the message for a checkpoint without index, with similar names."""
+    """Return the error message for a missing index, with similar names."""
     directory, name = os.path.split(prefix)
-    message = f"{path}: no such checkpoint ({prefix}.index missing)."
+    message = f"{path}: no such checkpoint ({prefix}.index is missing)."
     data = [n for n in _names_in(directory) if n.startswith(f"{name}.data-")]
     if data:
         return (
@@ -169,16 +170,19 @@ def _no_index_message(path: str, prefix: str) -> str:
     if near:
         total = f" (of {len(names)})" if len(names) > len(near) else ""
         folder = directory or "this directory"
-        return f"{message} Nearest in {folder}{total}: {', '.join(near)}."
+        return (
+            f"{message} Pass one of the nearest names in {folder}{total}:"
+            f" {', '.join(near)}."
+        )
     if not tf.io.gfile.isdir(directory or "."):
         # Imported here, because only this message needs the module.
         from electra_tf.checkpoints.hub import hub_hint
 
         return (
-            f"{message} The directory {directory} does not"
-            f" exist.{hub_hint(path)}"
+            f"{message} The directory {directory} does not exist. Correct the"
+            f" path.{hub_hint(path)}"
         )
-    return message
+    return f"{message} Correct the path."
 
 
 def _names_in(directory: str) -> list[str]:
@@ -261,7 +265,8 @@ def open_tf1(path: str) -> Weights:
         )
     if not any(name.startswith("bert/embeddings/") for name in names):
         keys = {name: name for name in names}
-        if DELTA_TABLE in keys:  # The sum is stored only for other programs.
+        if DELTA_TABLE in keys:
+            # This table is a sum, which is stored only for other programs.
             keys.pop(TABLE, None)
         return TensorFlowWeights(prefix, "tf1", keys, {})
     dropped = {
@@ -281,15 +286,15 @@ def open_tf1(path: str) -> Weights:
 
 # Prefixes of BERT's variables that ELECTRA does not have, with reasons.
 _BERT_ONLY = {
-    "bert/pooler/": "BERT's pooler: ELECTRA uses the first token's vector",
-    "cls/seq_relationship/": "BERT's next-sentence head: ELECTRA has none",
+    "bert/pooler/": "BERT's pooler; ELECTRA uses the first token's vector",
+    "cls/seq_relationship/": "BERT's next-sentence head; not in ELECTRA",
 }
 
 
 # Writing of checkpoints.
 
-# Maximum size of a data file, whose tensors are in memory while the file is
-# written.
+# Maximum size of a data file. All tensors of a file are in memory while the
+# file is written.
 _BYTES_PER_FILE = 512 * 2**20
 
 
@@ -300,7 +305,7 @@ def write_tf1(
     bytes_per_file: int = _BYTES_PER_FILE,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write a checkpoint in the original's format; names and types are kept.
+    """Write a checkpoint in the original's format, with its names and types.
 
     Files get their names once they are complete, and the index comes last,
     because readers ignore a checkpoint without index. The file `checkpoint`
@@ -336,7 +341,9 @@ def write_tf1(
         others = [other for other in recorded if other in existing]
         record_latest(directory or ".", [*others, name])
     except (OSError, tf.errors.OpError) as error:
-        raise UserError(f"{prefix} cannot be written: {error}") from error
+        raise UserError(
+            f"{prefix} cannot be written: {error}. Choose a different path."
+        ) from error
     finally:
         remove_tree(partial)
 
@@ -361,7 +368,7 @@ def remove_checkpoint(prefix: str) -> None:
 def replace_files(
     written: str, prefix: str, complete: Callable[[], None] | None = None
 ) -> None:
-    """Move a checkpoint to its final prefix, and replace an earlier one.
+    """Move a checkpoint to its final prefix; replace an earlier checkpoint.
 
     The old index is removed first and the new index comes last, so that an
     index is never next to the data of a different checkpoint.
@@ -391,7 +398,10 @@ def replace_files(
 
 
 def record_latest(directory: str, prefixes: list[str]) -> None:
-    """Write the file `checkpoint` as a Saver does, with the latest last."""
+    """Write the file `checkpoint` as TensorFlow's Saver does.
+
+    The last of the prefixes is recorded as the latest checkpoint.
+    """
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"'] if names else []
     lines += [f'all_model_checkpoint_paths: "{name}"' for name in names]

@@ -27,7 +27,7 @@ from electra_tf.checkpoints.weights import (
 )
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Key that marks files written from a source without a step, which store step 0.
+# Key in files whose source had no step. These files contain step 0 as well.
 _NO_STEP = "no_step"
 # Keys of the slots in a file, by the suffixes of the original's names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
@@ -88,7 +88,7 @@ def write_native(
     overwrite: bool = False,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write tensors as a checkpoint of this project; a run can start from it.
+    """Write a checkpoint of this project, from which a run can start.
 
     Files get their names once they are complete, and the file `checkpoint`
     records them. A run in this folder continues from a checkpoint with slots
@@ -134,7 +134,9 @@ def write_native(
         tf1.replace_files(written, prefix, complete)
         tf1.record_latest(directory or ".", [prefix])
     except (OSError, tf.errors.OpError) as error:
-        raise UserError(f"{prefix} cannot be written: {error}") from error
+        raise UserError(
+            f"{prefix} cannot be written: {error}. Choose a different path."
+        ) from error
 
 
 def _name_of(key: str) -> str | None:

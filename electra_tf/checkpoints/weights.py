@@ -4,8 +4,8 @@
 
 Tensors of all formats have the original's names: `electra/...`,
 `generator/...`, Adam slots `<variable>/adam_m` and `<variable>/adam_v`, and
-`global_step`. Readers map to these names and writers from them, so that formats
-are independent and a checkpoint need not fit in memory twice.
+`global_step`. Readers convert names to these names, and writers convert these
+names to names of their format, so that no format depends on another format.
 """
 
 import abc
@@ -158,7 +158,7 @@ class ModelWeights(MemoryWeights):
 
 
 def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
-    """Return variables by their names, which are the original's."""
+    """Return a model's variables by their names, the original's names."""
     named: dict[str, Any] = {}
     for variable in variables:
         name = variable.name.split(":")[0]
@@ -232,7 +232,7 @@ def repeat_segment_row(weights: Weights, row: int) -> Weights:
 def with_description(
     weights: Weights, hparams: Mapping[str, Any], vocab_file: str | None
 ) -> Weights:
-    """Return the same tensors with other hparams and vocabulary."""
+    """Return a view with different hparams and a different vocabulary."""
     view = View(weights, dict(weights.specs))
     view.hparams, view.vocab_file = dict(hparams), vocab_file
     return view
@@ -261,14 +261,15 @@ def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
     tasks = weights.contents.tasks
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
         raise UserError(
-            f"--task={task}: expected letters, digits, dots, dashes and"
-            " underscores. Choose a name of these characters."
+            f"--task={task}: expected a name of letters, digits, dots, dashes"
+            " and underscores that begins with a letter or a digit. Choose a"
+            " different name."
         )
     if len(tasks) != 1:
-        heads = f"heads of {', '.join(tasks)}" if tasks else "no task's head"
+        heads = f"the heads of {', '.join(tasks)}" if tasks else "no task head"
         raise UserError(
-            f"--task={task}: {weights.path} has {heads}; expected one head."
-            " Remove --task."
+            f"--task={task}: {weights.path} contains {heads}; expected exactly"
+            " one task head. Remove --task."
         )
     (former,) = tasks
     scopes = (f"task_specific/{name}/" for name in (former, task))
@@ -299,7 +300,7 @@ def select_part(weights: Weights, part: str) -> Weights:
 
 
 class _WithSums(View):
-    """Tensors of a source, some replaced by sums with new names."""
+    """Tensors of a source; some are replaced by sums under new names."""
 
     def __init__(
         self,
@@ -354,7 +355,7 @@ def _with_tables_of(weights: Weights, part: str) -> Weights:
 
 
 def match_tables(weights: Weights, names: Collection[str]) -> Weights:
-    """Return weights with the tables converted to those of a model.
+    """Return weights whose tables are converted to the tables of a model.
 
     A checkpoint with one table fits a model with gradient-disentangled sharing
     (with a delta of zero) and a model whose generator has separate position and
@@ -437,12 +438,13 @@ def describe_extension(weights: Weights, new_length: int) -> str:
         return f"position tables already have {old} rows"
     if new_length < old:
         return (
-            f"position tables truncated {change}: longer sequences do not fit"
+            f"position tables truncated {change}; the model cannot read longer"
+            " sequences"
         )
     return (
-        f"position tables extended {change}: rows {old} and up repeat the table"
-        " from its start (their Adam slots are zero). Train the model before"
-        " use"
+        f"position tables extended {change}: the rows after the first"
+        f" {old} repeat the table from its start, and their Adam slots are"
+        " zero. Train the model before you use it"
     )
 
 
@@ -457,7 +459,9 @@ def check_shapes(
     targets: Mapping[str, Any],
     model: Mapping[str, Any] | None = None,
 ) -> None:
-    """Raise a UserError if the shapes or types of `targets` differ.
+    """Raise a UserError if `targets` and the checkpoint do not match.
+
+    Shapes and types must be equal.
 
     Args:
       targets: variables or specs, by their names in the checkpoint.
@@ -480,5 +484,8 @@ def check_shapes(
         shapes = {n: tuple(v.shape) for n, v in (model or targets).items()}
         differences = weights.contents.differences(Contents(shapes))
         lines = limit_lines(lines, _MOST_LINES) + differences
-        title = f"{weights.path} does not match the model; these shapes differ:"
+        title = (
+            f"{weights.path} does not match the model; these shapes or types"
+            " differ:"
+        )
         raise UserError("\n".join([title, *lines]))

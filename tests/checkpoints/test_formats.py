@@ -60,7 +60,7 @@ def test_a_format_is_recognized_by_prefix_folder_and_file(kind, path, tmp_path):
 def test_a_wrong_prefix_lists_the_nearest_five(name, nearest, tmp_path):
     for step in range(1000, 13000, 1000):
         (tmp_path / f"model.ckpt-{step}.index").write_bytes(b"")
-    message = rf"Nearest in {tmp_path} \(of 12\): model.ckpt-{nearest}"
+    message = rf"nearest names in {tmp_path} \(of 12\): model.ckpt-{nearest}"
     with pytest.raises(UserError, match=message) as caught:
         open_weights(str(tmp_path / name))
     assert len(str(caught.value).split("): ")[1].split(", ")) == 5

@@ -153,8 +153,8 @@ def test_a_model_is_downloaded_once_without_other_frameworks(served, fetch):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("hf:someone/electra-tinny", "no such model, or it is private"),
-        ("hf:someone/private", "no such model, or it is private"),
+        ("hf:someone/electra-tinny", "no such model, or the model is private"),
+        ("hf:someone/private", "no such model, or the model is private"),
         ("hf:someone/gated", "access to the model is restricted"),
         (f"hf:{MODEL}@v2", "has no revision 'v2'"),
         ("hf:someone/broken", "cannot be reached"),

@@ -400,13 +400,17 @@ MISSING = "generator/encoder/layer_1/output/dense/bias"
     ("change", "hparams", "message"),
     [
         ({SHAPED: np.zeros(7, "f4")}, {}, "checkpoint [7], model [6]"),
-        ({MISSING: None}, {}, f"lacks\n  {MISSING}"),
+        (
+            {MISSING: None},
+            {},
+            f"lacks variables of ElectraForMaskedLM:\n  {MISSING}",
+        ),
         (
             {},
             {"vocab_size": 99},
             "is 210 according to the weights' shapes, but 99",
         ),
-        ({}, {"hidden_act": "relu"}, "hidden_act is relu, also in generator_p"),
+        ({}, {"hidden_act": "relu"}, "hidden_act is relu, which the original"),
     ],
 )
 def test_variables_that_do_not_fit_are_refused(

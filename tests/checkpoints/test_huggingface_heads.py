@@ -81,9 +81,12 @@ def test_a_head_is_read_by_its_class_or_its_tensors(
 @pytest.mark.parametrize(
     ("id2label", "message"),
     [
-        ({"0": "a", "2": "c"}, r"names 0, 2 \(no 1\), but the head has 3"),
-        ({"0": "a", "1": "b", "2": "c", "3": "d"}, r"\('3'\)"),
-        ({}, "id2label names nothing"),
+        (
+            {"0": "a", "2": "c"},
+            r"keys 0, 2 \(1 is missing\), but the head has 3",
+        ),
+        ({"0": "a", "1": "b", "2": "c", "3": "d"}, r"\('3' is unknown\)"),
+        ({}, "id2label has no keys"),
         ({"0": "a", "1": "b", "2": "a"}, "contains 'a' twice"),
         ({"0": "a", "1": None, "2": "c"}, r"id2label\.1 is None"),
         (["a", "b", "c"], "expected an object"),
