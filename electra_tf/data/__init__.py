@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of users' text and tables, pre-training records, and batches.
+"""Reading of texts and tables, builds of pre-training records, and batches.
 
 Builds of pre-training records, in the order of their steps:
 build: a whole build, and the work of a job.
@@ -17,7 +17,7 @@ input_pipeline: batches.
 
 Users' files:
 tables, columns, conll: rows, columns and sentences.
-values, list_cells: the notation of other programs.
+values, list_cells: values and lists in the notations of other programs.
 feature_spec: features of fine-tuning examples.
 
 Only `input_pipeline` and `feature_spec` import TensorFlow, so that worker

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading of texts in archives and in large files, in bounded memory.
 
-A malicious file may be a bomb, which unpacks to more than memory or disk can
-  hold.
+A malicious file may be a bomb, which unpacks to more data than memory or disk
+can hold.
 """
 
 import bz2
@@ -23,8 +23,8 @@ from electra_tf.files import filesystem
 
 _PACKERS = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ": lzma.open}
 _TAR_NAME = re.compile(r"\.tar(\.\w+)?$|\.tgz$")
-# First bytes of zip, gzip, bzip2, xz, 7z, Zstandard, RAR and UTF-16 files, with
-# which no UTF-8 text begins.
+# First bytes of zip, gzip, bzip2, xz, 7z, Zstandard, RAR and UTF-16 files. No
+# UTF-8 text begins with these bytes.
 _NO_TEXT = re.compile(
     rb"PK\x03\x04|\x1f\x8b|BZh\d1AY&SY|\xfd7zXZ\0|7z\xbc\xaf"
     rb"|\x28\xb5\x2f\xfd|Rar!\x1a|\xff\xfe|\xfe\xff"
@@ -37,12 +37,12 @@ _UNPACKED_ANYWAY = 1 << 26  # bytes
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits beyond which a file is treated as a bomb or as not text."""
+    """Limits beyond which a file is rejected as a bomb or as binary."""
 
     # ---- Limits ----
-    max_line_mb: Positive = 64  # maximum size of a line
-    # Maximum text of an archive whose members are shuffled (--draws=stream),
-    # which requires all members in memory.
+    max_line_mb: Positive = 64  # MiB, maximum size of a line
+    # Maximum GiB of text in an archive whose members are shuffled
+    # (--draws=stream). Shuffling requires all members in memory.
     max_archive_gb: Positive = 4
     max_ratio: Positive = 200  # maximum ratio of unpacked to packed size
 
@@ -65,7 +65,7 @@ def read_lines(file: IO[bytes], where: str, limits: Limits) -> Iterator[bytes]:
 
 
 def check_ratio(unpacked: int, path: str, size: int, limits: Limits) -> None:
-    """Raise a UserError if a file unpacks to far more bytes than text would."""
+    """Raise a UserError if the unpacked size is implausible for a text."""
     if unpacked > max(_UNPACKED_ANYWAY, size * limits.max_ratio):
         raise UserError(
             f"{path}: {size:,} bytes unpack to more than {limits.max_ratio}"
@@ -75,18 +75,18 @@ def check_ratio(unpacked: int, path: str, size: int, limits: Limits) -> None:
 
 
 def check_text(file: IO[bytes], path: str) -> None:
-    """Raise a UserError for an open file that is not text, such as a zip."""
+    """Raise a UserError if an open file is not text but, say, a zip archive."""
     start = file.read(512)
     file.seek(0)
     is_tar = start[257:262] == b"ustar"
-    # A damaged archive still has the extension of an archive.
+    # The header of a damaged archive may be lost, so the extension counts, too.
     may_be_tar = path.endswith((".xz", ".bz2")) and b"\0" in start
     if is_tar or may_be_tar or _NO_TEXT.match(start):
         raise UserError(
-            f"{path}: found UTF-16 or an unsupported or corrupt archive;"
-            " expected UTF-8 text, or .tar, .tar.gz, .tar.xz or .tar.bz2."
-            " Convert the file (iconv), unpack it, download it again, or remove"
-            " it."
+            f"{path}: found UTF-16 text, or an archive that is corrupt or not"
+            " supported; expected UTF-8 text, or a .tar, .tar.gz, .tar.xz or"
+            " .tar.bz2 archive. Convert the file (iconv), unpack it, download"
+            " it again, or remove it."
         )
 
 
@@ -104,7 +104,7 @@ class _Metered:
 
 @contextlib.contextmanager
 def _open(path: str) -> Iterator[tuple[tarfile.TarFile, IO[bytes]]]:
-    """Open a tar file, compressed or not; yield it and the file on disk."""
+    """Yield an open tar file (packed or not), and the open file on disk."""
     with contextlib.ExitStack() as stack:
         raw = stack.enter_context(filesystem.open_file(path, "rb"))
         start = raw.read(8)
@@ -135,9 +135,9 @@ def is_tar(path: str) -> bool:
 def read_members(
     path: str, limits: Limits
 ) -> Iterator[tuple[str, IO[bytes], int]]:
-    """Yield each member's name and open file, and the number of bytes read.
+    """Yield the name, the open file and the position of each member.
 
-    The bytes read are those of the archive on disk, up to this member.
+    The position is the number of bytes read so far from the archive on disk.
 
     Raises:
       UserError: a member is not a text file, or the archive is a bomb.
@@ -157,9 +157,9 @@ def read_members(
             ):
                 raise UserError(
                     f"{path}: member {member.name!r} is a link, a device, a"
-                    " path outside the archive, JSON, or an archive; expected a"
-                    " text file. Nothing was extracted. Remove the member, or"
-                    " unpack the outer archive."
+                    " JSON file or an archive, or its path leads outside the"
+                    " archive; expected a text file. Nothing was extracted."
+                    " Remove the member, or unpack the outer archive."
                 )
             total += member.size
             check_ratio(total, path, size, limits)
@@ -191,10 +191,11 @@ def load_members(
             remaining -= len(block)
             if remaining < 0:
                 raise UserError(
-                    f"{path}: more than {limits.max_archive_gb} GiB of text in"
-                    " an archive (--max_archive_gb), which must fit into"
-                    " memory. Pass --draws=document, or unpack the archive and"
-                    " build from the directory."
+                    f"{path}: the archive contains more than"
+                    f" {limits.max_archive_gb} GiB of text (--max_archive_gb);"
+                    " the whole text must fit into memory. Pass"
+                    " --draws=document, or unpack the archive and build from"
+                    " the directory."
                 )
         texts.append((name, b"".join(blocks)))
     return texts

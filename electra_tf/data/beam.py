@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds on Apache Beam, in local processes or on a cluster.
 
-A finished job writes its report next to its records, because all of Beam's
-runners return at least the files of their workers.
+Files are the only results of workers that all of Beam's runners keep. A
+finished job therefore writes its report to a file next to its records.
 """
 
 import json
@@ -47,7 +47,8 @@ class _RunJob(beam.DoFn):
         job = job._replace(attempt=f"{uuid.uuid4().hex[:12]}-")
         try:
             report = self._runner.run(job)
-        # Runners would report exceptions as tracebacks.
+        # A runner would log an exception as a traceback, so the report contains
+        # the message instead.
         except UserError as error:
             report = {"error": str(error)}
         options = self._runner.options
@@ -59,8 +60,8 @@ class _RunJob(beam.DoFn):
 def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
     """Run a pipeline; return its error, or the error of a lost worker.
 
-    Beam would wait forever for a killed worker. It therefore runs in a thread,
-    which is abandoned if a worker is lost.
+    Beam would wait forever for a killed worker. The pipeline therefore runs in
+    a thread, which is abandoned if a worker is lost.
     """
     errors: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
@@ -68,7 +69,7 @@ def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
         try:
             pipeline.run().wait_until_finish()
             errors.put(None)
-        # Each runner raises its own classes of errors.
+        # Each runner raises errors of different classes.
         except BaseException as error:
             errors.put(error)
 
@@ -100,7 +101,7 @@ def run_jobs(
     failure: BaseException | None = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:
-        """Report finished jobs, and return the other jobs with their errors."""
+        """Pass finished jobs to `on_done`; return the others with errors."""
         remaining = []
         for job in jobs:
             path = _report_path(runner.options, job)
@@ -152,7 +153,10 @@ def open_pipeline(options: BuildOptions) -> beam.Pipeline:
     if runner_name.startswith(_RUNNERS_WITH_OWN_FLAGS):
         unknown = [name for name in unknown if not name.startswith("--")]
     if unknown:
-        refuse(f"unknown flags of Apache Beam: {' '.join(unknown)}")
+        refuse(
+            f"Apache Beam has no flags {' '.join(unknown)}. Correct or remove"
+            " these flags."
+        )
     defaults = [
         "--runner=FnApiRunner",
         "--direct_running_mode=multi_processing",

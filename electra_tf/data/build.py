@@ -74,8 +74,8 @@ def build_records(options: BuildOptions) -> dict[str, Any]:
         manifest = _open_output(options, manifest, lock)
         if manifest["complete"]:
             print(
-                f"{options.output_dir}: the build is already complete (the"
-                " corpus has the same file names and sizes)."
+                f"{options.output_dir}: the build is already complete (names"
+                " and sizes of the corpus files are unchanged)."
             )
             print("\n".join(build_report.summary(manifest)))
             return manifest
@@ -120,9 +120,9 @@ def _check_options(options: BuildOptions) -> None:
         open_tokenizer(options)
     if options.draws == "stream" and options.num_processes > options.num_shards:
         raise UserError(
-            f"num_processes is {options.num_processes} and num_shards"
-            f" {options.num_shards}; expected a shard or more for each process"
-            " with draws=stream. Lower --num_processes, or raise --num_shards."
+            f"num_processes is {options.num_processes}, but num_shards is"
+            f" {options.num_shards}; --draws=stream requires at least one shard"
+            " per process. Lower --num_processes, or raise --num_shards."
         )
 
 
@@ -134,7 +134,7 @@ def _choose_runner(options: BuildOptions) -> RunJobs:
     # install it.
     from electra_tf.data import beam
 
-    # Opening the pipeline checks its flags before any work.
+    # Opening the pipeline checks Beam's flags before any job runs.
     return functools.partial(beam.run_jobs, beam.open_pipeline(options))
 
 
@@ -160,7 +160,8 @@ def _open_output(
             existing = None
         else:
             existing = load_manifest(directory)
-            # A build may have been killed before it wrote its first manifest.
+            # Temporary files do not count, because a build may have been killed
+            # before it wrote its first manifest.
             names = [n for n in names if not n.startswith(TEMPORARY_PREFIX)]
             if existing is None and names:
                 raise UserError(
@@ -203,9 +204,10 @@ def _complete(options: BuildOptions, manifest: dict[str, Any]) -> None:
     if not totals["examples"]:
         num_documents = totals["documents"] + totals["held_out_documents"]
         raise UserError(
-            f"{totals['lines']} lines of {num_documents} documents contain no"
-            " training example. Correct --corpus_dir, --corpus_format or"
-            " --held_out_fraction, and run again with --overwrite."
+            f"{num_documents} documents with {totals['lines']} lines contain no"
+            " training example; expected at least one. Correct --corpus_dir,"
+            " --corpus_format or --held_out_fraction, and run again with"
+            " --overwrite."
         )
     for name in filesystem.list_directory(options.output_dir):
         if name.startswith(TEMPORARY_PREFIX) and BUILD_FILES.fullmatch(name):
@@ -241,7 +243,7 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 
 
 class Progress:
-    """A printer of progress lines, at most one every few seconds."""
+    """Printer of progress lines, which prints at most one every few seconds."""
 
     def __init__(self, job: Job):
         self._label = f"Job {job.index + 1} of {job.count}:"
@@ -267,11 +269,11 @@ def run_job(
     tokenizer: tokenization.Tokenizer,
     on_progress: Callable[[float, int], None],
 ) -> JobReport:
-    """Run a job from start to end.
+    """Run a job from start to end, and return its report.
 
     Args:
-      on_progress: function of the share of the text that was read and the
-        number of examples so far.
+      on_progress: function that is called with the share of the text read, and
+        the number of examples written, so far.
 
     Source: build_pretraining_dataset.py, write_examples.
     """
@@ -285,8 +287,8 @@ def run_job(
 
         def on_document() -> None:
             share = (done + writer.reading.units_read) / total
-            # Unpacked bytes of compressed sources are counted, which may exceed
-            # the total.
+            # For compressed sources, unpacked bytes are counted, and their
+            # number may exceed the total.
             share = min(1.0, share)
             on_progress(share, writer.training.shards.num_records)
 
@@ -313,7 +315,7 @@ class _Split:
 
 
 class ExampleWriter:
-    """A writer of a job's examples to its shards.
+    """A writer that distributes a job's examples over the job's shards.
 
     Source: build_pretraining_dataset.py, ExampleWriter and write_examples.
     """

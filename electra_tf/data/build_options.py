@@ -31,7 +31,8 @@ class BuildOptions:
     # ---- Examples ----
     # Maximum number of tokens in an example, including [CLS] and [SEP].
     max_seq_length: _Length = 128
-    num_processes: Annotated[Positive, at_most(4096)] = 1  # worker processes
+    # Number of worker processes.
+    num_processes: Annotated[Positive, at_most(4096)] = 1
     # Lower-case the text; --no-lower-case keeps upper case. Default: value in
     # the tokenizer_config.json next to the vocabulary, otherwise true.
     do_lower_case: bool | None = None
@@ -42,13 +43,14 @@ class BuildOptions:
     # ---- Extensions (every default keeps what the original does) ----
     seed: Seed = 0  # seed of all random draws
     # stream: one stream of random numbers per process, as in the original;
-    # document: numbers drawn from seed, file and document. Examples then do not
-    # depend on the number of processes, and large files are split at document
-    # boundaries.
+    # document: one stream per document, which depends on seed, file and
+    # position. With document, examples do not depend on the number of
+    # processes, and large files are split at document boundaries.
     draws: Draws = "stream"
     # Number of record files.
     num_shards: Annotated[Positive, at_most(10**6)] = 1000
-    # Continue a long line in the next example instead of dropping its rest.
+    # Continue a long line in the next example instead of dropping the rest of
+    # the line.
     split_long_lines: bool = False
     # Share of documents that are written to eval_data.tfrecord-* instead.
     held_out_fraction: BelowOne = 0.0
@@ -56,16 +58,17 @@ class BuildOptions:
     # manifest.json) from the output directory. Without this flag, the same
     # command continues an interrupted build.
     overwrite: bool = False
-    # Stop at the first byte that is not UTF-8 instead of skipping it.
+    # Stop at the first byte that is not UTF-8 instead of skipping such bytes.
     strict: bool = False
     # beam: run the build on Apache Beam (extra `beam`), by default in
     # num_processes local processes.
     runner: Annotated[str, one_of("processes", "beam")] = "processes"
-    # Flags of Beam, after an =: --beam_options="--runner=DataflowRunner ..."
+    # Flags of Apache Beam, which must follow an equals sign:
+    # --beam_options="--runner=DataflowRunner ..."
     beam_options: str = ""
 
     def with_casing(self) -> "BuildOptions":
-        """Return the options with the vocabulary's casing where casing is None.
+        """Return the options with the vocabulary's casing in place of None.
 
         Raises:
           UserError: a flag contradicts the file next to the vocabulary.

@@ -22,7 +22,7 @@ _EXAMPLES_PER_SHARD = 100
 
 
 def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
-    """Return the warnings that options and file names cause before a build."""
+    """Return the warnings about options and files, printed before a build."""
     lines = []
     if listing.nested_directories:
         names = join_names(listing.nested_directories)
@@ -37,13 +37,13 @@ def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
         and num_files < options.num_processes
     ):
         lines.append(
-            f"WARNING: {num_files} files for {options.num_processes} processes,"
-            " so that some processes are idle. Pass --draws=document to split"
-            " files at document boundaries."
+            f"WARNING: there are {num_files} files for {options.num_processes}"
+            " processes, so some processes are idle. Pass --draws=document to"
+            " split files at document boundaries."
         )
     if options.draws == "document" and options.num_shards == 1:
         lines.append(
-            "WARNING: num_shards is 1, so that only one process can write."
+            "WARNING: num_shards is 1, so only one process can write."
             " Raise --num_shards."
         )
     return lines
@@ -83,15 +83,15 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
         warnings.append(
             f"{settings['num_shards']} shards for "
             f"{counts['examples']:,} examples"
-            + (f" (at least {empty} are empty)" if empty else "")
+            + (f" (at least {empty} shards are empty)" if empty else "")
             + f"; more than {useful} shards do not speed up training. Pass"
-            f" --num_shards={useful}"
+            f" --num_shards={useful}."
         )
     if counts["tokens_dropped"] > 0.01 * counts["tokens"]:
         warnings.append(
             f"{counts['tokens_dropped']:,} tokens at the ends of lines did not"
-            " fit and were dropped, as in the original. Pass --split_long_lines"
-            " to keep these tokens."
+            " fit into examples and were dropped, as in the original. Pass"
+            " --split_long_lines to keep these tokens."
         )
     if counts["unknown_tokens"] > 0.05 * counts["tokens"]:
         warnings.append(
@@ -101,7 +101,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
     if settings["held_out_fraction"] and not counts["held_out_examples"]:
         warnings.append(
             "held_out_fraction selected no document. Raise --held_out_fraction"
-            " or add documents."
+            ", or add documents."
         )
     warnings += _stripping_warnings(manifest)
     warnings += invalid_bytes(manifest)
@@ -109,7 +109,7 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
 
 
 def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
-    """Return the lines of a warning about invalid UTF-8 in finished jobs."""
+    """Return the lines of a warning about invalid UTF-8 that jobs skipped."""
     invalid: dict[str, list[int]] = {}
     counts: Counter = Counter()
     for job in manifest["jobs"].values():
@@ -124,7 +124,7 @@ def invalid_bytes(manifest: dict[str, Any]) -> list[str]:
 
 
 def _stripping_warnings(manifest: dict[str, Any]) -> list[str]:
-    """Return warnings about scripts that lose letters by normalization."""
+    """Return warnings about scripts in which normalization changes letters."""
     jobs = manifest["jobs"].values()
     scripts = sum_of_scripts(job.get("scripts", {}) for job in jobs)
     settings = manifest["settings"]

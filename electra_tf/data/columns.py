@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of a table, found by their names in the header or by numbers."""
+"""Columns of a table, found by names in the header or by numbers."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -22,14 +22,14 @@ def column_indices(
 ) -> dict[str, int]:
     """Return the index of the column for each purpose.
 
-    The first name that the header contains selects the column. Without names,
-    the first number does.
+    The first name that the header contains selects the column. If the header
+    contains none of the names, the first number selects the column.
 
     Args:
       columns: options for each purpose of a column, such as "text_a".
       header: names in the header; empty for a table without a header.
       path: path of the file, for messages.
-      remedy: function that returns the remedy for a purpose without column.
+      remedy: function that returns the remedy for a purpose without a column.
       optional: purposes that may have no column. Their numbers count only if
         their options contain no names.
 
@@ -81,7 +81,8 @@ def refuse_unnamed(
         if is_inside and len(header) > 1 and header[index] in _UNNAMED:
             raise UserError(
                 f"{path}:1: column {index}, selected for {purpose}, has no name"
-                " in the header, like row numbers of pandas; the header"
-                f" contains: {', '.join(header)}. Pass the name of a different"
-                " column, or name this column in the header"
+                " in the header, as columns of row numbers that pandas wrote;"
+                f" the header contains: {', '.join(header)}. Pass the name of a"
+                " different column, or write a name for this column into the"
+                " header."
             )

@@ -3,9 +3,9 @@
 """Reader of CoNLL files: a word per line, a blank line after a sentence.
 
 Only spaces and tabs separate columns; other white space is part of a word.
-Lines without a word are skipped and counted: comments, and, in files whose
-first column numbers the words (CoNLL-U, GermEval), ranges and empty nodes. The
-reader holds one sentence at a time in memory.
+Lines without a word are skipped and counted. These are comments; in files whose
+first column numbers the words (CoNLL-U, GermEval), also ranges and empty nodes.
+The reader holds one sentence at a time in memory.
 """
 
 import collections
@@ -42,9 +42,9 @@ _MAY_BE_COMMENT = re.compile(
 # Maximum numbers of lines from which the dialect of a file is inferred.
 _PEEKED_WORDS = 200  # lines with a word
 _PEEKED_LINES = 20_000  # lines of any kind
-# If the caller reads the first column as text, the column counts as numbers of
-# words only if its largest number is at least this one. Lower numbers may be
-# words that are digits.
+# A first column that the caller reads as text is taken for word numbers only if
+# its largest number is at least this value. Lower numbers may be words that
+# consist of digits.
 _SURE_NUMBERS = 3
 
 
@@ -89,10 +89,10 @@ class Dialect:
     def kind_without_word(
         self, text: str, cells: Sequence[str], is_first: bool
     ) -> str | None:
-        """Return the kind of a line without a word; None if it has a word.
+        """Return the kind of a line that has no word; None for other lines.
 
-        A "#" is a word if its line has as many cells as other lines with words,
-        and contains tabs if all of those do.
+        A "#" is a word if its line has as many cells as the lines with words
+        and, in case all lines with words contain tabs, contains a tab.
 
         Args:
           text: text of the line.
@@ -114,7 +114,7 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Return whether a line may be a comment; such lines show no dialect."""
+    """Return whether a line may be a comment, and thus shows no dialect."""
     text = text.strip(_BLANKS)
     return bool(
         text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
@@ -126,8 +126,8 @@ def infer_dialect(lines: Iterable[Line], sure_numbers: int) -> Dialect:
 
     Args:
       lines: first lines of the file.
-      sure_numbers: minimum of the largest number in a first column of word
-        numbers; a column with lower numbers contains texts.
+      sure_numbers: a first column is taken for word numbers only if its largest
+        number is at least this value.
     """
     widths: set[int] = set()
     last = highest = n_numbered = n_other = n_conll_u = n_without_tabs = 0
@@ -178,7 +178,8 @@ class ConllReader:
 
         Args:
           lines: lines of the file.
-          columns: 0-based index of each column; negative from the end.
+          columns: 0-based index of each column; a negative index counts from
+            the end.
           documents_end_sentences: whether -DOCSTART- ends a sentence, as a
             blank line does; False: -DOCSTART- is ignored, as in the original.
           keeps_unended: whether a last sentence without a blank line is kept;
@@ -193,7 +194,7 @@ class ConllReader:
                 raise UserError(
                     f"{lines.path}: column {column!r} for {name} is a name, but"
                     " CoNLL files have no header. Pass the number of the"
-                    f" column, such as {name}=0 for the first column"
+                    f" column, such as {name}=0 for the first column."
                 )
         self.skipped: collections.Counter[str] = collections.Counter()
         self._lines, self._columns = lines, dict(columns)
@@ -251,8 +252,10 @@ class ConllReader:
         return Row(
             sentence.lines[-1],
             [],
-            f"the end of the file in a sentence of {len(sentence.lines)} words",
-            "a blank line after the last sentence, or fix_last_sentence",
+            f"the end of the file inside a sentence of {len(sentence.lines)}"
+            " words",
+            "a blank line after the last sentence (add this line, or set"
+            " fix_last_sentence)",
         )
 
     def _with_dialect(self) -> tuple[Iterator[Line], Dialect]:
@@ -279,7 +282,7 @@ class ConllReader:
     def _problem(
         self, line: Line, cells: Sequence[str], dialect: Dialect
     ) -> tuple[str, str] | None:
-        """Return content and expectation of an invalid line; None if valid."""
+        """Return the content and expectation of an invalid line, or None."""
         if line.text is None:
             return line.content, line.expected
         if len(cells) < self._fewest:

@@ -40,9 +40,9 @@ _CHARACTERS_PER_PIECE = 1 << 24
 class Piece(NamedTuple):
     """Consecutive lines of a document."""
 
-    # Position that identifies the document in its file: the byte offset of its
-    # first line, prefixed with the member's name or the record's number if the
-    # file contains several texts.
+    # Position that identifies the document in its file: the byte offset of the
+    # document's first line, prefixed with the member's name or the record's
+    # number if the file contains several texts.
     position: str
     lines: list[str]  # nonempty lines without surrounding white space
     is_last: bool  # whether the document ends with this piece
@@ -92,7 +92,7 @@ class ReadingReport:
             return text
 
     def in_errors(self) -> contextlib.AbstractContextManager[None]:
-        """Add the counts of skipped bytes to errors raised in the block."""
+        """Return a context that adds the counts of skipped bytes to errors."""
         return append_to_errors(
             lambda: invalid_bytes_warning(self.invalid, self.bytes_read)
         )
@@ -256,15 +256,15 @@ def _text_of(record: Any, field: str, where: str) -> str | bytes:
         if not isinstance(value, dict) or name not in value:
             names = record if isinstance(record, dict) else ["no fields"]
             raise UserError(
-                f"{where}: no field {field!r} (the record has:"
+                f"{where}: the record has no field {field!r} (it has:"
                 f" {', '.join(names)}). Pass --text_field with one of these"
                 " fields."
             )
         value = value[name]
     if not isinstance(value, str | bytes):
         raise UserError(
-            f"{where}: field {field!r} is {type(value).__name__}; expected"
-            " text. Pass --text_field with a different field."
+            f"{where}: field {field!r} is of type {type(value).__name__};"
+            " expected text. Pass --text_field with a different field."
         )
     return value
 
@@ -277,16 +277,19 @@ _JSONL = re.compile(r".*\.(jsonl|ndjson)(\.gz|\.xz)?", re.IGNORECASE)
 
 @dataclasses.dataclass(frozen=True)
 class Corpus(archives.Limits):
-    """Text to read, and how it is split into documents."""
+    """Text to read, and the rules that split it into documents."""
 
     path: str = ""  # directory or file; empty for a TFDS data set
     blanks_separate_docs: bool = True  # whether blank lines end documents
 
     # ---- Kinds of corpora (extensions) ----
-    # auto: infer the kind of a file from its name: .jsonl or .ndjson, archives
-    # (.tar, .tar.xz, .xz, ...), otherwise text; .gz is unpacked.
+    # auto: infer the kind of a file from its name: JSON lines (.jsonl,
+    # .ndjson), archive (.tar, .tar.xz, .xz, ...), otherwise text; .gz files are
+    # unpacked.
     corpus_format: _Format = "auto"
-    text_field: str = "text"  # text field of JSONL records or TFDS examples
+    text_field: str = (
+        "text"  # field that contains the text of JSONL records or TFDS examples
+    )
     tfds_name: str = ""  # name of a TFDS data set
     tfds_split: str = "train"  # split of the TFDS data set
     tfds_data_dir: str = ""  # folder of prepared TFDS data sets
@@ -296,18 +299,18 @@ class Corpus(archives.Limits):
 class Source:
     """A file, or a range of a file, that one worker reads in order."""
 
-    # File name, which identifies a document together with its position.
+    # File name; name and position together identify a document.
     name: str
     path: str
     kind: str  # "text", "jsonl", "archive" or "tfds"
-    size: int  # Size of the whole file in bytes (TFDS: examples).
+    size: int  # size of the whole file in bytes (TFDS: examples)
     # First byte (TFDS: example) of the range, where a document starts.
     start: int
     end: int  # first byte (TFDS: example) after the range
 
 
 class Listing(NamedTuple):
-    """Files of a corpus, sorted by name, and its nested folders."""
+    """Files of a corpus, sorted by name, and the names of nested folders."""
 
     sources: list[Source]
     nested_directories: list[str]
@@ -349,15 +352,15 @@ def list_sources(corpus: Corpus) -> Listing:
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
     if not any(source.size for source in sources):
-        remedy = ""
+        remedy = " Pass --corpus_dir with a directory of text files."
         if nested:
             remedy = (
                 " Directories inside corpus_dir are not read"
                 f" ({join_names(nested)}). Pass one of these directories."
             )
         raise UserError(
-            f"corpus_dir {corpus.path!r} contains no text: {len(sources)}"
-            f" files, all empty.{remedy}"
+            f"corpus_dir {corpus.path!r} contains no text (files:"
+            f" {len(sources)}, all empty).{remedy}"
         )
     return Listing(sources, nested)
 
@@ -366,7 +369,8 @@ def _tfds_source(corpus: Corpus) -> Source:
     name, split = corpus.tfds_name, corpus.tfds_split
     if not name:
         raise UserError(
-            "corpus_format tfds requires a data set. Pass --tfds_name."
+            "corpus_format tfds requires the name of a data set. Pass"
+            " --tfds_name."
         )
     splits = tfds_data.open_builder(name, corpus.tfds_data_dir).info.splits
     try:
@@ -447,7 +451,7 @@ def read_documents(
 
     Args:
       source: file or range of a file.
-      corpus: settings of reading.
+      corpus: settings that define texts and documents.
       report: counts, to which this source is added.
       shuffle: random stream that shuffles the members of archives; None:
         members keep the order of the archive.
@@ -474,8 +478,8 @@ def read_documents(
         ) from error
     except PermissionError as error:
         raise UserError(
-            f"{source.path}: no permission to read this file. Change its"
-            " permissions (chmod)."
+            f"{source.path}: no permission to read this file. Change the"
+            " permissions of the file (chmod)."
         ) from error
 
 
@@ -493,7 +497,7 @@ def _read_text(
 def _lines_until(
     file: IO[bytes], source: Source, corpus: Corpus
 ) -> Iterator[bytes]:
-    """Yield the lines in a source's range; all lines of a compressed file."""
+    """Yield the lines in a source's range, or all lines of a packed file."""
     is_compressed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
     position = source.start
     end = math.inf if is_compressed else source.end
@@ -525,9 +529,9 @@ def _read_jsonl(
                 except (ValueError, RecursionError) as error:
                     remedy = "Correct the line, or remove it."
                     if line.lstrip().startswith("["):
-                        remedy = f" Expected {JSON_LINES}."
+                        remedy = f"Expected {JSON_LINES}."
                     raise UserError(
-                        f"{where} is not JSON: {error}.{remedy}"
+                        f"{where} is not JSON: {error}. {remedy}"
                     ) from error
                 if isinstance(record, list):
                     raise UserError(

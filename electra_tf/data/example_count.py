@@ -16,7 +16,7 @@ from electra_tf.files import filesystem
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-_BYTES_COUNTED = 256 << 20  # maximum bytes read of unlisted records
+_BYTES_COUNTED = 256 << 20  # bytes; limit on reading unlisted records
 
 
 class ExampleCount(NamedTuple):
@@ -31,7 +31,8 @@ def count_training_examples(config: PretrainingConfig) -> ExampleCount:
     """Count the training examples of an epoch.
 
     Manifests contain the counts of their record files. Other record files are
-    read up to a limit, and of text a sample is read; the rest is estimated.
+    read only up to a limit, and text is only sampled; the remaining counts are
+    estimated.
     """
     files = InputFiles.of(config)
     if hparam := files.text_hparam(training=True):

@@ -24,8 +24,8 @@ class FeatureSpec:
       shape: shape without the batch axis; [] is a scalar.
       is_int_feature: whether the feature is int64 on disk and int32 in a batch;
         False: float32.
-      per_token: whether the first axis counts tokens, so that columns that
-        contain only padding are left out of a batch.
+      per_token: whether the first axis is the axis of tokens. A batch then
+        leaves out the columns that contain only padding.
     """
 
     name: str

@@ -34,7 +34,7 @@ class InputFiles:
 
     @classmethod
     def of(cls, config: PretrainingConfig) -> InputFiles:
-        """Return the files that the hparams name."""
+        """Return the file patterns that the hparams contain."""
         return cls(
             config.pretrain_tfrecords,
             config.eval_tfrecords,

@@ -50,8 +50,9 @@ def build_dataset(
       batch_size: number of rows in a batch, B.
       training: whether the batches are for training.
       worker: index w and number n of workers. A worker w > 0 parses only each
-        n-th row, from row w. The first worker parses all rows, because
-        checkpoints contain its prefetched batches, for any number of workers.
+        n-th row, from row w. The first worker parses all rows, because its
+        prefetched batches are saved in checkpoints, which any number of workers
+        may load.
 
     Returns:
       Dataset of `input_ids`, `input_mask`, `segment_ids`, int32 [B, L].
@@ -119,7 +120,7 @@ def input_options(deterministic: bool = True) -> tf.data.Options:
     """Return dataset options; a deterministic order disables autotuning.
 
     The tuning thread sleeps up to a minute between measurements, and an
-    iterator may wait for this thread at its end (TensorFlow 2.20).
+    iterator that ends may wait for this thread (TensorFlow 2.20).
     """
     options = tf.data.Options()
     options.deterministic = deterministic

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of a build, which process parts of a corpus, and their processes."""
+"""Jobs, which process the parts of a corpus, and their worker processes."""
 
 import multiprocessing
 import sys
@@ -27,17 +27,18 @@ _BYTES_PER_EXAMPLE = 1000  # approximate bytes of text in a TFDS example
 class Job(NamedTuple):
     """Part of a build that a worker processes without interruption."""
 
-    index: int  # Index among `count` jobs.
-    count: int  # Number of jobs of the build.
+    index: int  # index among `count` jobs
+    count: int  # number of jobs of the build
     sources: list[corpora.Source]  # text that the job reads
     attempt: str = ""  # part of temporary names, if a job may run twice at once
-    every: int = 1  # the letters of one in this many lines are counted
+    every: int = 1  # letters are counted in one of this many lines
 
 
-# Result of a finished job: `counts`, which are summed over jobs; `invalid`, by
-# file name [offset of the first invalid byte, number of such bytes]; `shards`
-# and `held_out_shards`, with name, records and bytes of each shard; `scripts`,
-# counts of letters in a sample of lines (electra_tf/text/changed_letters.py).
+# Result of a finished job: `counts`, which are summed over jobs; `invalid`, for
+# each file name [offset of the first invalid byte, number of invalid bytes];
+# `shards` and `held_out_shards`, with name, records and bytes of each shard;
+# `scripts`, counts of letters in a sample of lines
+# (electra_tf/text/changed_letters.py).
 JobReport = dict[str, Any]
 
 
@@ -147,7 +148,7 @@ def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
 
 
 def _start_method() -> str:
-    """Return "fork" before TensorFlow is imported, otherwise "spawn"."""
+    """Return "fork" on Linux without TensorFlow, otherwise "spawn"."""
     methods = multiprocessing.get_all_start_methods()
     safe = sys.platform == "linux" and "tensorflow" not in sys.modules
     return "fork" if safe and "fork" in methods else "spawn"

@@ -30,7 +30,7 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """Error for a text that resembles a list, but is not Python or JSON."""
+    """Error for a text like a list that neither Python nor JSON can read."""
 
 
 def read_list(text: str) -> list[Any] | None:
@@ -39,9 +39,10 @@ def read_list(text: str) -> list[Any] | None:
     Tuples and sets of Python are also read as lists.
 
     Raises:
-      UnreadableListError: a different text in square brackets, such as `[x, y]`
-        or NumPy's `['x' 'y']`, a different container, such as `array(['x'])`,
-        or a list without an end.
+      UnreadableListError: the text has square brackets but is not a list, such
+        as `[x, y]` or NumPy's `['x' 'y']`; or the text is a container of
+        another kind, such as `array(['x'])`; or the text is a list without an
+        end.
     """
     text = text.strip()
     if call := _SET_CALL.fullmatch(text):
@@ -62,7 +63,7 @@ def read_list(text: str) -> list[Any] | None:
 
 
 def _is_one_pair(text: str) -> bool:
-    """Return whether the last bracket closes the first, unlike `[x],[y]`."""
+    """Return whether the last bracket closes the first, unlike in `[x],[y]`."""
     depth = 0
     for length, character in enumerate(text, 1):
         if character == "[":
@@ -88,10 +89,10 @@ def _python_literal(text: str) -> Any:
         ]
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         n_texts = sum(token.type == tokenize.STRING for token in tokens)
-        # Python joins adjacent strings without a comma, as in NumPy's lists.
+        # NumPy's lists have no commas, and Python joins adjacent strings.
         if n_texts != len(texts):
             return None
-        # A set would lose the order of the text.
+        # A set would lose the order of its elements.
         if isinstance(tree.body, ast.Set):
             return [ast.literal_eval(node) for node in tree.body.elts]
         return ast.literal_eval(tree)

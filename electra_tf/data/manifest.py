@@ -119,7 +119,7 @@ def load_manifest(directory: str) -> dict[str, Any] | None:
 
 
 def save_manifest(directory: str, manifest: dict[str, Any]) -> None:
-    """Write the manifest under a temporary name, then rename it."""
+    """Write the manifest under a temporary name, then rename the file."""
     # Line breaks make writing ten times slower, and a manifest is written after
     # each job. Therefore only the final manifest has line breaks.
     indent = 1 if manifest["complete"] else None
@@ -164,13 +164,13 @@ def find_differences(
             sorted({name for name, _ in old_files ^ new_files})
         )
         lines.append(
-            f"corpus: files added, removed or of a different size: {changed}"
+            f"corpus: these files were added, removed or resized: {changed}"
         )
     return lines
 
 
 def listed_shards(manifest: dict[str, Any] | None) -> dict[str, dict]:
-    """Return a manifest's entries of record files, by file name."""
+    """Return the entry of each record file in a manifest, by file name."""
     if manifest is None:
         return {}
     return {

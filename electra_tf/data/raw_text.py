@@ -76,16 +76,16 @@ class RawText:
         self.paths, _ = find_files(patterns)
         if not self.paths:
             raise UserError(
-                f"hparam {hparam}: no nonempty file matches {patterns!r};"
-                " correct the patterns"
+                f"hparam {hparam}: {patterns!r} matches no file that contains"
+                " data. Correct the patterns."
             )
         packed = [
             path for path in self.paths if path.lower().endswith(_NO_PLAIN_TEXT)
         ]
         if packed:
             raise UserError(
-                f"hparam {hparam}: {join_names(packed, 3)}: not plain text;"
-                " unpack these files to one sentence per line"
+                f"hparam {hparam}: {join_names(packed, 3)}: not plain text."
+                " Unpack these files into text with one sentence per line."
             )
         name, least = "hparam max_seq_length", at_least(MIN_SEQUENCE_LENGTH)
         check_bounds(name, config.max_seq_length, Annotated[int, least])
@@ -96,8 +96,8 @@ class RawText:
         self._files = np.repeat(np.arange(len(counts)), counts)
         if not len(self):
             raise UserError(
-                f"hparam {hparam}: {join_names(self.paths, 3)}: only blank"
-                " lines; pass files with text"
+                f"hparam {hparam}: {join_names(self.paths, 3)}: the files"
+                f" contain only blank lines. Set {hparam} to files with text."
             )
         # Training repeats its text forever, in a new order each epoch.
         self.repeats = hparam == "pretrain_text"
@@ -186,8 +186,8 @@ class RawText:
             yield Problem(
                 Level.ERROR,
                 f"hparam {self._hparam}: {sample.bytes:,} bytes of"
-                f" {join_names(self.paths, 3)} contain no token; pass files"
-                " with text",
+                f" {join_names(self.paths, 3)} contain no token. Set"
+                f" {self._hparam} to files with text.",
             )
         elif sample.unknown > 0.05 * sample.tokens:
             yield Problem(
@@ -207,7 +207,7 @@ def _order(seed: int, epoch: int, count: int) -> np.ndarray:
     return np.random.RandomState([seed, epoch]).permutation(count)
 
 
-@functools.lru_cache(maxsize=4096)  # reused in each evaluation
+@functools.lru_cache(maxsize=4096)  # Each evaluation reads the same files.
 def _spans(hparam: str, path: str, size: int) -> np.ndarray:
     """Return the offsets of each document's start and end, int64 [n, 2]."""
     starts: list[int] = []
@@ -219,7 +219,7 @@ def _spans(hparam: str, path: str, size: int) -> np.ndarray:
             except UnicodeDecodeError as error:
                 raise UserError(
                     f"hparam {hparam}: {path}: byte {position + error.start} is"
-                    f" not UTF-8; convert the file (from Latin-1 with {ICONV})"
+                    f" not UTF-8. Convert the file (from Latin-1 with {ICONV})."
                 ) from None
             if is_blank:
                 lines = 0

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checks before training that the records, or the text, fit the run."""
+"""Checks, made before training, that the records or the text fit the run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check_records(config: PretrainingConfig, training: bool) -> list[str]:
     """Check the records or the text of a run, and log the warnings.
 
     Raises:
-      UserError: an error was found; with `config.strict`, also doubts.
+      UserError: an error was found, or a doubt if `config.strict` is set.
     """
     problems = raise_errors(find_problems(config, training), config.strict)
     warnings = [str(problem) for problem in problems]
@@ -94,8 +94,8 @@ def find_problems(
             yield Problem(Level.ERROR, str(error))
         if not training and text == "pretrain_text":
             message = (
-                "eval_text is not set: evaluating on the training text. Set"
-                " eval_text."
+                "eval_text is not set, so the evaluation uses the training"
+                " text. Set eval_text."
             )
             yield Problem(Level.WARNING, message)
     elif not errors:
@@ -107,9 +107,9 @@ def find_problems(
         yield Problem(
             Level.WARNING,
             "No held-out records match eval_tfrecords ="
-            f" {config.eval_tfrecords!r}: evaluating on the training records,"
-            " as the original does. Build records with --held_out_fraction to"
-            " hold some out.",
+            f" {config.eval_tfrecords!r}, so the evaluation uses the training"
+            " records, as the original does. Build records with"
+            " --held_out_fraction to hold out some of them.",
         )
     if training and (text or record_files):
         yield from _check_held_out(files, record_files)
@@ -140,7 +140,7 @@ def _check_held_out(
         is_error = kind == "tfrecords" and files.eval_origin == "derived"
         yield Problem(
             Level.ERROR if is_error else Level.DOUBT,
-            f"{join_names(shared, 3)}: used for training and held out for"
+            f"{join_names(shared, 3)}: used for training, but held out for"
             f" evaluation. Exclude these files from pretrain_{kind} ="
             f" {patterns!r}.",
         )
@@ -179,8 +179,9 @@ def _check_manifest(
         done, count = len(manifest["jobs"]), manifest["num_jobs"]
         yield Problem(
             Level.ERROR,
-            f"The records in {folder} are not complete ({done} of {count} jobs"
-            " done). Run the command of the build again.",
+            f"{folder}: the build of these records is incomplete ({done} of"
+            f" {count} jobs are done). Run the same build command again to"
+            " continue the build.",
         )
     yield from _check_length(expected, folder, settings["max_seq_length"])
     yield from _check_vocabulary(expected, folder, manifest["vocabulary"])
@@ -192,7 +193,7 @@ def _check_manifest(
         yield Problem(
             Level.DOUBT,
             f"{folder}: {len(missing)} of {len(shards)} files listed in"
-            f" {MANIFEST_NAME} are missing, starting with {missing[0]}, so that"
+            f" {MANIFEST_NAME} are missing (the first is {missing[0]}), so"
             f" {num_records:,} examples are left out. Copy the files again.",
         )
 
@@ -224,9 +225,10 @@ def _check_vocabulary(
     elif vocabulary["size"] > expected.vocab_size:
         yield Problem(
             Level.ERROR,
-            f"The records in {folder} were built with {vocabulary['size']}"
-            f" tokens, but vocab_size is {expected.vocab_size}. Set vocab_size"
-            " to the size of the vocabulary.",
+            f"The records in {folder} were built with a vocabulary of"
+            f" {vocabulary['size']} tokens, but vocab_size is"
+            f" {expected.vocab_size}. Set vocab_size to the size of the"
+            " vocabulary.",
         )
 
 
@@ -260,7 +262,7 @@ def _check_sizes(
         if path in present and filesystem.file_size(path) != size:
             yield Problem(
                 Level.ERROR,
-                f"{path}: size differs from the {size} bytes listed in"
+                f"{path}: the size differs from the {size} bytes listed in"
                 f" {MANIFEST_NAME}: the file is truncated or was changed. Copy"
                 " the file again, or build the records again.",
             )
@@ -310,9 +312,9 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
             return
     yield Problem(
         Level.ERROR,
-        f"{join_names(empty, 3)}: 0 bytes, although other files contain several"
-        " records. Copy the file again, build the records again, or remove the"
-        " file if it never contained a record.",
+        f"{join_names(empty, 3)}: the size is 0 bytes, although other files"
+        " contain several records. Copy the file again, build the records"
+        " again, or remove the file if it never contained a record.",
     )
 
 
@@ -327,9 +329,9 @@ def _check_missing(folder: str, paths: list[str]) -> Iterator[Problem]:
         if missing:
             yield Problem(
                 Level.DOUBT,
-                f"{folder}: {len(missing)} of {count} files {name} are missing,"
-                f" starting with {min(missing)}, so that their examples are"
-                " left out. Copy the files again.",
+                f"{folder}: {len(missing)} of {count} files {name} are missing"
+                f" (the first is {min(missing)}), so their examples are left"
+                " out. Copy the files again.",
             )
 
 
@@ -362,7 +364,7 @@ def _read_first_records(
 def _check_example(
     expected: _Expected, where: str, payload: bytes
 ) -> list[int]:
-    """Return the ids of an example, or raise a UserError if invalid."""
+    """Return an example's token ids; raise a UserError if it is invalid."""
     try:
         features = decode_example(payload)
     except BrokenRecordError as error:

@@ -98,7 +98,7 @@ class ExampleBuilder:
         else:
             self._sentences, self._length = [], 0
             self.tokens_dropped += tails_length
-        # A small share of examples has a random length.
+        # As in the original, a small share of examples has a random length.
         self._target_length = self._max_length
         if self.random.random() < _RANDOM_LENGTH_SHARE:
             self._target_length = self.random.randint(
@@ -112,7 +112,7 @@ class ExampleBuilder:
         if draw() < _ONE_SEGMENT_SHARE:
             target = _ONE_SEGMENT_TARGET
         else:
-            # Without [CLS] and two [SEP].
+            # The target excludes [CLS] and two [SEP].
             target = (self._target_length - 3) // 2
         first, second = _Sentence([]), _Sentence([])
         for sentence in self._sentences:

@@ -64,14 +64,15 @@ def resolve_format(
     if declared is not None:
         if declared not in by_extension.values():
             raise UserError(
-                f"{setting} {declared!r}: expected one of {formats}"
+                f"{setting} is {declared!r}; expected one of {formats}. Correct"
+                f" {setting}."
             )
         return declared
     extension = os.path.splitext(path)[1].lower()
     if extension not in by_extension:
         raise UserError(
-            f"{path}: the format cannot be inferred from the file name; set"
-            f" {setting} to one of {formats}"
+            f"{path}: the format cannot be inferred from the file name. Set"
+            f" {setting} to one of {formats}."
         )
     return by_extension[extension]
 
@@ -81,7 +82,9 @@ def limit_cells(row: Row, most: int) -> Row:
     if not any(row.cells[most:]):
         return row
     content = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
-    return Row(row.line, [], shorten(content), f"{most}, as in the header")
+    return Row(
+        row.line, [], shorten(content), f"{most} cells, as in the header"
+    )
 
 
 def read_rows(
@@ -93,8 +96,8 @@ def read_rows(
     """Yield the rows of a table, including blank and invalid lines.
 
     TSV is split only at tabs, and quotation marks are text, as in the original.
-    If a quoted cell contains line feeds, as other programs write, each of its
-    lines has cells and a problem. In CSV, quoted cells may span lines.
+    Other programs write quoted cells that contain line feeds; each line of such
+    a cell is yielded with a problem. In CSV, quoted cells may span lines.
 
     Args:
       source: path of the file, or reader of its lines.
@@ -128,7 +131,7 @@ def read_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if row.expected:
             raise UserError(
                 f"{path}:{row.line}: found {shorten(row.content)}; expected"
-                f" {row.expected}"
+                f" {row.expected}. Correct the line."
             )
         if row.cells:
             yield row.line, row.cells
@@ -146,10 +149,10 @@ def _opens_cell(cell: str) -> bool:
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
-    """Yield rows, and a problem for each line of a row with a quoted cell.
+    """Yield rows; each line of a row with a quoted cell has a problem.
 
-    Unpaired quotation marks are not sufficient, because texts contain them,
-    too. Lines are parts of a row if the last cell of the first line opens a
+    An unpaired quotation mark is not sufficient, because texts contain such
+    marks. Lines are parts of a row if the last cell of the first line opens a
     quotation, the first cell of a later line closes the quotation, and the
     lines together have as many cells as the first row of the file.
     """
@@ -206,7 +209,7 @@ JSON_LINES = f"{_OBJECT} (jq -c '.[]' FILE converts an array)"
 
 
 def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
-    """Yield rows; all lines of a JSON array on several lines are invalid."""
+    """Yield rows; all lines of a JSON array that spans lines are invalid."""
     array_start = 0  # first line of the array; 0: the file is not an array
     is_first = True
     for line in lines:
@@ -221,7 +224,8 @@ def _json_rows(lines: Iterable[Line], any_json: bool) -> Iterator[Row]:
                 row = Row(line.number, {}, f"a JSON array: {text}", JSON_LINES)
         elif array_start and not is_blank:
             content = (
-                f"part of the JSON array of line {array_start}: {line.text}"
+                f"part of the JSON array that begins in line {array_start}:"
+                f" {line.text}"
             )
             row = Row(line.number, {}, content, _OBJECT)
         yield row

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of the data sets of TensorFlow Datasets.
 
-TensorFlow Datasets is imported only to read a data set.
+TensorFlow Datasets is imported only when a data set is read.
 """
 
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ def open_builder(name: str, data_dir: str | None) -> Any:
         import tensorflow_datasets as tfds
     except ImportError as error:
         raise UserError(
-            "Data from tfds requires TensorFlow Datasets. Install it: pip"
-            " install tensorflow-datasets"
+            "Data from tfds requires the package tensorflow-datasets. Install"
+            " the package: pip install tensorflow-datasets"
         ) from error
     try:
         builder = tfds.builder(name, data_dir=data_dir or None)
@@ -35,12 +35,12 @@ def open_builder(name: str, data_dir: str | None) -> Any:
         raise UserError(f"TFDS data set {name!r}: {error}") from error
     try:
         builder.download_and_prepare()
-    # The class of the error depends on the site of the data.
+    # The class of the error depends on the site that hosts the data.
     except Exception as error:
         raise UserError(
             f"TFDS data set {name!r} cannot be downloaded and prepared:"
-            f" {error}. Copy a prepared data set to tfds_data_dir, or read"
-            " files"
+            f" {error}. Copy a prepared data set to tfds_data_dir, or read the"
+            " data from files."
         ) from error
     return builder
 
@@ -58,8 +58,8 @@ def label_names(
     features = open_builder(name, data_dir).info.features
     if feature not in features:
         raise UserError(
-            f"TFDS data set {name} has no feature {feature!r}; name one of its"
-            f" features: {', '.join(features)}"
+            f"TFDS data set {name} has no feature {feature!r}. Use one of these"
+            f" features: {', '.join(features)}."
         )
     return getattr(features[feature], "names", None)
 
@@ -92,8 +92,8 @@ def read_rows(
     builder = open_builder(name, data_dir)
     if split not in builder.info.splits:
         raise UserError(
-            f"TFDS data set {name} has no split {split!r}; name one of its"
-            f" splits: {', '.join(builder.info.splits)}"
+            f"TFDS data set {name} has no split {split!r}. Use one of these"
+            f" splits: {', '.join(builder.info.splits)}."
         )
     examples = read_examples(builder, split, stop=max_rows)
     for number, example in enumerate(examples, 1):

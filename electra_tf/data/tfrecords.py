@@ -53,7 +53,7 @@ def _feature(name: str, packed: bytes) -> bytes:
 
 
 class ExampleEncoder:
-    """An encoder of two segments as a serialized tf.train.Example.
+    """An encoder that serializes two segments as a tf.train.Example.
 
     Features are int64 lists of length `max_length`: `input_ids` contains [CLS]
     first [SEP] (second [SEP]) and zeros, `input_mask` is 1 at tokens, and
@@ -174,7 +174,7 @@ def read_records(path: str) -> Iterator[bytes]:
 
 
 def count_records(path: str, limit: int) -> tuple[int, int]:
-    """Return the number of a file's records, and their total bytes.
+    """Return the number of a file's records, and their total size in bytes.
 
     Only the lengths of records are read. Counting stops at the first record
     that begins after `limit` bytes.
@@ -189,14 +189,14 @@ def count_records(path: str, limit: int) -> tuple[int, int]:
     return records, position
 
 
-# Prefixes of record files, which builds and runs share.
+# Prefixes of the names of record files, which builds and runs share.
 TRAINING_PREFIX = "pretrain_data"
 HELD_OUT_PREFIX = "eval_data"
 TEMPORARY_PREFIX = ".tmp-"
 
 
 class ShardSet:
-    """Record files of a job, which receive its records in turn.
+    """Record files of a job, which receive the job's records in turn.
 
     Source: build_pretraining_dataset.py, ExampleWriter.
     Differs: files have a temporary name until `publish`.
@@ -248,7 +248,7 @@ class ShardSet:
             file.close()
 
     def publish(self) -> list[dict[str, Any]]:
-        """Rename the closed files; return name, records and bytes of each."""
+        """Rename the closed files; return names, record counts and sizes."""
         entries = []
         share, remainder = divmod(self.num_records, max(1, len(self._names)))
         for i, name in enumerate(self._names):

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of JSON values in the notation of other programs.
+"""Readers of JSON values in the notations of other programs.
 
 Other programs write a number instead of a text, a text instead of a number, or
 `"true"` for true. Each function returns the value, or None if its meaning is
@@ -12,7 +12,7 @@ from typing import Any
 
 from configure.formatting import shorten
 
-# Larger whole numbers lose digits as a float.
+# Larger whole numbers lose digits if they are stored as a float.
 _MAX_EXACT_FLOAT = 2**53
 _INTEGER_TEXT = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -49,7 +49,7 @@ def as_integer(value: Any) -> int | None:
 
 
 def as_flag(value: Any) -> bool | None:
-    """Return true, false, 1, 0, or the text of one of these as a boolean."""
+    """Return a boolean for true, false, 1, 0 or the text of such a value."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -59,7 +59,7 @@ def as_flag(value: Any) -> bool | None:
 
 
 def describe(value: Any) -> str:
-    """Return a description of a value with its type, as `the text '5'`."""
+    """Return a description of a value with its type, such as `the text '5'`."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -132,10 +132,10 @@ def obstructed(tmp_path, screen):
 
 
 OBSTACLES = [
-    "are not complete (1 of 2",
+    "is incomplete (1 of 2",
     "length of records is 64, but max_seq_length is 16",
     "were built with a different vocabulary (300 tokens)",
-    "size differs from the 4 bytes",
+    "the size differs from the 4 bytes",
     "No record file matches eval_tfrecords = 'absent'",
     "contains 200 tokens, but the model has 100",
     "init_checkpoint nowhere: no such folder or checkpoint",

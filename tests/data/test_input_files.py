@@ -31,7 +31,7 @@ def test_derived_held_out_records_may_be_missing(config):
     config.eval_tfrecords = f"{config.folder}/other*"
     config.origins = {"eval_tfrecords": "derived"}
     (warning,) = record_checks.check_records(config, False)
-    assert "evaluating on the training records" in warning
+    assert "the evaluation uses the training records" in warning
 
 
 def test_held_out_records_are_next_to_those_of_training(config):

@@ -251,11 +251,11 @@ def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("content", "pattern", "complaint"),
     [
-        (b"waa\n", "none*", "no nonempty file matches"),
-        (b"", "*.txt", "no nonempty file matches"),
-        (b" \n\n", "*.txt", "only blank lines"),
+        (b"waa\n", "none*", "matches no file that contains data"),
+        (b"", "*.txt", "matches no file that contains data"),
+        (b" \n\n", "*.txt", "contain only blank lines"),
         ("\u200b\n".encode(), "*.txt", "contain no token"),
-        (b"waa\nw\xe9\n", "*.txt", "text.txt: byte 5 is not UTF-8; .*iconv"),
+        (b"waa\nw\xe9\n", "*.txt", "text.txt: byte 5 is not UTF-8. .*iconv"),
         (b"waa\n", "*.txt, *.gz", "text.gz: not plain text"),
     ],
 )

@@ -25,10 +25,10 @@ def _refuses(config, message, training=True):
 def test_training_on_held_out_records_is_refused_or_warned_of(config):
     config.pretrain_tfrecords = f"{config.folder}/*.tfrecord*"
     config.origins = {"eval_tfrecords": "derived"}
-    _refuses(config, "eval_data.*: used for training and held out")
+    _refuses(config, "eval_data.*: used for training, but held out")
     config.origins = {"eval_tfrecords": "flag"}
     (warning,) = record_checks.check_records(config, True)
-    assert "for training and held" in warning
+    assert "for training, but held" in warning
 
 
 @pytest.fixture(params=["with a manifest", "without a manifest"])
@@ -76,7 +76,7 @@ def test_a_missing_file_of_the_manifest_is_a_warning(config):
     shard = manifest["jobs"]["0"]["shards"][2]
     (config.folder / shard["name"]).unlink()
     (warning,) = record_checks.check_records(config, True)
-    assert f"with {shard['name']}, so that {shard['records']}" in warning
+    assert f"is {shard['name']}), so {shard['records']} ex" in warning
 
 
 def test_another_casing_than_the_manifests_is_a_warning(config):
@@ -104,7 +104,7 @@ def test_records_of_an_incomplete_build_are_refused(config):
     path = config.folder / "manifest.json"
     text = path.read_text()
     path.write_text(text.replace('"complete": true', '"complete": false'))
-    _refuses(config, "not complete")
+    _refuses(config, "build of these records is incomplete")
 
 
 def test_all_problems_of_a_run_are_found(config):
@@ -118,10 +118,10 @@ def test_all_problems_of_a_run_are_found(config):
 )
 def test_a_shard_that_lost_its_bytes_is_refused(config, has_manifest, name):
     (config.folder / name).write_bytes(b"")
-    message = f"{name}: 0 bytes"
+    message = f"{name}: the size is 0 bytes"
     if has_manifest:
         message = (
-            f"{name}: size differs from the [0-9]+ bytes listed in manifest"
+            f"{name}: the size differs from the [0-9]+ bytes listed in manifest"
         )
     _refuses(config, message, training=name.startswith("pretrain"))
 
@@ -163,7 +163,7 @@ def test_empty_files_of_the_original_are_read(config, records, are_read):
     if are_read:
         assert record_checks.check_records(config, True) == []
     else:
-        _refuses(config, ": 0 bytes, although")
+        _refuses(config, ": the size is 0 bytes, although")
 
 
 def test_the_case_of_records_without_a_manifest_is_checked(config, tmp_path):

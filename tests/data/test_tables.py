@@ -70,7 +70,7 @@ def test_the_format_is_declared_or_that_of_the_extension(
 
 @pytest.mark.parametrize(
     ("path", "declared", "message"),
-    [("x.dat", None, "set format"), ("x.tsv", "xml", "one of tsv, csv")],
+    [("x.dat", None, "Set format"), ("x.tsv", "xml", "one of tsv, csv")],
 )
 def test_an_unknown_format_is_refused(path, declared, message):
     refused(message, tables.resolve_format, path, declared)

@@ -91,7 +91,7 @@ ROWS = {
         "text,stars\na,no\nb, c,yes\nd,yes,\n",
         "",
         [0, 1],
-        "2, as in the header",
+        "2 cells, as in the header",
     ),
     "the range of the training data": (
         {"type": "regression", "format": "tsv"},

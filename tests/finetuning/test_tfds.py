@@ -105,7 +105,7 @@ def test_numbers_are_read_and_what_is_missing_is_named(task_of, tmp_path):
     assert row.expected == "one of: 0, 1"
     task = task_of("wnli", "wnli", "train")
     assert task.get_examples("train")[1].label == "1"
-    refused(r"no split 'validation'; name .*: tra", task.get_examples, "dev")
+    refused(r"no split 'validation'. Use .*: tra", task.get_examples, "dev")
     rows = tfds_data.read_rows("no_such_set", "train", str(tmp_path))
     refused("TFDS data set 'no_such_set'", list, rows)
 
