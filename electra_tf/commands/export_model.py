@@ -81,11 +81,11 @@ def _add_model_flags(parser: argparse.ArgumentParser) -> None:
         ),
         (
             "rows_at_once",
-            0,
+            int,
             "N",
             "classification and regression: number of texts of similar length"
-            " that serve_text computes together, which is faster on a CPU (8"
-            " is good there); 0: a whole batch, best on an accelerator",
+            " that serve_text computes together (default: 8, the fastest on a"
+            " CPU); 0: a whole batch, best on an accelerator",
         ),
         ("top_k", int, "N", "fill_mask: wordpieces for each mask; default: 10"),
     )

@@ -21,12 +21,20 @@ from electra_tf.finetuning.task import Task
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.pretraining.scoring import electric_scores
 
+# Groups of 8 rows are the fastest on CPUs: each group is only as wide as its
+# longest row, and its tensors stay in the cache. docs/performance.md has the
+# measurement.
+ROWS_AT_ONCE = 8
+
 
 class TextModule(signatures.TaskModule):
     """Base class of modules with one answer per text or pair."""
 
     def __init__(
-        self, loaded: FinetunedModel, task: Task, rows_at_once: int = 0
+        self,
+        loaded: FinetunedModel,
+        task: Task,
+        rows_at_once: int = ROWS_AT_ONCE,
     ) -> None:
         # The number of texts of similar length that are computed together; 0:
         # all.

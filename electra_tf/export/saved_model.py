@@ -43,13 +43,16 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
 
 
 def make_task_module(
-    loaded: FinetunedModel, task_name: str | None = None, rows_at_once: int = 0
+    loaded: FinetunedModel,
+    task_name: str | None = None,
+    rows_at_once: int | None = None,
 ) -> TaskModule:
     """Return the module of one task of a fine-tuned model.
 
     Args:
       task_name: the name of the task; None: the only task.
-      rows_at_once: the number of texts that are computed together; 0: all.
+      rows_at_once: the number of texts that are computed together; 0: all;
+        None: the default of `TextModule`.
 
     Raises:
       UserError: the task does not exist, or its head cannot be exported.
@@ -65,6 +68,8 @@ def make_task_module(
             " electra_tf/export/saved_model.py."
         )
     if issubclass(module_class, heads.TextModule):
+        if rows_at_once is None:
+            return module_class(loaded, task)
         return module_class(loaded, task, rows_at_once)
     if rows_at_once:
         raise UserError(

@@ -75,7 +75,11 @@ def test_groups_keep_the_order_and_are_narrow(lengths, rows_at_once, by_length):
 def test_serve_text_gives_equal_answers_with_groups(
     name, layers, finetuned_module
 ):
-    loaded, plain = finetuned_module(name, classification_head_layers=layers)
+    loaded, by_default = finetuned_module(
+        name, classification_head_layers=layers
+    )
+    assert by_default.config()["rows_at_once"] == 8
+    plain = make_task_module(loaded, rows_at_once=0)
     tokens = [b"the", b"of", b"and", b"to", b"ing"] * 9
     texts = [b" ".join(tokens[: 7 * i % 40]) for i in range(11)]
     inputs = {"text": tf.constant(texts)}
