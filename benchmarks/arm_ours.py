@@ -280,6 +280,36 @@ class Served(Predictor):
         return lambda texts: serve(text=tf.constant(texts))["probabilities"]
 
 
+class OnnxRuntime(work.Answering):
+    """An ONNX file of an export, with this project's tokenizer."""
+
+    PACKAGES = ("onnxruntime",)
+
+    def load(self, spec):
+        import numpy as np
+        import onnxruntime
+
+        make = product("FullTokenizer", spec["root"])
+        encode = make(os.path.join(spec["paths"]["run"], "vocab.txt")).encode
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = spec["threads"]
+        session = onnxruntime.InferenceSession(spec["path"], options)
+
+        def ask(texts):
+            rows = [encode(text)[: spec["length"] - 2] for text in texts]
+            longest = max(map(len, rows)) + 2
+            ids, mask = np.zeros((2, len(rows), longest), np.int32)
+            for number, row in enumerate(rows):
+                row = [work.CLS, *row, work.SEP]
+                ids[number, : len(row)], mask[number, : len(row)] = row, 1
+            arrays = {"input_ids": ids, "input_mask": mask}
+            arrays["segment_ids"] = np.zeros_like(ids)
+            (answers,) = session.run(["probabilities"], arrays)
+            return answers
+
+        return ask
+
+
 class Tokenizers(work.Tokenizers):
     def __init__(self, spec):
         kind, names = "FullTokenizer", ("encode", "tokenize")

@@ -148,6 +148,9 @@ class Finetuning(Arm):
         return {"encoder": transformers.ElectraForSequenceClassification}
 
     def _prepare(self):
+        self._classify = self._models[0]
+        if self._spec.get("compile"):
+            self._classify = torch.compile(self._classify)
         self._batches = itertools.cycle(self._rows("train"))
         self.dev = self._rows("dev", bool(self._spec.get("by_length")))
         return work.FINETUNING
@@ -158,7 +161,7 @@ class Finetuning(Arm):
             return super().evaluate()
 
     def answer(self, batch):
-        return self._models[0](**batch).logits.float().numpy()
+        return self._classify(**batch).logits.float().numpy()
 
     def _compute(self, batch):
         return self._models[0](**batch).loss

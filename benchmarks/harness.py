@@ -32,6 +32,7 @@ DATA, GOLDEN = (os.path.join(SHARED, name) for name in ("data", "golden"))
 CORPUS = os.path.join(DATA, "pretrain_corpus")
 VOCAB = os.path.join(DATA, "vocab", "vocab.txt")
 STARTED = time.perf_counter()
+COMPILED = " compiled"
 CORES = len(os.sched_getaffinity(0))  # cores available to this process
 # The environment is copied before electra_tf is imported, because electra_tf
 # sets variables for TensorFlow that the peers must not inherit.
@@ -85,11 +86,16 @@ def checkouts(args):
 
 
 def plan(args, kinds, **shared):
-    """Return (kind, spec) of each arm by name; `shared` is in every spec."""
+    """Return (kind, spec) of each arm by name; `shared` is in every spec.
+
+    A kind that ends with COMPILED is the kind before it under torch.compile.
+    """
     variant = {"threads": args.threads, "root": ROOT, "hparams": {}}
     shared = variant | {"original": os.path.abspath(args.original)} | shared
     lacking = {"transformers": args.python, "original": args.original}
-    available = [kind for kind in kinds if lacking.get(kind, True)]
+    available = [
+        kind for kind in kinds if lacking.get(kind.removesuffix(COMPILED), True)
+    ]
     for name in args.arms:
         if name not in available:
             sys.exit(
@@ -101,6 +107,9 @@ def plan(args, kinds, **shared):
         if kind == "ours":
             for name, path in checkouts(args).items():
                 arms[name] = (kind, {**shared, "root": path})
+        elif kind.endswith(COMPILED):
+            plain = kind.removesuffix(COMPILED)
+            arms[kind] = (plain, {**shared, "compile": True})
         else:
             arms[kind] = (kind, shared)
     for name, variant in args.variants.items():

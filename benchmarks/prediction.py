@@ -2,16 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time class probabilities of raw texts; compare with transformers.
 
-One classifier with nearly random weights runs in three forms: a fine-tuned
+One classifier with nearly random weights runs in these forms: a fine-tuned
 folder with `Predictor`, its export with `serve_text` (a whole batch at once, or
-in groups of 8), and a Hugging Face folder with AutoTokenizer and PyTorch. Texts
-are sentences of SST; a batch is padded to its longest row. Probabilities are
-compared first. Each turn has different texts.
+in groups of 8), the export's ONNX files in onnxruntime, and a Hugging Face
+folder with AutoTokenizer and PyTorch, which may be compiled. Texts are
+sentences of SST; a batch is padded to its longest row. Probabilities are
+compared first: those of 8-bit weights may differ by some hundredths. Each turn
+has different texts.
 
-  python benchmarks/prediction.py --python=PEER/bin/python --before=../before \
-      --variants='{"compiled": {"arm": "transformers", "compile": true}}'
+  python benchmarks/prediction.py --python=PEER/bin/python --before=../before
+
+The arms of onnxruntime need the extra onnx in the Python of this program.
 """
 
+import importlib.util
 import itertools
 import json
 import os
@@ -25,6 +29,8 @@ import numpy as np
 
 # Name of an export -> number of rows that serve_text computes at once (0: all).
 SERVED = {"served": 0, "served in groups": 8}
+# Name of an arm of onnxruntime -> ONNX file of the export.
+ONNX = {"onnxruntime": "model", "onnxruntime int8": "model_int8"}
 TRAINED, COMPARED = 64, 64
 
 
@@ -54,6 +60,10 @@ def make_forms(args, lines, folder):
         command = [*harness.module_command(root, name), *arguments]
         harness.Program(command, root).finish()
 
+    if _has_onnx():
+        paths["onnx"] = os.path.join(folder, "onnx")
+        arguments = ("--model", run, "--output_dir", paths["onnx"])
+        make(harness.ROOT, "export_model", *arguments, "--onnx", "--int8")
     for checkout, root in harness.checkouts(args).items():
         for form, rows in SERVED.items():
             export_dir = paths[f"{form}, {checkout}"] = tempfile.mkdtemp(
@@ -67,6 +77,10 @@ def make_forms(args, lines, folder):
     )
     save_head(paths)
     return paths
+
+
+def _has_onnx():
+    return all(map(importlib.util.find_spec, ("tf2onnx", "onnxruntime")))
 
 
 def save_head(paths):
@@ -85,7 +99,14 @@ def save_head(paths):
 def planned_arms(args, paths):
     arms = {}
     kinds, more = ("ours", "transformers"), {"paths": paths}
+    kinds = (*kinds, "transformers compiled")
     planned = harness.plan(args, kinds, **more, length=args.length)
+    if "onnx" in paths and (not args.arms or "ours" in args.arms):
+        _, spec = planned["ours"]
+        for name, file in ONNX.items():
+            path = os.path.join(paths["onnx"], "1", "onnx", f"{file}.onnx")
+            onnx = {**spec, "task": "OnnxRuntime", "path": path}
+            arms[name] = ("ours", onnx)
     for name, (kind, spec) in planned.items():
         if kind == "transformers":
             arms[name] = (kind, {**spec, "task": "Answering"})
@@ -147,7 +168,9 @@ def tables(result):
             row = {"batch": size, "arm": name, "ms per call": spread.shown(2)}
             row["texts/s"] = f"{1000 * size / spread.median:.0f}"
             before = name.replace(", ours", ", before")
-            for what, base in (("peer", "transformers"), ("before", before)):
+            bases = {"transformers": "transformers", "before": before}
+            bases["compiled"] = "transformers compiled"
+            for what, base in bases.items():
                 row[f"faster than {what}"] = ""
                 if base in seconds and base != name:
                     ratio = harness.ratios(seconds[base], runs)

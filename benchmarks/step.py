@@ -20,7 +20,6 @@ Further arms are this project or a peer with other settings:
       "fixed length": {"hparams": {"length_buckets": false}},
       "oneDNN": {"arm": "tfmodels",
                  "environment": {"TF_ENABLE_ONEDNN_OPTS": "1"}},
-      "compiled": {"arm": "transformers", "compile": true},
       "sorted": {"arm": "transformers", "by_length": true}}'
 """
 
@@ -32,7 +31,13 @@ import work
 
 WORK = {"pretraining": work.pretraining, "finetuning": work.finetuning}
 # The original, which comes last, computes only in float32.
-KINDS = ("ours", "tfmodels", "transformers", "original")
+KINDS = (
+    "ours",
+    "tfmodels",
+    "transformers",
+    "transformers compiled",
+    "original",
+)
 
 
 def measure(args, arms):
@@ -112,7 +117,7 @@ def main():
     shared = {"precision": args.precision, "hparams": args.hparams}
     with tempfile.TemporaryDirectory() as folder:
         shared["work"] = WORK[args.task](args, folder)
-        kinds = KINDS if args.precision == "float32" else KINDS[:3]
+        kinds = KINDS if args.precision == "float32" else KINDS[:4]
         planned = harness.plan(args, kinds, task=args.task.title(), **shared)
         with harness.Arms(args, planned) as arms:
             result = measure(args, arms)
