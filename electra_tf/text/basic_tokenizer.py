@@ -23,7 +23,8 @@ _SPLITTING_CONTROLS = re.compile(f"[{SPLITTING_CONTROLS}]")
 # in ASCII text, which contains no sigma.
 _MARKS = tuple((mark, f" {mark} ") for mark in ',"-;?!()')
 _MARKS_IN_ASCII = (*_MARKS, *((mark, f" {mark} ") for mark in ".':"))
-# In cleaned ASCII without spaces, every other character is punctuation.
+# In cleaned ASCII without spaces, all characters except letters and digits are
+# punctuation.
 _ASCII_PIECES = re.compile(r"[0-9A-Za-z]+|[^0-9A-Za-z]")
 
 
@@ -31,9 +32,9 @@ def split_raw_words(text: str) -> list[str]:
     """Split a text at white space and around frequent punctuation marks.
 
     Splitting first does not change the tokens, because later steps process
-    single words and the original splits at all of these positions. The controls
-    that the original deletes before it splits at white space are deleted here,
-    too.
+    single words and the original splits at all of these positions. Control
+    characters that the original deletes before it splits at white space are
+    also deleted here.
     """
     # Most lines are printable, and thus contain none of these control
     # characters.
@@ -60,8 +61,8 @@ class BasicTokenizer:
 
     def raw_words(self, text: str) -> list[str]:
         """Split a text into words that can be processed independently."""
-        # Lower-casing first makes "End" and "end" one word. Only ASCII text can
-        # be lower-cased before it is cleaned.
+        # After lower-casing, "End" and "end" are one word, which is processed
+        # once. Only ASCII text can be lower-cased before it is cleaned.
         if self.do_lower_case and text.isascii():
             text = text.lower()
         return split_raw_words(text)

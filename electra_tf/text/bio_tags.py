@@ -24,7 +24,7 @@ def split_tag(tag: str) -> tuple[str, str]:
     if letter not in BIOES or len(letter) != 1 or (letter == "O" and span_type):
         raise ValueError(
             f"{tag!r} is not the tag of a span; expected O, or one of B, I, E,"
-            " S, L, U with a type (B-LOC)"
+            " S, L, U with a type, such as B-LOC"
         )
     return letter, span_type
 
@@ -39,7 +39,8 @@ def read_spans(
 
     Args:
       tags: the tag of each word.
-      type_change_starts_span: begin a span at a tag of a different type, too.
+      type_change_starts_span: whether a span also begins at a tag of a
+        different type.
 
     Source: google-research/electra, finetune/tagging/tagging_utils.py,
       get_span_labels.

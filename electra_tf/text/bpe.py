@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tokenizer of byte-level BPE.
+"""Tokenizer for vocabularies of byte-level BPE.
 
 Source: Radford et al., "Language Models are Unsupervised Multitask Learners"
   (2019), section 2.2; for ELECTRA: Mercier, "Efficient transfer learning for
@@ -29,8 +29,8 @@ class BpeTokenizer(Tokenizer):
         """Load a tokenizer.json; reject a casing other than the default."""
         if not (do_lower_case and strip_accents):
             raise UserError(
-                f"{path} defines the normalization of text; expected"
-                " do_lower_case and strip_accents at their defaults. Remove"
+                f"{path} defines the normalization of text, so do_lower_case"
+                " and strip_accents must have their defaults. Remove"
                 " --no-lower-case and --no-strip-accents."
             )
         self.vocab = read_bpe_vocab(path)
@@ -56,8 +56,9 @@ class BpeTokenizer(Tokenizer):
         if missing and self._model.model.unk_token is None:
             raise UserError(
                 f"{path}: {len(missing)} of the 256 bytes have no token"
-                f" ({join_names(missing)}), and would be lost. Train the"
-                " tokenizer with initial_alphabet=ByteLevel.alphabet()."
+                f" ({join_names(missing)}), so texts would lose these bytes."
+                " Train the tokenizer with"
+                " initial_alphabet=ByteLevel.alphabet()."
             )
 
     def encode(self, text: str | bytes) -> list[int]:

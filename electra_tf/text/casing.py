@@ -87,9 +87,9 @@ def _casing(lower: bool, strip: bool) -> dict[str, bool]:
 def write_casing(
     vocab_file: str, do_lower_case: bool, strip_accents: bool
 ) -> str:
-    """Write a vocabulary's casing next to it, and return the file's path.
+    """Write a vocabulary's casing to its casing file; return the file's path.
 
-    An existing file keeps its other fields.
+    The file is next to the vocabulary. An existing file keeps its other fields.
     """
     path = casing_path(vocab_file)
     # Without the mark, the other settings would have the defaults of
@@ -128,9 +128,10 @@ def resolve_casing(
             continue  # Cased text always keeps its accents.
         raise UserError(
             f"{labels[name]} is {_json(requested_value)}, but {name} is"
-            f" {_json(value)} in {path}. {vocab_file} was learned with the"
-            " latter, and other text becomes [UNK] or different tokens. Remove"
-            f" {labels[name]}, or use a different vocabulary."
+            f" {_json(value)} in {path}, which describes the text from which"
+            f" {vocab_file} was learned. Text with a different casing becomes"
+            f" [UNK] or different tokens. Remove {labels[name]}, or use a"
+            " different vocabulary."
         )
     defaults = stated or dict.fromkeys(TOKENIZER_HPARAMS, True)
     casing = {}

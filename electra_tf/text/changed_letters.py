@@ -18,8 +18,8 @@ from typing import Any
 
 from electra_tf.text.characters import is_accent
 
-# Minimum share of a script among all letters, and minimum share of changed
-# letters in the script, above which a warning is printed.
+# A warning is printed for each script that has at least this share of all
+# letters, if at least this share of the script's letters changes.
 SHARE = 0.01
 LATIN = "Latin"
 TURKISH = "the Turkish i"
@@ -64,7 +64,10 @@ def script_of(char: str) -> str:
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return (script, whether the letter changes) for each script to count."""
+    """Return the scripts that count a letter, each with a flag.
+
+    The flag is true if the letter changes.
+    """
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)

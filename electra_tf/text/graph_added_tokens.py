@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search for added tokens as graph operations.
 
-The results equal those of `library_tokenizer`. Tokens found among the code
-points of a batch are marked in their rows, so the characters of a token
-stay one word. A trie is searched from all positions in parallel; most positions
-fail at the first character.
+The results equal those of `library_tokenizer`. The rows of a token's characters
+are marked (see `graph_normalization`), so that these characters stay one word.
+A trie is searched from all positions of a batch in parallel; at most positions,
+the search fails at the first character.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from electra_tf.text.library_tokenizer import (
 )
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-# This code point matches no character, so no token spans its position.
+# This code point equals no character, so no token spans its position.
 BARRIER = -1
 _CODE_BITS = 21
 
@@ -36,7 +36,7 @@ class Matches(NamedTuple):
 
 
 class TokenMatcher(tf.Module):
-    """Matcher of texts in code points: leftmost first, then longest."""
+    """Matcher that finds texts in code points: leftmost first, then longest."""
 
     def __init__(self, tokens: Mapping[str, int]):
         """Build a trie of nonempty texts and their ids."""
@@ -130,8 +130,8 @@ class TokenMatcher(tf.Module):
         keys = tf.bitwise.left_shift(nodes, np.int64(_CODE_BITS)) + codes
         edges = tf.searchsorted(self._keys, keys)
         edges = tf.minimum(edges, tf.size(self._keys) - 1)
-        # A barrier is excluded, because its key equals the last key of another
-        # node.
+        # A barrier is excluded, because its key equals the last possible key of
+        # the previous node.
         exists = (tf.gather(self._keys, edges) == keys) & (codes >= 0)
         return tf.gather(self._children, edges), exists
 
@@ -171,7 +171,7 @@ class Marks(NamedTuple):
 
 
 def marks_of(matches: Matches) -> Marks:
-    """Return the characters of matches, one row for each character."""
+    """Return the marks of all characters that belong to matches."""
     splits = tf.concat([[0], tf.cumsum(matches.lengths)], 0)
     indices = tf.repeat(tf.range(tf.size(matches.lengths)), matches.lengths)
     steps = tf.range(tf.size(indices)) - tf.gather(splits, indices)

@@ -35,15 +35,15 @@ from electra_tf.text.tokenizer_settings import LIBRARY, TokenizerSettings
 CHARACTER = (1 << 21) - 1
 REMOVED = 1 << 21  # deleted by cleaning
 ACCENT = 1 << 22  # deleted by accent stripping
-SPACE = 1 << 23  # Separates words.
-ALONE = 1 << 24  # Always a separate word: punctuation, ideograph.
-CASED = 1 << 25  # Letter that has a case.
+SPACE = 1 << 23  # separates words
+ALONE = 1 << 24  # always a separate word: punctuation, ideograph
+CASED = 1 << 25  # letter that has a case
 CASE_IGNORABLE = 1 << 26  # ignored in the search for a cased letter
-MOVABLE = 1 << 27  # remaining mark that canonical ordering may move
+MOVABLE = 1 << 27  # mark that is kept and that canonical ordering may move
 SIGMA = 1 << 28  # capital sigma; its lower-case form depends on neighbors
 SEVERAL = 1 << 29  # becomes several characters, listed in `Table.several`
-# Character of an added token. The low bits contain twice the token's id, plus
-# one except at the first character.
+# Character of an added token. The low bits contain twice the token's id, plus 1
+# for all characters but the first.
 ADDED = 1 << 30
 
 # Code point of the final sigma minus that of the small sigma.
@@ -525,7 +525,7 @@ class GraphWordSplitter(tf.Module):
 
 
 def _begins_word(rows: tf.Tensor) -> tf.Tensor:
-    """Return the characters, bool [N], at which a new word begins."""
+    """Return whether a word begins at each character, bool [N]."""
     apart = _has(rows, ALONE | SPACE)
     begins = apart | tf.concat([[True], apart], axis=0)[:-1]
     return begins & ~(_has(rows, ADDED) & _has(rows, 1))
@@ -553,7 +553,7 @@ def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
 
 
 def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
-    """Make capital sigmas final where `str.lower` does.
+    """Change sigmas into final sigmas where `str.lower` does.
 
     A sigma is final if it follows a cased character and precedes a character
     without case. Both searches skip the characters with `CASE_IGNORABLE`.

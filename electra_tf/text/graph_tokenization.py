@@ -35,7 +35,7 @@ _ORIGINAL = TokenizerSettings()
 # Token that no text matches: cleaning removes this private character, and plain
 # text does not contain it.
 _UNKNOWN = "\ue000"
-_MAX_PIECE_BYTES = 256  # tensorflow-text's limit of a piece, without joiner
+_MAX_PIECE_BYTES = 256  # tensorflow-text's limit without the joiner
 
 
 class Pieces(NamedTuple):
@@ -110,8 +110,8 @@ class GraphWordpiece(tf.Module):
         self, tokens: list[str], no_pretokenization: bool
     ) -> tf_text.FastWordpieceTokenizer:
         unknown = self.unknown if no_pretokenization else _UNKNOWN
-        # The algorithm requires a known token; the last token here matches no
-        # text.
+        # The algorithm requires a token besides the unknown token. The last
+        # token meets this requirement, and matches no text.
         return tf_text.FastWordpieceTokenizer(
             [unknown, *tokens, 2 * unknown],
             suffix_indicator=JOINER,
@@ -128,8 +128,8 @@ def _matchable(
 ) -> list[str]:
     """Return the tokens that greedy longest match can find.
 
-    Other tokens are left out, because tensorflow-text rejects some of them and
-    matches some where a plain search does not.
+    Other tokens are left out, because tensorflow-text rejects some of these
+    tokens, and would match some where greedy longest match does not.
     """
     letters = set().union(*vocab)
     classes = library if settings.characters == LIBRARY else characters
@@ -140,7 +140,7 @@ def _matchable(
         or (settings.clean_text and classes.is_removed(c))
         or (settings.characters != LIBRARY and c.isspace())
     }
-    # A punctuation mark is always a separate word, and never joined.
+    # A punctuation mark is always a separate word, so no longer piece has one.
     unjoined = foreign.union(filter(classes.is_punctuation, letters))
     tokens = []
     for token in vocab:
@@ -155,7 +155,7 @@ def _matchable(
                     f"The vocabulary's token {token!r} has {size} bytes;"
                     f" expected at most {_MAX_PIECE_BYTES}, the limit of the"
                     " tokenizer in a graph. Remove the token from the"
-                    " vocabulary, or replace the token by a short placeholder."
+                    " vocabulary, or replace it with a short placeholder."
                 )
     return tokens
 
@@ -187,9 +187,8 @@ class PlainTextTokenizer(tf.Module):
             settings, added_tokens=(), never_split=()
         )
         plain = plain_characters(*casing, settings)
-        if (
-            tokens
-        ):  # A character at which an added token may begin is not plain.
+        if tokens:
+            # A character at which an added token may begin is not plain.
             raw, folded = map(sorted, tokens.first_characters())
             table = build_table(*casing, True, settings)
             folded_plain = _characters_of(plain, table)
@@ -300,7 +299,7 @@ def _between_letters(codes: np.ndarray) -> np.ndarray:
 
 
 def _ranges(codes: np.ndarray) -> str:
-    """Format code points as a regular expression's class, without brackets."""
+    """Format code points as the ranges of a regular expression's class."""
     breaks = np.flatnonzero(np.diff(codes) != 1) + 1
     return "".join(
         f"\\x{{{part[0]:x}}}-\\x{{{part[-1]:x}}}"
@@ -335,7 +334,8 @@ class GraphTokenizer(tf.Module):
           vocab: path of a vocabulary, or wordpieces and their ids.
           do_lower_case, strip_accents: casing of the vocabulary.
           settings: other settings of the tokenizer; None: the settings in the
-            files next to the vocabulary, or without files the original's.
+            files next to the vocabulary, or the original's settings if there
+            are no such files.
         """
         super().__init__(name="graph_tokenizer")
         if isinstance(vocab, str):

@@ -92,7 +92,7 @@ _TOKENIZER_VALUES: dict[str, tuple[Any, ...]] = {
     "padding.direction": (None, "Right"),
     "padding.pad_token": (None, "[PAD]"),
 }
-# Settings of tokenizer_config.json by their names in tokenizer.json.
+# Settings of tokenizer_config.json, and their names in tokenizer.json.
 _IN_NORMALIZER = {
     "do_lower_case": "lowercase",
     "strip_accents": "strip_accents",
@@ -286,8 +286,8 @@ def _merge_normalizers(
     if not tokenizer_files.whole:
         if config.get("clean_text") is False:
             expected = (
-                "true, because transformers ignores this field here. Set the"
-                f" field in normalizer of {TOKENIZER}"
+                "true, because transformers ignores this field here. Set"
+                f" clean_text in the normalizer of {TOKENIZER}"
             )
             tokenizer_files.refuse(
                 TOKENIZER_CONFIG, "clean_text", False, expected
@@ -340,7 +340,7 @@ def _read_lines(path: str) -> list[str]:
 
 
 def _model_vocab(path: str, content: Mapping[str, Any]) -> dict[str, int]:
-    """Return the tokens and ids of a tokenizer.json's model, in order."""
+    """Return the tokens and ids of a tokenizer.json's model, sorted by id."""
     vocab = json_part(content, "model").get("vocab")
     ids = sorted(vocab.values()) if isinstance(vocab, dict) and vocab else None
     if ids != list(range(len(ids or ()))):
@@ -371,17 +371,17 @@ def _read_vocabulary(
         line = tokens[number] if number < len(tokens) else None
         if line != token.strip():
             raise UserError(
-                f"{path}:{number + 1}: {line!r}; expected {token!r}, the token"
-                f" of id {number} in model.vocab of {tokenizer_path}. Keep the"
-                " file that the model was trained with, and delete the other"
-                " file."
+                f"{path}:{number + 1}: found {line!r}; expected {token!r}, the"
+                f" token of id {number} in model.vocab of {tokenizer_path}."
+                " Keep the file that the model was trained with, and delete the"
+                " other file."
             )
     if len(tokens) > len(model):
         raise UserError(
-            f"{path}:{len(model) + 1}: {tokens[len(model)]!r}; expected the end"
-            f" of the file, because model.vocab of {tokenizer_path} contains no"
-            " further token. Keep the file that the model was trained with, and"
-            " delete the other file."
+            f"{path}:{len(model) + 1}: found {tokens[len(model)]!r}; expected"
+            f" the end of the file, because model.vocab of {tokenizer_path}"
+            " contains no further token. Keep the file that the model was"
+            " trained with, and delete the other file."
         )
     return vocab
 

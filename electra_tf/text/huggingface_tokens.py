@@ -56,7 +56,7 @@ class TokenizerFiles:
 
 
 def refuse_field(path: str, field: str, value: Any, expected: str) -> NoReturn:
-    """Raise a UserError about a field that this project does not support."""
+    """Raise a UserError about a field with an unsupported value."""
     raise UserError(
         f"{path}: {field} is {show(value)}; expected {expected}. Correct the"
         " tokenizer's files, or remove these files to read only the weights."

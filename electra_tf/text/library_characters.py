@@ -134,7 +134,8 @@ IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
-# Characters that Unicode decomposes since version 10; the library does not.
+# Characters that Unicode decomposes since version 10, but the library leaves
+# unchanged.
 _LATER_DECOMPOSED = _codes(
     _ranges(
         "105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938"
@@ -160,7 +161,7 @@ _COMBINING_CODES = _codes(_COMBINING)
 def is_removed(char: str) -> bool:
     """Return whether cleaning deletes a character.
 
-    Cleaning also deletes lone surrogates, which JSON may contain, but not text.
+    Cleaning also deletes lone surrogates, which JSON may contain.
     """
     code = ord(char)
     return code in _REMOVED_CODES or 0xD800 <= code <= 0xDFFF

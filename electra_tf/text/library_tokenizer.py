@@ -59,7 +59,7 @@ class LibraryBasicTokenizer:
         return "".join(map(self._clean, text))
 
     def fold(self, text: str) -> str:
-        """Strip accents and lower-case, if the settings require it."""
+        """Apply the settings for accents and casing to a text."""
         if self.strip_accents:
             text = characters.decompose(text)
             text = "".join(c for c in text if not characters.is_accent(c))
@@ -103,7 +103,7 @@ class LibraryBasicTokenizer:
 
 
 class AddedTokenSplitter:
-    """Splitter of texts at the leftmost, then the longest added tokens."""
+    """Splitter of texts at added tokens: leftmost first, then longest."""
 
     def __init__(
         self,

@@ -24,10 +24,10 @@ SPACELESS_LETTERS = (
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Shan
     "\u1780-\u17ff"  # Khmer
     "\u1950-\u19df\u1a20-\u1aaf\uaa80-\uaadf\U00011700-\U0001174f"  # Tai, Ahom
-    "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese.
-    "\u1bc0-\u1bff\uaa00-\uaa5f"  # Batak, Cham.
-    "\u3005-\u3007\u3021-\u3035\u3038-\u303c"  # Signs among ideographs.
-    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Kana.
+    "\u1b00-\u1b7f\ua980-\ua9df"  # Balinese, Javanese
+    "\u1bc0-\u1bff\uaa00-\uaa5f"  # Batak, Cham
+    "\u3005-\u3007\u3021-\u3035\u3038-\u303c"  # signs among ideographs
+    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # kana
     "\U0001aff0-\U0001b16f"  # historic kana
     "\u3100-\u312f\u31a0-\u31bf"  # Bopomofo
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese

@@ -322,7 +322,7 @@ def _whitespace_words(chars: list[_Character]) -> Iterator[list[_Character]]:
 def _fold(
     chars: list[_Character], basic: LibraryBasicTokenizer
 ) -> list[_Character]:
-    """Strip accents and lower-case, if the settings require it."""
+    """Apply the settings for accents and casing to characters."""
     if basic.strip_accents:
         chars = [
             _Character(value, char.source)

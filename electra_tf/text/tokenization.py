@@ -101,7 +101,8 @@ class FullTokenizer(Tokenizer):
         self.wordpiece_tokenizer = WordpieceTokenizer(
             wordpieces, max_input_chars_per_word=settings.max_word_length
         )
-        # Splitter of texts at added tokens; None: there are no added tokens.
+        # Splitter of texts at added tokens; None: the original's tokenizer,
+        # which has no added tokens.
         self.splitter: AddedTokenSplitter | None = None
         if settings.characters == LIBRARY:
             strip = settings.strips(*casing)

@@ -47,8 +47,8 @@ class TokenizerSettings:
     """Settings of a tokenizer; the defaults are the original's."""
 
     characters: str = ORIGINAL  # ORIGINAL or LIBRARY
-    do_lower_case: bool | None = None  # None: not specified.
-    strip_accents: bool | None = None  # None: same as do_lower_case.
+    do_lower_case: bool | None = None  # None: not specified
+    strip_accents: bool | None = None  # None: same as do_lower_case
     clean_text: bool = True  # delete control characters
     tokenize_chinese_chars: bool = True  # every ideograph is a word
     max_word_length: int = 200  # characters; longer words become [UNK]

@@ -4,9 +4,9 @@
 
 Words are counted after the tokenizer's splitting. The vocabulary consists of
 the five special tokens, a reserve of `[unused*]` tokens, all frequent
-characters, and the pieces that result from merging frequent neighbors. Counts,
-and then texts, determine the order of tokens, so that equal counts result in
-equal vocabularies.
+characters, and the pieces that result from merging frequent neighbors. Pieces
+are ordered by count and, for equal counts, by text, so that equal counts of
+words result in equal vocabularies.
 """
 
 import collections
@@ -181,7 +181,8 @@ def build_vocab(
       vocab_size: maximum number of tokens.
       do_lower_case, strip_accents: casing with which lines are counted.
       num_unused: number of `[unused*]` tokens.
-      min_count: minimum count of characters and pairs; rarer ones are ignored.
+      min_count: minimum count of characters and pairs; rarer characters and
+        pairs are ignored.
       max_characters: maximum number of distinct characters.
 
     Returns:

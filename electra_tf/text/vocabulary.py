@@ -29,7 +29,7 @@ PAD, UNK, CLS, SEP, MASK = SPECIAL_TOKENS
 
 def load_wordpieces(path: str) -> dict[str, int]:
     """Return the wordpieces of a vocab.txt with their ids."""
-    require_wordpiece(path, "text in exports and inspection")
+    require_wordpiece(path, "the text input of exports and inspections")
     return {token: number for number, token in enumerate(_read_tokens(path))}
 
 
@@ -168,7 +168,7 @@ def refuse_other_vocab(path: str, known: str, owner: str) -> None:
                 f"{path}:{number}: found {token!r}; expected {expected!r}, as"
                 f" in {known}, the vocabulary of {owner}. Pass"
                 f" --vocab_file={known}. If you replaced unused tokens on"
-                " purpose, replace that file, too."
+                f" purpose, replace {known}, too."
             )
     settings = read_settings(path).distinctive
     expected_settings = read_settings(known).distinctive
@@ -263,15 +263,15 @@ def read_bpe_vocab(path: str) -> dict[str, int]:
     types = [part.get("type") for part in parts]
     if model_type != "BPE" or "ByteLevel" not in types:
         raise UserError(
-            f"{path}: model.type is {model_type!r}, pre_tokenizer.type"
+            f"{path}: model.type is {model_type!r} and pre_tokenizer.type is"
             f" {join_names(types)}; expected 'BPE' and ByteLevel. For a"
             " WordPiece vocabulary, pass --vocab_file with the vocab.txt."
         )
     if dropout := model.get("dropout"):
         raise UserError(
             f"{path}: model.dropout is {dropout!r}, which makes the ids of a"
-            " text random; expected null. Set model.dropout to null:"
-            " BPE-dropout is only for training."
+            " text random; expected null, because BPE-dropout is meant for"
+            " training only. Set model.dropout to null."
         )
     return bpe_vocab(content, path, _ROBERTA_NAMES)
 

@@ -67,9 +67,9 @@ class WordAligner:
 
         Args:
           tokenizer: tokenizer whose vocabulary splits the words.
-          as_in_text: split a word as the tokenizer splits text. The original
-            always lower-cases words and strips their accents, and does not
-            split Chinese characters.
+          as_in_text: whether a word is split as the tokenizer splits text;
+            False: as in the original, which always lower-cases words, strips
+            accents and does not split Chinese characters.
         """
         self._tokenizer = tokenizer
         self._as_in_text = as_in_text

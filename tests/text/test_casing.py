@@ -125,7 +125,7 @@ def test_a_contradiction_names_both_sides(tmp_path, requested, label):
     with pytest.raises(UserError) as raised:
         casing.resolve_casing(path, requested)
     assert label in str(raised.value)
-    assert f" in {casing.casing_path(path)}." in str(raised.value)
+    assert f" in {casing.casing_path(path)}," in str(raised.value)
 
 
 def test_stripping_cased_text_has_no_effect_and_is_no_contradiction(tmp_path):
