@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """MODEL_CARD.md: a description of an exported model.
 
-The text depends on the facts only, so that a card can be checked: measure,
-render, and compare. Facts are measured on the exported files. Facts that only
-the run has are recorded at export, without paths of the machine.
+The text of a card depends only on facts. To check a card, the facts are
+measured again on the exported files, and the texts are compared. Facts that
+only the files of the run contain are recorded at export, without the paths of
+the machine.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
-# This file lies next to released weights, which come without the files of
-# their run. It contains sections of a card, and checksums of the weights that
+# This file is next to released weights, which come without the files of their
+# run. The file contains sections of a card, and checksums of the weights that
 # these sections describe.
 RELEASED_FACTS = "card.json"
 # Rounding makes the numbers of a model differ between machines.
 TOLERANCE = 1e-4
-# The text inputs of `serve_text`, one after the other; the card shows the first
-# values of the answers.
+# Each of these texts is passed to `serve_text`, and the card shows the first
+# values of each output.
 PROBES = ("The film was good.", "Ein Beispiel: 42 cafés in [MASK]?")
 _VALUES_SHOWN = 4
 # The patterns of the files whose digests are in the card.
@@ -135,8 +136,8 @@ Measured at export: `--check` compares the sizes, not the scores.
 
 """
 # Sentences about the output of each kind of model, and about its limits.
-# `--check` compares cards of earlier exports with them, so they must not
-# change.
+# `--check` compares cards of earlier exports with these sentences, so the
+# sentences must not change.
 _KINDS = {
     "classification": "One class per text or pair. Probabilities are the"
     " softmax of the logits, not calibrated; a text that belongs to no class"
@@ -170,12 +171,12 @@ def write_card(
     module: ServingModule,
     score_split: str | None = None,
 ) -> dict[str, Any]:
-    """Write MODEL_CARD.md and, in `assets.extra/`, its facts.
+    """Write MODEL_CARD.md, and the facts of the card to `assets.extra/`.
 
     Args:
-      folder: an export, complete but for the card.
-      loaded: its model.
-      module: its module.
+      folder: an export that is complete except for the card.
+      loaded: the exported model.
+      module: the module of the export.
       score_split: a labelled split on which all formats are scored.
 
     Returns:
@@ -204,7 +205,7 @@ def render(facts: Mapping[str, Any]) -> str:
         for name, section in (measured_facts | recorded_facts).items()
         if name not in ("name", "formats")
     }
-    # Cards of earlier versions have no such facts.
+    # Facts of earlier versions do not include the formats.
     formats = recorded_facts.get("formats")
     table = _FORMATS.format(table=_section(formats)) if formats else ""
     return _CARD.format(
@@ -217,7 +218,7 @@ def render(facts: Mapping[str, Any]) -> str:
 
 
 def _section(facts: Mapping[str, Any]) -> str:
-    """Return a table if every fact is a mapping, otherwise a list."""
+    """Return facts as a table if all are mappings, otherwise as a list."""
     if not facts:
         return "None recorded."
     rows = [(_code(name), value) for name, value in facts.items()]
@@ -252,7 +253,7 @@ def _code(text: str) -> str:
 
 
 def check_card(folder: str) -> list[str]:
-    """Measure an exported version; return a line for each error in its card.
+    """Measure an exported version; return a line for each error in the card.
 
     Raises:
       UserError: the folder is not an exported version.
@@ -267,7 +268,10 @@ def check_card(folder: str) -> list[str]:
         facts = json.loads(read_text(os.path.join(folder, FACTS_FILE)))
         expected, stated = render(facts), facts["measured"]
     except (AttributeError, KeyError, TypeError, ValueError):
-        return [f"{FACTS_FILE}: not the facts of a model card of this version"]
+        return [
+            f"{FACTS_FILE}: the file does not contain the facts of a model card"
+            " of this version of electra_tf"
+        ]
     try:
         now = json.loads(json.dumps(measured(folder)))
     except (OSError, tf.errors.OpError, KeyError, ValueError) as error:
@@ -280,7 +284,7 @@ def check_card(folder: str) -> list[str]:
 
 
 def _differences(stated: Any, now: Any, path: str = "") -> Iterator[str]:
-    """Yield a line for each difference of two JSON values."""
+    """Yield a line for each difference between two JSON values."""
     if isinstance(stated, list) and isinstance(now, list):
         stated, now = dict(enumerate(stated)), dict(enumerate(now))
     if isinstance(stated, dict) and isinstance(now, dict):
@@ -292,9 +296,9 @@ def _differences(stated: Any, now: Any, path: str = "") -> Iterator[str]:
             )
     elif isinstance(stated, float) and isinstance(now, float):
         if not math.isclose(stated, now, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
-            yield f"{path}: stated {stated!r}, is {now!r}"
+            yield f"{path}: the card states {stated!r}, measured {now!r}"
     elif stated != now:
-        yield f"{path}: stated {stated!r}, is {now!r}"
+        yield f"{path}: the card states {stated!r}, measured {now!r}"
 
 
 # Facts that are measured on the exported files.
@@ -321,7 +325,7 @@ def measured(folder: str) -> dict[str, Any]:
         },
         "model": {
             **config,
-            # Labels and config are variables of strings.
+            # Variables of strings (labels and config) are not parameters.
             "parameters": sum(
                 math.prod(shape)
                 for name, shape in reader.get_variable_to_shape_map().items()
@@ -449,7 +453,7 @@ def _shown_hparams(
       origins: the origins of the hparams, by name.
       hparams: the hparams, without paths.
       defaults: the default values, which are not shown.
-      run: the hparams of the run, for hparams that are always shown.
+      run: the run's hparams, for the hparams that are always shown.
     """
     shown = {name: run[name] for name in _SHOWN if name in run}
     for name, value in hparams.items():
@@ -461,10 +465,10 @@ def _shown_hparams(
 
 
 def _released_facts(folder: str) -> dict[str, Any]:
-    """Return the statements of `card.json` about a model; {} if it has none.
+    """Return the facts in `card.json` about the model in a folder, or {}.
 
-    The file may be in the parent folder. Statements about replaced weights, or
-    about other folders, are left out.
+    The file may be in the model's folder or in the parent folder. A file that
+    describes other folders, or weights that were since replaced, is ignored.
     """
     parent, part = os.path.split(folder)
     for directory, prefix in ((folder, ""), (parent, f"{part}/")):
@@ -494,10 +498,11 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
     for split in (*shown, *task.get_test_splits()):
         try:
             paths[split] = task.data_files(split) or []
-        # Finding the files of your own task may fail if its data is gone.
+        # The code of a user's task may fail here if the data no longer exists.
         except Exception:
             paths[split] = []
-    # A split may also list another split's file, because it reads labels there.
+    # A split may list a file of another split, because labels are read from
+    # this file. The card shows the file only under the other split.
     split_of = {files[0]: split for split, files in paths.items() if files}
     return {
         f"{split}: {os.path.basename(path)}": file_digest(path)

@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""LiteRT (formerly TFLite) and ONNX files of a module, which take ids.
+"""Conversion of a module to LiteRT (formerly TFLite) and ONNX files.
 
-Both take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, of any B and
-L, and return the numeric outputs of the SavedModel's `serving_default`. There
-are no strings: the names of outputs are in `assets.extra/`, and the device
-tokenizes. LiteRT files use only LiteRT's own operations. ONNX needs the extra
-`onnx` (tf2onnx, onnxruntime). Files with 8-bit weights are
+The files take int32 [B, L] `input_ids`, `input_mask` and `segment_ids`, of any
+B and L, and return the numeric outputs of the SavedModel's `serving_default`.
+Strings are not supported: label names are in `assets.extra/`, and the device
+must tokenize texts. LiteRT files use only LiteRT's own operations. ONNX files
+require the extra `onnx` (tf2onnx, onnxruntime). Files with 8-bit weights are
 `lite/model_dynamic.tflite` and `onnx/model_int8.onnx`.
 """
 
@@ -32,12 +32,12 @@ from electra_tf.modeling.graph_modes import inference
 from electra_tf.text.vocabulary import CLS, SEP
 
 _ONNX_OPSET = 17
-# The shapes [B, L] of the inputs that files are compared on.
+# The shapes [B, L] of the inputs on which files are compared.
 _SHAPES = ((1, 8), (4, 32), (2, 64))
 
 
 def check_onnx_installed() -> None:
-    """Raise a UserError if the extra is not installed."""
+    """Raise a UserError if the extra `onnx` is not installed."""
     for name in ("tf2onnx", "onnxruntime"):
         try:
             importlib.import_module(name)
@@ -49,7 +49,7 @@ def check_onnx_installed() -> None:
 def write_lite(
     module: ServingModule, folder: str, kinds: Sequence[str]
 ) -> None:
-    """Write `lite/model_<kind>.tflite`; kinds are "float" and "dynamic"."""
+    """Write `lite/model_<kind>.tflite` for each kind, "float" or "dynamic"."""
     for kind in kinds:
         try:
             with inference():
@@ -144,7 +144,8 @@ def runner(path: str) -> Callable[[Inputs], Mapping[str, np.ndarray]]:
 
 def _open_lite(path: str) -> tf.lite.Interpreter:
     with warnings.catch_warnings():
-        # The interpreter warns that TensorFlow will remove it.
+        # Without this filter, each file would cause a warning that TensorFlow
+        # will remove the interpreter.
         warnings.simplefilter("ignore")
         return tf.lite.Interpreter(model_content=read_bytes(path))
 
@@ -156,8 +157,8 @@ def describe_weights(path: str) -> str:
       path: a LiteRT or an ONNX file.
 
     Returns:
-      A text such as "26 int8, 1 float32 (Slice)": the operations are those
-      that read float32 matrices next to 8-bit ones.
+      A text such as "26 int8, 1 float32 (Slice)". If a file contains several
+      types, the parentheses name the operations that read float32 matrices.
     """
     is_onnx = path.endswith(".onnx")
     dtypes = _onnx_weights(path) if is_onnx else _lite_weights(path)
@@ -191,7 +192,7 @@ def _onnx_weights(path: str) -> list[tuple[str, set[str]]]:
 
 
 def _lite_weights(path: str) -> list[tuple[str, set[str]]]:
-    """Return the data type of each matrix, with no operations that read it."""
+    """Return the data type of each matrix, with an empty set of operations."""
     interpreter = _open_lite(path)
     dtypes = []
     for tensor in interpreter.get_tensor_details():
@@ -206,7 +207,7 @@ def _lite_weights(path: str) -> list[tuple[str, set[str]]]:
 def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
 ) -> dict[str, dict[str, Any]]:
-    """Return each file's size, and its difference from the SavedModel."""
+    """Return the size of each file, and differences from the SavedModel."""
     batches = sample_inputs(tokens, max_positions)
     serve = loaded.signatures["serving_default"]
     reports = {}
@@ -249,7 +250,7 @@ def compare(
     expected: Sequence[Mapping[str, tf.Tensor]],
     converted: Sequence[Mapping[str, np.ndarray]],
 ) -> dict[str, float]:
-    """Return the differences of floats, and the share of equal integers."""
+    """Return the mean and largest float change, and equal integers' share."""
     changes, same = [np.zeros([1])], [np.ones([1], bool)]
     for expected_batch, converted_batch in zip(
         expected, converted, strict=True

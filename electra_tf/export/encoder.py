@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The encoder without a head, and its preprocessor, as TF Hub expects.
+"""Export of an encoder without a head, and of its preprocessor, for TF Hub.
 
-One case differs from the convention: a second text without tokens gets no
+One case differs from TF Hub's convention: a second text without tokens gets no
 [SEP], as in fine-tuning.
 
 Source: https://www.tensorflow.org/hub/common_saved_model_apis/text
@@ -19,7 +19,7 @@ from electra_tf.modeling.seeds import SeedStream
 from electra_tf.prediction.loading import FinetunedModel, select_encoder
 
 PREPROCESSOR = "preprocessor"
-# The convention's names of `Inputs`, in their order.
+# TF Hub's names of the fields of `Inputs`, in the order of the fields.
 _NAMES = ("input_word_ids", "input_mask", "input_type_ids")
 
 
@@ -89,14 +89,14 @@ class EncoderModule(signatures.ServingModule):
 
 
 def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
-    """Return an object on which TF Hub finds `__call__`."""
+    """Return an object whose `__call__` TF Hub finds."""
     checkpoint = tf.train.Checkpoint(**parts)
     checkpoint.__call__ = function
     return checkpoint
 
 
 def make_preprocessor(module: signatures.ServingModule) -> tf.train.Checkpoint:
-    """Return a preprocessor of strings to `_NAMES`, by TF Hub's convention."""
+    """Return a preprocessor from strings to the inputs that TF Hub expects."""
     tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 

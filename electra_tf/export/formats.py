@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Weights, size and scores of an export's formats.
 
-The formats are the SavedModel and its LiteRT and ONNX files. All are scored on
-the same batches of ids.
+The formats are the SavedModel and its LiteRT and ONNX files. All formats are
+scored on the same batches of ids.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def check_scoring(module: ServingModule, split: str) -> None:
     is_task = isinstance(module, TaskModule)
     if not is_task or type(module).scored_outputs is TaskModule.scored_outputs:
         raise UserError(
-            f"--score_split: the ids of a {module.KIND} export determine no"
-            " metric; expected a task that classifies, rates, tags or answers."
-            " Remove the flag."
+            "--score_split: no metric can be computed from the ids of a"
+            f" {module.KIND} export; expected a task that classifies, rates,"
+            " tags or answers. Remove --score_split."
         )
     if split not in module.task.get_dev_splits():
         splits = join_names(module.task.get_dev_splits())
@@ -53,11 +53,12 @@ def describe_formats(
 
     Args:
       folder: an export.
-      module: its module.
-      split: a labelled split of its task, to score the formats on.
+      module: the module of the export.
+      split: a labelled split of the task, on which the formats are scored;
+        None: the formats are not scored.
 
     Returns:
-      Facts by file; empty if there is the SavedModel alone.
+      Facts by file; empty if the export contains only the SavedModel.
     """
     patterns = (os.path.join(folder, part) for part in ("lite/*", "onnx/*"))
     paths = [p for part in patterns for p in sorted(tf.io.gfile.glob(part))]
@@ -73,7 +74,7 @@ def describe_formats(
             "bytes": tf.io.gfile.stat(path).length,
         }
     if split is not None and isinstance(module, TaskModule):
-        # Formats are loaded in turn, so that only one is in memory.
+        # Formats are loaded in turn, so that only one format is in memory.
         formats[_SAVED_MODEL] |= _scores(module, _run_saved(folder), split)
         for path in paths:
             name = os.path.relpath(path, folder)
@@ -102,8 +103,9 @@ def _run_saved(folder: str) -> Run:
 def _scores(module: TaskModule, run: Run, split: str) -> dict[str, Any]:
     """Return the metrics of a format on a split, as evaluation computes them.
 
-    Batches have `eval_batch_size` rows in the order of the data, and end with
-    the longest row: the 8-bit products of ONNX have one range for a batch.
+    Batches have `eval_batch_size` rows in the order of the data, and are as
+    wide as their longest row. Batches affect the metrics, because ONNX's 8-bit
+    products have a single range of values for a whole batch.
     """
     task, head = module.task, module.head
     scorer = task.get_scorer(split)
@@ -113,7 +115,9 @@ def _scores(module: TaskModule, run: Run, split: str) -> dict[str, Any]:
         inputs = Inputs(*(features[n][:, :longest] for n in FEATURE_NAMES))
         outputs = {n: tf.convert_to_tensor(v) for n, v in run(inputs).items()}
         results = module.scored_outputs(outputs, features)
-        assert results is not None  # `check_scoring` refuses such tasks.
+        assert (
+            results is not None
+        )  # `check_scoring` refuses tasks without outputs.
         results = {**results, "loss": head.loss(results, features)}
         for name in (*head.labels, "eid"):
             if f"{task.name}_{name}" in features:

@@ -92,7 +92,7 @@ class TextModule(signatures.TaskModule):
         return {"serve_text": signatures.text_function(compute, count)}
 
     def _compute_text_or_pair(self) -> Callable[..., signatures.Outputs]:
-        """Return a form of `compute_text` whose second texts are optional."""
+        """Return a function like `compute_text` with optional second texts."""
         not_given = tf.constant([], tf.string)
 
         def compute(
@@ -214,7 +214,7 @@ class PretrainedModule(signatures.ServingModule):
 
 
 class ReplacedTokensModule(PretrainedModule):
-    """The discriminator: probabilities that tokens were replaced."""
+    """The module of discriminators, which detect replaced tokens."""
 
     KIND = "replaced_tokens"
     IS_ELECTRIC = False
@@ -232,7 +232,7 @@ class ReplacedTokensModule(PretrainedModule):
 
 
 class ElectricModule(PretrainedModule):
-    """Electric's discriminator: the likelihood of a text, in one pass."""
+    """The module of Electric models, which score a text in one pass."""
 
     KIND = "electric"
     IS_ELECTRIC = True
@@ -250,7 +250,7 @@ class ElectricModule(PretrainedModule):
 
 
 class FillMaskModule(PretrainedModule):
-    """The generator, or a masked LM: the best tokens for each [MASK]."""
+    """The module of generators and masked LMs, which fill in masks."""
 
     KIND = "fill_mask"
     PART = "generator"
@@ -270,7 +270,7 @@ class FillMaskModule(PretrainedModule):
         parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
-        # A mask follows every part but the last, so the last one is removed.
+        # A mask follows every part now; the mask of the last part is removed.
         rows = parts.with_values(tf.concat([ids, mask], 1)).merge_dims(1, 2)
         return signatures.cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 

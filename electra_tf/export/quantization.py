@@ -1,8 +1,8 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""ONNX models with 8-bit weights, by onnxruntime's quantizer.
+"""Quantization of ONNX models to 8-bit weights with onnxruntime.
 
-Needs the extra `onnx`.
+This module requires the extra `onnx`.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _OPERATIONS = ("MatMul", "Gather")
 def quantize(model: Any) -> bytes:
     """Return an ONNX model with 8-bit weights.
 
-    Weights are int8, or uint8 if `Gather` reads them. The inputs of products
-    are quantized as they come, with one range for a whole batch.
+    Weights are int8, or uint8 if `Gather` reads them. The inputs of matrix
+    products are quantized at run time, with one range for a whole batch.
 
     Args:
       model: an `onnx.ModelProto` of float32, which is not changed.
@@ -42,7 +42,7 @@ def quantize(model: Any) -> bytes:
             operation, reason = operations.pop(), _last_line(error)
             print(
                 f"WARNING: --int8: onnxruntime cannot quantize {operation}"
-                f" ({reason}). Its weights stay float32."
+                f" ({reason}). The weights of {operation} stay float32."
             )
     raise UserError(
         "--int8: onnxruntime can quantize no operation of this model. Remove"
@@ -73,9 +73,10 @@ def _quantize_operations(model: Any, operations: Sequence[str]) -> bytes:
 
 @contextlib.contextmanager
 def _without_advice() -> Iterator[None]:
-    """Hide the quantizer's advice to run its optimizer first.
+    """Hide the quantizer's advice to optimize the graph first.
 
-    It logs to the root logger. tf2onnx has optimized the graph.
+    tf2onnx has already optimized the graph. The quantizer logs the advice to
+    the root logger.
     """
 
     def is_no_advice(record: logging.LogRecord) -> bool:

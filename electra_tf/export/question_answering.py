@@ -3,8 +3,8 @@
 """The exported module that answers questions about a text.
 
 Long texts are read in windows. docs/export.md lists the outputs of
-`serve_text`. The signatures on ids return the head's outputs, one window per
-row.
+`serve_text`. The signatures that take ids treat each row as one window,
+and return the head's outputs.
 
 Source: google-research/electra, finetune/qa.
 """
@@ -90,7 +90,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
             tf.shape(question),
             tf.shape(context),
             "question and context have different lengths; expected a"
-            " context for each question. Pass equally many of both",
+            " context for each question. Pass equally many questions and"
+            " contexts",
         )
         query = tokenizer.encode(question)
         passages = read_passages(context, tokenizer, self._normalizer)
@@ -147,7 +148,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         )
         cut = cut_answers if self.task.answer_offsets else search_answers
         texts, starts, ends = cut(passages, question, start, end)
-        # Among equal texts of a question only the best candidate remains.
+        # Of a question's candidates with equal texts, only the best remains.
         named = tf.strings.join([tf.strings.as_string(question), texts], ":")
         different, group = tf.unique(named)
         chosen = tf.math.unsorted_segment_min(
@@ -164,7 +165,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
             )
             return ragged.to_tensor(default, shape=[None, n_best])
 
-        # A softmax over no answers is NaN; the probabilities become 0.
+        # The softmax of a question without answers is NaN; 0 replaces NaN.
         shares = tf.cast(dense(score, float("-inf")), tf.float64)
         shares = tf.cast(tf.nn.softmax(shares), tf.float32)
         return {
@@ -226,12 +227,12 @@ class QuestionAnsweringModule(signatures.TaskModule):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return candidates [W, K, K]: start and end in the row, and score."""
         if self._is_joint:
-            # Candidates are each start of the beam with its own ends.
+            # Each start of the beam is paired with the ends predicted for it.
             start, end = outputs["start_top_index"], outputs["end_top_index"]
             of_start = outputs["start_top_log_probs"]
             of_end = outputs["end_top_log_probs"]
         else:
-            # Candidates are all pairs of a best start and a best end.
+            # All pairs of one of the best starts and one of the best ends.
             starts, ends = outputs["start_logits"], outputs["end_logits"]
             n_best = self.loaded.config.n_best_size
             count = tf.minimum(n_best, tf.shape(starts)[1])
@@ -248,7 +249,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         windows: Windows,
         outputs: signatures.Outputs,
     ) -> signatures.Outputs:
-        """Return the best answer, or none, as `SpanScorer` decides."""
+        """Return the best answer or an empty answer, as `SpanScorer` does."""
         config = self.loaded.config
         if config.answerable_classifier:
             of_windows = outputs["answerable_logit"]
@@ -289,9 +290,10 @@ def _first_of_each(
 
 
 class Passages(NamedTuple):
-    """A batch of passages; indices count pieces and words over all passages.
+    """A batch of passages, split into words and wordpieces.
 
-    Starts and ends are byte offsets in a passage; ends are exclusive.
+    Wordpieces and words are numbered over all passages. Starts and ends are
+    byte offsets in a passage; ends are exclusive.
     """
 
     contexts: tf.Tensor  # string [B], as passed in
@@ -406,8 +408,8 @@ def search_answers(
     (`metrics/question_answering.py`). Here the byte offsets of every wordpiece
     are known. The search fails if a wordpiece of the answer is [UNK], or if
     tokenizing changed the number of characters of its words (accents as
-    separate characters, no-break spaces, control characters, Hangul). Both then
-    use whole words.
+    separate characters, no-break spaces, control characters, Hangul). If the
+    search would fail, the answer consists of whole words, as in evaluation.
 
     Args:
       question: int32 [M], the passage of each answer.
@@ -485,7 +487,7 @@ def cut_windows(
       max_query_length: the maximum number of a question's wordpieces.
       max_seq_length: the maximum number of wordpieces of a window.
       doc_stride: the maximum distance of windows, in wordpieces.
-      min_length: the smallest L.
+      min_length: the minimum width L of the inputs.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, featurize.
     """

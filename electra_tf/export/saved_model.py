@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Export of a module as a complete version of a served folder."""
+"""Export of a module as a version that TensorFlow Serving can load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, settings_text
 
 EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
-# The class of module for each class of head; the first match is used.
+# The module class for each head class; the first match is used.
 TASK_MODULES: dict[type, type[TaskModule]] = {
     task_heads.ClassificationHead: heads.ClassificationModule,
     task_heads.MultiLabelHead: heads.MultiLabelModule,
@@ -64,7 +64,7 @@ def make_task_module(
     if module_class is None:
         raise UserError(
             f"task {task.name}: a {type(head).__name__} cannot be exported."
-            " Register a module for it in TASK_MODULES of"
+            " Register a module for this class in TASK_MODULES of"
             " electra_tf/export/saved_model.py."
         )
     if issubclass(module_class, heads.TextModule):
@@ -74,7 +74,7 @@ def make_task_module(
     if rows_at_once:
         raise UserError(
             f"--rows_at_once: task {task.name} does not classify or rate whole"
-            " texts. Remove the flag."
+            " texts. Remove --rows_at_once."
         )
     return module_class(loaded, task)
 
@@ -96,7 +96,7 @@ def export(
       version: the number of the version; None: one more than the highest, or 1.
       overwrite: whether to replace an existing version.
       finish: a function that writes further files to a folder before the folder
-        gets its name.
+        gets its final name.
 
     Returns:
       The path of the version.
@@ -105,7 +105,7 @@ def export(
       UserError: `output_dir` contains other files, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
-        root = module.root()  # This call traces the functions of training.
+        root = module.root()  # This call traces the functions for training.
         # Gradients are saved, so that the loaded model can be trained.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():
@@ -167,15 +167,20 @@ def writing(
 def choose_version(
     output_dir: str, version: int | None, overwrite: bool
 ) -> int:
-    """Return the next version number; with `overwrite`, the highest."""
+    """Return the requested version, or by default the next version.
+
+    With `overwrite`, the default is the highest version.
+
+    Raises:
+      UserError: the version cannot be written.
+    """
     names: list[str] = []
     if tf.io.gfile.isdir(output_dir):
         names = [n.rstrip("/") for n in tf.io.gfile.listdir(output_dir)]
     elif tf.io.gfile.exists(output_dir):
         raise UserError(
-            f"--output_dir: {output_dir} is a file; expected a folder (the"
-            f" model is written to <version>/{_SAVED_MODEL} in it). Choose a"
-            " folder."
+            f"--output_dir: {output_dir} is a file; expected a folder,"
+            f" in which <version>/{_SAVED_MODEL} is written. Choose a folder."
         )
     version_name = re.compile(r"\d+(\.part)?|\..*")
     if others := sorted(n for n in names if not version_name.fullmatch(n)):
@@ -196,11 +201,11 @@ def choose_version(
         if not overwrite:
             raise UserError(
                 f"{folder} exists. Choose another --version (the next is"
-                f" {highest + 1}), or pass --overwrite to replace it."
+                f" {highest + 1}), or pass --overwrite to replace this version."
             )
         if not tf.io.gfile.exists(os.path.join(folder, _SAVED_MODEL)):
             raise UserError(
-                f"{folder}: no {_SAVED_MODEL}; --overwrite replaces exports"
-                " only. Choose another --output_dir."
+                f"{folder}: no {_SAVED_MODEL}; --overwrite replaces only"
+                " exported models. Choose another --output_dir."
             )
     return version

@@ -61,7 +61,7 @@ def pack(
       second: ids of the second text, [B, (T)], or None.
       max_length: the maximum number of ids of a row, special tokens included.
       tokenizer: the tokenizer, for the ids of special tokens.
-      width: L; None: the length of the longest row.
+      width: width L of the inputs; None: the length of the longest row.
 
     Returns:
       The inputs, and bool [B]: whether ids were dropped.
@@ -95,9 +95,10 @@ def pack(
 def kept_lengths(
     a: tf.Tensor, b: tf.Tensor, max_length: int | tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return lengths [B] of two texts that are cut to fit, in closed form.
+    """Return the lengths [B] to which two texts are cut.
 
-    The lengths are those of dropping ids one by one from the longer text.
+    The formula gives the lengths that remain if ids are dropped one by one from
+    the longer text.
     """
     free = tf.maximum(max_length - 2 - tf.minimum(b, 1), 0)
     half = free // 2
@@ -235,7 +236,7 @@ class ServingModule(tf.Module, abc.ABC):
 
     @abc.abstractmethod
     def compute(self, inputs: Inputs) -> Outputs:
-        """Return the outputs for inputs [B, L] in signatures that take ids."""
+        """Return the outputs of signatures that take ids, for inputs [B, L]."""
 
     def encode_text(self, text: tf.Tensor) -> tf.RaggedTensor:
         """Return the ids [B, (T)] of strings [B]."""
@@ -291,17 +292,17 @@ class ServingModule(tf.Module, abc.ABC):
         input_mask: tf.Tensor | None = None,
         segment_ids: tf.Tensor | None = None,
     ) -> Inputs:
-        """Derive missing inputs; refuse values outside the model's tables.
+        """Add missing inputs; refuse values outside the model's tables.
 
-        The ids determine the other inputs, because text never becomes special
-        tokens: [PAD] is padding, and the second segment follows the first [SEP]
-        (with `ALL_SECOND` it covers all tokens).
+        Text never becomes special tokens, so the ids determine the other
+        inputs: [PAD] is padding, and the second segment follows the first
+        [SEP]. With `ALL_SECOND`, the second segment covers all tokens.
         """
         check = tf.debugging.assert_less_equal(
             tf.shape(input_ids)[1],
             self.max_positions,
-            "input_ids: rows are longer than the model's"
-            f" {self.max_positions} positions",
+            "input_ids: the rows are too long; expected at most the model's"
+            f" {self.max_positions} positions. Pass shorter rows",
         )
         with tf.control_dependencies([check]):
             input_ids = tf.identity(input_ids)
@@ -319,12 +320,12 @@ class ServingModule(tf.Module, abc.ABC):
         return self
 
     def parts(self) -> dict[str, Any]:
-        """Return further objects, saved in folders of these names."""
+        """Return further objects to save, by the names of their folders."""
         return {}
 
 
 class TaskModule(ServingModule):
-    """Base class of modules of fine-tuned models: encoder and one head."""
+    """Base class of modules of fine-tuned models, with one head."""
 
     def __init__(self, loaded: FinetunedModel, task: Task) -> None:
         self.loaded, self.task = loaded, task
@@ -349,11 +350,11 @@ class TaskModule(ServingModule):
     def scored_outputs(
         self, outputs: Outputs, features: Mapping[str, tf.Tensor]
     ) -> Outputs | None:
-        """Return the head's outputs, as its loss and its scorer need them.
+        """Return the head's outputs that the loss and the scorer require.
 
         Args:
-          outputs: those of `serving_default`, numbers only.
-          features: those of the task, [B, ...].
+          outputs: the numeric outputs of `serving_default`.
+          features: the features of the task, [B, ...].
 
         Returns:
           The outputs; None if `serving_default` does not determine them.

@@ -3,8 +3,8 @@
 """The exported module that chooses the sentences of a summary.
 
 Long texts are read in windows. docs/export.md lists the outputs of
-`serve_text`. The signatures on ids read each row as one sentence, the first of
-its document.
+`serve_text`. The signatures that take ids treat each row as the first
+sentence of a document.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     values = tf.strings.regex_replace(lines.values, f"{BREAK}$", "")
     lines = lines.with_values(values)
     sizes = tf.strings.length(values)
-    # a line ends with its line feed
+    # Only a line that ends at a line feed has one more byte in the text.
     spans = tf.where(goes_on, sizes, sizes + 1)
     before = tf.cumsum(spans, exclusive=True)
     row = lines.value_rowids()
@@ -66,7 +66,7 @@ class SummarizationModule(TaskModule):
         return {"sentences": self.task.spec.sentences}
 
     def compute(self, inputs: Inputs) -> Outputs:
-        """Read each row [B, L] as one sentence after its [CLS]."""
+        """Return the outputs of rows [B, L] that are one sentence each."""
         ones = tf.ones_like(inputs.input_ids[:, :1])
         logits = self._logits(inputs, tf.concat([ones, ones], 1))[:, 0]
         return {"logits": logits, "probabilities": tf.nn.softmax(logits)[:, 1]}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exported module that tags each word.
 
-`serve_text` splits words as `text/words.py` does, `serve_words` takes words in
-the form of the task's files. docs/export.md lists the outputs.
+`serve_text` splits texts into words as `text/words.py` does, and `serve_words`
+takes words in the format of the task's files. docs/export.md lists the outputs.
 
 Source: google-research/electra, finetune/tagging.
 """
@@ -56,7 +56,7 @@ def place_words(
     Args:
       pieces: int32 [N, (T)], ids of the wordpieces of all words.
       n_words: int32 [B], the number of words of each sentence.
-      max_length: the number of ids of a window.
+      max_length: the maximum number of ids of a window.
       count_words: whether each word takes one further position, as in the
         original.
       tokenizer: the tokenizer, for the ids of special tokens.
@@ -127,7 +127,7 @@ def _first_words(
         fitting = tf.searchsorted(before, reached, side="right") - 1
         return tf.minimum(fitting, ends), mark(word, is_first)
 
-    # A sentence ends at the first word of the next one, or after all words.
+    # A sentence ends where the next sentence begins, or after all words.
     begins = ends - n_words
     _, is_first = tf.while_loop(
         lambda word, _: tf.reduce_any(word < ends),
@@ -139,10 +139,10 @@ def _first_words(
 
 
 class LowercaseWordEncoder(tf.Module):
-    """An encoder whose ids are those of `text.words.WordAligner` by default.
+    """An encoder of words with the ids of `text.words.WordAligner`.
 
-    The aligner lower-cases and strips accents for every model, and does not
-    split Chinese characters. With `as_elsewhere` its ids are the tokenizer's.
+    By default, the aligner lower-cases words and strips their accents for every
+    model, and does not split Chinese characters.
 
     Source: google-research/electra, finetune/tagging/tagging_tasks.py,
       tokenize_and_align.
@@ -173,7 +173,7 @@ class TaggingModule(signatures.TaskModule):
 
     def __init__(self, loaded: FinetunedModel, task: TaggingTask) -> None:
         super().__init__(loaded, task)
-        # The ids of words must be the same as in training, by `WordAligner`.
+        # The ids of words must be the same as in training (see `WordAligner`).
         self._encoder = self.tokenizer
         if not loaded.config.fix_tagging_casing:
             self._encoder = LowercaseWordEncoder(loaded.config.vocab_file)
@@ -259,7 +259,7 @@ class TaggingModule(signatures.TaskModule):
 
 
 def split_given_words(sentences: tf.Tensor) -> tf.RaggedTensor:
-    """Split sentences of words, string [B], to string [B, (N)].
+    """Split sentences, string [B], into their words, string [B, (N)].
 
     Line feeds separate words, which may be empty; strings without a line feed
     are split at spaces. An empty string has no words.

@@ -246,7 +246,7 @@ def test_changed_texts_of_an_export_are_reported(copied):
     assert "files.assets.extra/config.json" in problems
     assert "CARD.md: + - `dev accuracy`: 97.5" in problems
     assert "CARD.md: - - `dev accuracy`: 87.5" in problems
-    assert "model.vocab_size: stated 200, is 201" in problems
+    assert "vocab_size: the card states 200, measured 201" in problems
 
 
 def test_changed_weights_of_an_export_are_reported(copied):
@@ -256,9 +256,11 @@ def test_changed_weights_of_an_export_are_reported(copied):
     content[middle : middle + 400] = bytes(400)
     weights.write_bytes(content)
     problems = "\n".join(check_card(str(copied)))
-    assert "sha256: stated" in problems or "cannot be loaded" in problems
+    assert (
+        "sha256: the card states" in problems or "cannot be loaded" in problems
+    )
 
 
 def test_facts_of_no_card_are_reported(copied):
     (copied / "assets.extra" / "card_facts.json").write_text('{"a": 1}')
-    assert "not the facts of a model card" in check_card(str(copied))[0]
+    assert "not contain the facts of a model card" in check_card(str(copied))[0]
