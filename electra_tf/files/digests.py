@@ -77,8 +77,8 @@ def check_digest(path: str) -> None:
             problem = f"the file is missing, but {listing} lists the file"
         elif listed_name == name and file_digest(listed_path) != digest:
             problem = (
-                f"the checksum differs from {listing}: the file was replaced"
-                " or is corrupt"
+                f"checksum differs from {listing}: the file was replaced or"
+                " is corrupt"
             )
         else:
             continue

@@ -111,7 +111,7 @@ def test_a_different_or_damaged_tokenizer_is_refused(
         refused(message, call, config)
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "tokenizer.json").write_text("{}")
-    refused("tokenizer.json: the checksum differs", finetune, copy)
+    refused("tokenizer.json: checksum differs", finetune, copy)
 
 
 def test_records_need_the_tokenizer_that_built_them(

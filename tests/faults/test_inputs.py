@@ -221,7 +221,7 @@ def test_json_files_are_read_up_to_a_size(tmp_path, monkeypatch):
     monkeypatch.setattr("configure.hparams_json._MAX_CHARACTERS", 100)
     refused(r"manifest\.json.*more than 100", read_hparams, str(path))
     monkeypatch.setattr(reading, "MAX_TEXT_BYTES", 100)
-    refused(r"manifest\.json: 111 bytes", read_text, str(path))
+    refused(r"manifest\.json: the file has 111 bytes", read_text, str(path))
 
 
 @pytest.mark.parametrize(
