@@ -20,10 +20,10 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = flags.FlagParser(
         originals=("--data_dir", *build_options.ORIGINAL_FLAGS),
-        description="Build pre-training records from OpenWebText: from the"
-        " archives in DIR/openwebtext and the vocabulary"
-        " DIR/vocab.txt to DIR/pretrain_tfrecords. Archives are"
-        " read in memory; nothing is extracted to disk.",
+        description="Build pre-training records from OpenWebText. The command"
+        " reads the archives in DIR/openwebtext and the vocabulary"
+        " DIR/vocab.txt, and writes the records to DIR/pretrain_tfrecords."
+        " Archives are read in memory; nothing is extracted to disk.",
         usage="%(prog)s --data-dir DIR [flags]",
     )
     flags.add_flags(
@@ -33,7 +33,8 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
             "data_dir",
             flags.REQUIRED,
             "DIR",
-            "folder of vocab.txt and openwebtext/; records are written to it",
+            "folder that contains vocab.txt and openwebtext/, and to which"
+            " records are written",
         ),
     )
     flags.add_field_flags(

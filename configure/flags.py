@@ -201,9 +201,9 @@ def add_flags(
         elif default is not None:
             settings |= {"type": type(default), "default": default}
             is_float = isinstance(default, float)
-            notes.append(
-                f"default: {default:g}" if is_float else f"default: {default}"
-            )
+            shown = f"{default:g}" if is_float else f"{default}"
+            if shown:
+                notes.append(f"default: {shown}")
         if notes:
             text = f"{text} ({'; '.join(notes)})"
         group.add_argument(f"--{name}", help=text, **settings)

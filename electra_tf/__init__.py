@@ -32,7 +32,7 @@ os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", "4000000")
 
 
 def use_onednn(is_enabled: bool) -> None:
-    """Enable or disable oneDNN unless the user did or TensorFlow is loaded.
+    """Enable or disable oneDNN unless a user did so or TensorFlow is loaded.
 
     With few texts per call, oneDNN is slower: it converts the layout of the
     weights at every call.

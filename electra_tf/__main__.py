@@ -12,12 +12,13 @@ from configure import flags
 
 # The original's programs, in the order of their use.
 PROGRAMS = {
-    "build_pretraining_dataset.py": "records from raw text",
-    "build_openwebtext_pretraining_dataset.py": "records from OpenWebText",
+    "build_pretraining_dataset.py": "build records from raw text",
+    "build_openwebtext_pretraining_dataset.py": "build records of OpenWebText",
     "run_pretraining.py": "pre-train or evaluate a model",
     "run_finetuning.py": "fine-tune on tasks, evaluate, predict",
 }
-# Title -> modules of `electra_tf.commands`; a dash may replace an underscore.
+# The commands by title. Each is a module of `electra_tf.commands`; users may
+# write dashes instead of underscores.
 COMMAND_GROUPS = {
     "Train": {
         "demo": "pre-train a tiny ELECTRA on text that comes with Python",
@@ -29,7 +30,7 @@ COMMAND_GROUPS = {
     "Checkpoints": {
         "convert_checkpoint": "convert checkpoints between formats",
         "compare_checkpoints": "compare two models' weights and outputs",
-        "export_model": "write a SavedModel that takes raw text; LiteRT, ONNX",
+        "export_model": "write a model as SavedModel, LiteRT or ONNX",
     },
     "Use": {
         "predict": "predict answers for new data with a fine-tuned model",
@@ -41,8 +42,8 @@ COMMAND_GROUPS = {
         "score": "score the likelihood of texts",
     },
     "Studies": {
-        "study": "pre-train and fine-tune arms x seeds, and compare them",
-        "draw_exam": "draw the same replaced tokens for every discriminator",
+        "study": "compare settings of pre-training over several seeds",
+        "draw_exam": "draw replaced tokens that score any discriminator",
         "ensemble": "mix several models' predictions and measure the gain",
     },
 }
@@ -99,10 +100,10 @@ def main() -> NoReturn:
     module = name.replace("-", "_")
     if module not in COMMANDS:
         nearest = difflib.get_close_matches(module, COMMANDS, 1)
-        hint = "--help lists the commands."
+        hint = "Pass --help to list the commands."
         if nearest:
-            hint = f"did you mean {nearest[0]}?"
-        print(f"error: no command {name!r}; {hint}", file=sys.stderr)
+            hint = f"Did you mean {nearest[0]}?"
+        print(f"error: no command {name!r}. {hint}", file=sys.stderr)
         sys.exit(2)
     command = importlib.import_module(f"electra_tf.commands.{module}")
     del sys.argv[1]

@@ -40,33 +40,34 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     _add_answer_flags(parser)
     args = parser.parse_args(list(argv[1:]))
     sources = (args.question, args.questions, args.fit, args.page or None)
-    if sum(source is not None for source in sources) != 1:
+    count = sum(source is not None for source in sources)
+    if count != 1:
         parser.error(
-            "QUESTION, --questions, --fit, --page: expected exactly one of"
-            " them. Pass one"
+            f"found {count} of QUESTION, --questions, --fit and --page;"
+            " expected exactly one. Pass only one of these"
         )
     for name in ("fit_questions", "passages", "batch_size"):
         if getattr(args, name) < 1:
             parser.error(
-                f"--{name} is too small; expected 1 or more. Pass a larger"
-                " number"
+                f"--{name} is {getattr(args, name)}; expected 1 or more. Pass a"
+                " larger number"
             )
     if args.weight is not None and not 0 <= args.weight <= 1:
         parser.error(
-            f"--weight is {args.weight}; expected 0 to 1. Pass a value in this"
-            " range"
+            f"--weight is {args.weight}; expected a number from 0 to 1. Pass"
+            " such a number"
         )
     if args.fit and args.weight is not None:
         parser.error(
-            "--fit and --weight are mutually exclusive, because --fit chooses"
-            " the weight. Pass only one"
+            f"--weight is {args.weight}, but --fit chooses the weight. Remove"
+            " --weight or --fit"
         )
     args.index = args.index or _default_index(args.corpus)
     # The fixed ending protects other files from being replaced by an index.
     if not args.index.endswith(".index"):
         parser.error(
-            f"--index={args.index}: expected a name that ends in .index."
-            " Rename it"
+            f"--index is {args.index}; expected a file name that ends in"
+            " .index. Pass a name such as texts.index"
         )
     return args
 
@@ -80,14 +81,19 @@ def _add_question_flags(parser: flags.FlagParser) -> None:
     flags.add_flags(
         parser,
         "the questions",
-        ("questions", None, "FILE", "JSON lines, each with a question"),
+        (
+            "questions",
+            None,
+            "FILE",
+            "JSON lines; each line contains a question",
+        ),
         (
             "fit",
             None,
             "FILE",
-            "questions with answers, in SQuAD's format: fit the weight to them"
-            " (written to INDEX.fit.json), and print the gains and losses of"
-            " retrieval",
+            "questions and answers in SQuAD's format: fit the weight of"
+            " retrieval to these questions, write the weight to"
+            " INDEX.fit.json, and print the gains and losses of retrieval",
         ),
         (
             "fit_questions",
@@ -95,7 +101,7 @@ def _add_question_flags(parser: flags.FlagParser) -> None:
             "N",
             "maximum number of questions that --fit reads",
         ),
-        ("page", False, "", "serve a web page for questions, on this machine"),
+        ("page", False, "", "serve a web page that answers questions"),
         ("port", 8501, "N", "port of the page; 0: any free port"),
     )
 
@@ -115,22 +121,24 @@ def _add_answer_flags(parser: flags.FlagParser) -> None:
             "task",
             None,
             "NAME",
-            "the task, required if the model has several",
+            "the task; required if the model has several tasks",
         ),
-        ("index", None, "FILE", "default: FOLDER.index"),
+        ("index", None, "FILE", "file of the index; default: FOLDER.index"),
         (
             "language",
             "english",
             "NAME",
-            "language of the stemmer; words of another script are stemmed by"
-            " its largest language; none: no stemming",
+            "language of the texts, whose stemmer is used; words in another"
+            " script use the stemmer of the most common language in that"
+            " script; none: words are not stemmed",
         ),
         ("passages", 5, "N", "number of passages that are read for a question"),
         (
             "weight",
             float,
             "X",
-            "weight of retrieval, 0 to 1; default: the fitted weight, or 0.5",
+            "weight of retrieval, from 0 to 1 (default: the fitted weight, or"
+            " 0.5 if no weight was fitted)",
         ),
         shared_flags.BATCH_SIZE,
         *shared_flags.OUTPUT,
@@ -212,7 +220,7 @@ def _write_answers(
     rows: Sequence[dict[str, Any]],
     weight: float,
 ) -> None:
-    """Write the answers to all questions, with ids if any question has one."""
+    """Write the answers; all have ids if any question has an id."""
     has_ids = any("id" in row for row in rows)
     with shared_flags.open_answers(args) as write:
         for start in range(0, len(rows), args.batch_size):
@@ -250,14 +258,14 @@ def _choose_weight(args: argparse.Namespace) -> float:
     if fitted.get("model") != _weights_digest(args.model):
         if not args.fit:
             shared_flags.report(
-                f"weight {DEFAULT_WEIGHT} (the default): {path} has no weight"
-                f" for {args.model}. Pass --fit to fit one"
+                f"{path} has no weight for {args.model}, so the default weight"
+                f" {DEFAULT_WEIGHT} is used. Pass --fit to fit a weight"
             )
         return DEFAULT_WEIGHT
     weight = fitted.get("weight")
     if not isinstance(weight, float) or not 0.0 <= weight <= 1.0:
         raise UserError(
-            f"{path}: weight: found {weight!r}; expected 0 to 1. Fit it again"
-            " with --fit"
+            f"{path}: weight is {weight!r}; expected a number from 0 to 1. Pass"
+            " --fit to fit the weight again"
         )
     return weight

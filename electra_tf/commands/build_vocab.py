@@ -18,10 +18,10 @@ from electra_tf.text.changed_letters import ScriptCounter, stripping_warnings
 
 # hparam that strips accents -> remedy that keeps them
 _REMEDIES = {
-    "do_lower_case": "Pass --no-lower-case; records and models take it from"
-    f" {casing.CASING_FILE}.",
-    "strip_accents": "Pass --no-strip-accents; records and models take it from"
-    f" {casing.CASING_FILE}.",
+    "do_lower_case": "Pass --no-lower-case; records and models read this"
+    f" setting from {casing.CASING_FILE}.",
+    "strip_accents": "Pass --no-strip-accents; records and models read this"
+    f" setting from {casing.CASING_FILE}.",
 }
 
 
@@ -52,8 +52,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "min_count",
             2,
             "N",
-            "minimum number of occurrences of characters and pairs that get a"
-            " token",
+            "number of times that a character, or a pair of pieces, must"
+            " occur to become a token",
         ),
         (
             "max_characters",
@@ -66,7 +66,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     flags.add_flags(
         parser,
         "how text is split into words (use the same for the records)",
-        ("do_lower_case", True, "", "lower-case (default: true)"),
+        ("do_lower_case", True, "", "lower-case the text (default: true)"),
         (
             "do_strip_accents",
             True,
@@ -101,8 +101,8 @@ def main(args: argparse.Namespace) -> None:
             min_count=args.min_count,
             max_characters=args.max_characters,
         )
-    # The file is written atomically, because half a vocabulary would pass for a
-    # whole one.
+    # The file is written atomically, because no program could detect that a
+    # vocabulary is incomplete.
     write_atomically(args.output, "".join(f"{token}\n" for token in tokens))
     casing_file = casing.write_casing(args.output, *switches)
     total, unknown, pieces = vocab_builder.measure_coverage(tokens, counts)
@@ -171,7 +171,7 @@ def _corpus_lines(
     listing = corpora.list_sources(corpus)
     if listing.nested_directories:
         print(
-            "warning: skipped the directories within the corpus:"
+            "warning: these directories within the corpus were skipped:"
             f" {', '.join(listing.nested_directories)}"
         )
     for source in listing.sources:

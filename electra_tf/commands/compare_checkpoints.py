@@ -26,7 +26,7 @@ from electra_tf.compare.differences import TensorDifference, compare_tensors
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.lines import LineReader
 
-# The imports of these packages take seconds, so they wait until they are used.
+# Importing these packages takes seconds, so functions import them when needed.
 if TYPE_CHECKING:
     from electra_tf.checkpoints.weights import Weights
     from electra_tf.compare.outputs import Outcome, Request
@@ -48,7 +48,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "output_dir",
             None,
             "DIR",
-            f"write {RESULT_FILE} to this folder; replaces an earlier file",
+            f"folder for {RESULT_FILE}, which replaces an earlier file",
         ),
     )
     args = parser.parse_args(list(argv[1:]))
@@ -71,8 +71,8 @@ def _add_decision_flags(parser: argparse.ArgumentParser) -> None:
             "allow_missing",
             None,
             "REGEX",
-            "regular expression of variables, or recorded outputs, that"
-            " one side may lack",
+            "regular expression of variables, or of recorded outputs, that"
+            " may be missing on one side",
         ),
         (
             "include_optimizer",
@@ -93,22 +93,22 @@ def _add_text_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_flags(
         parser,
         "the text to compare outputs on",
-        ("text", None, "FILE", "default: the Python language reference"),
+        ("text", None, "FILE", "text (default: the Python language reference)"),
         (
             "vocab_file",
             None,
             "FILE",
-            "default: the vocabulary next to a checkpoint",
+            "vocabulary (default: the one next to a checkpoint)",
         ),
-        ("hparams", None, "JSON", "hparams that the checkpoints do not state"),
+        ("hparams", None, "JSON", "hparams that no checkpoint contains"),
         (
             "max_seq_length",
             int,
             "N",
-            "wordpieces per example (default: 128, or the number of positions"
-            " of the models)",
+            "wordpieces per example (default: 128, but at most the number of"
+            " positions of the models)",
         ),
-        ("num_examples", 32, "N", "examples"),
+        ("num_examples", 32, "N", "number of examples"),
         ("seed", 0, "N", "random seed of masked positions and replacements"),
     )
 
@@ -124,12 +124,13 @@ def _check_flags(
         )
     if args.expect and (args.text or args.max_seq_length):
         parser.error(
-            "--expect uses its own inputs. Remove --text and --max_seq_length"
+            "--expect uses its own inputs, so --text and --max_seq_length are"
+            " not allowed. Remove both flags"
         )
     if not 0 <= args.tolerance < math.inf:
         parser.error(
-            f"--tolerance is {args.tolerance}; expected 0 or more. Pass a"
-            " larger number"
+            f"--tolerance is {args.tolerance}; expected a finite number of 0 or"
+            " more. Pass another number"
         )
     for name, minimum in (("max_seq_length", 5), ("num_examples", 1)):
         value = getattr(args, name)
@@ -142,13 +143,13 @@ def _check_flags(
         re.compile(args.allow_missing or "")
     except re.error as error:
         parser.error(
-            f"--allow_missing is {args.allow_missing!r}; expected a regular"
-            f" expression: {error}. Correct it"
+            f"--allow_missing is {args.allow_missing!r}, which is not a regular"
+            f" expression ({error}). Correct the expression"
         )
 
 
 def main(args: argparse.Namespace) -> int:
-    """Compare, print and write; return the exit status."""
+    """Compare the checkpoints; return the exit status."""
     try:
         return _compare(args)
     except UserError as error:
@@ -158,7 +159,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    # TensorFlow is imported late, because it takes seconds.
+    # TensorFlow is imported late, because the import takes seconds.
     from electra_tf.checkpoints.formats import open_weights
     from electra_tf.checkpoints.weights import describe_counts
 

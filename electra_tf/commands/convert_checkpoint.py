@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Write a checkpoint in another format, or a part of it.
+"""Convert a checkpoint, or a part of one, to another format.
 
 The command converts between TF1 files of the original, checkpoints of this
 project and Hugging Face folders in every direction, and from TF1 files of BERT.
@@ -57,8 +57,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "target",
         metavar="TARGET",
-        help="for tf1 and native a prefix, or a folder (existing, or ending in"
-        " a slash) for model.ckpt-<step>; for huggingface a folder",
+        help="path of the result. huggingface: a folder; tf1 and native: a"
+        " prefix, or a folder in which model.ckpt-<step> is written (an"
+        " existing folder, or a path that ends in a slash)",
     )
     _add_file_flags(parser)
     _add_content_flags(parser)
@@ -80,16 +81,17 @@ def _add_file_flags(parser: argparse.ArgumentParser) -> None:
             "vocab_file",
             None,
             "FILE",
-            "vocabulary, copied next to the result as vocab.txt (default: the"
-            " one next to the source)",
+            "vocabulary, which is copied next to the result as vocab.txt"
+            " (default: the vocabulary next to SOURCE)",
         ),
         (
             "hparams",
             None,
             "JSON",
-            "hparams that shapes do not show, as a JSON object or a .json"
-            ' file, such as {"model_hparam_overrides": {"num_attention_heads":'
-            " 4}}; overrides a config next to the source",
+            "hparams that the shapes of tensors do not determine, as a JSON"
+            ' object or a .json file, such as {"model_hparam_overrides":'
+            ' {"num_attention_heads": 4}}; these values override a config next'
+            " to SOURCE",
         ),
         ("overwrite", False, "", "replace files of an earlier conversion"),
     )
@@ -103,8 +105,9 @@ def _add_content_flags(parser: argparse.ArgumentParser) -> None:
             "part",
             "all",
             PARTS,
-            "encoder is the transformer of the discriminator (or of a masked"
-            " LM) without a head. Tied embeddings are written with either part",
+            "part of the model to write; encoder: the transformer of the"
+            " discriminator (or of a masked LM) without a head. Tied embeddings"
+            " are written with every part",
         ),
         (
             "strip_optimizer",
@@ -116,28 +119,30 @@ def _add_content_flags(parser: argparse.ArgumentParser) -> None:
             "drop_unrepresentable",
             False,
             "",
-            "leave out and list tensors that the format cannot hold, instead"
-            " of failing",
+            "list and leave out tensors that the format cannot hold; without"
+            " this flag such a tensor is an error",
         ),
         (
             "half_precision",
             False,
             "",
-            "round to float16 (half the size); for Hugging Face folders only",
+            "round weights to float16, which halves the size; only for Hugging"
+            " Face folders",
         ),
         (
             "task",
             None,
             "NAME",
             "new name of the task whose head SOURCE contains (default: the old"
-            " name; for heads of transformers chunk, squad or their type)",
+            " name; a head of transformers is named chunk, squad or after its"
+            " type)",
         ),
         (
             "extend_positions",
             int,
             "N",
-            "make the position tables N rows long: new rows repeat the table"
-            " from its start, surplus rows are cut",
+            "change the position tables to N rows: new rows repeat the table"
+            " from its start, and surplus rows are removed",
         ),
     )
 
@@ -178,7 +183,7 @@ class _Description(NamedTuple):
     hparams: dict[str, Any]
     assumptions: list[str]  # lines such as "hidden_act: gelu assumed"
     vocab_file: str | None
-    heads: dict[str, TaskHead]  # for fine-tuned tasks; {} in a folder's config
+    heads: dict[str, TaskHead]  # by task; {}: for Hugging Face folders
 
     @property
     def assumed_names(self) -> list[str]:
@@ -194,7 +199,7 @@ class _Description(NamedTuple):
 
 
 def main(args: argparse.Namespace) -> None:
-    """Convert, and report the tensors that were read, dropped and written."""
+    """Convert the checkpoint, and print a report of its tensors."""
     source = formats.open_weights(args.source)
     if source.contents.tasks and not source.heads:
         # The import, which loads all tasks, is late: few conversions need it.
@@ -224,7 +229,7 @@ def main(args: argparse.Namespace) -> None:
             dropped = {}
             remarks = _write_tensorflow(weights, target, description, overwrite)
     if vocab_file is None:
-        remarks.append("the vocabulary is unknown. Pass one with --vocab_file")
+        remarks.append("the vocabulary is unknown. Pass --vocab_file")
     result = _reopened(target.path) if target.is_hugging_face else weights
     unknown = source.contents.unknown
     report = {
@@ -243,13 +248,10 @@ def main(args: argparse.Namespace) -> None:
     print(_format_report(report), f"Report   {target.report}", sep="\n")
 
 
-# The source: heads, hparams, and the tensors to convert.
-
-
 def _infer_hparams(
     source: Weights, args: argparse.Namespace
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return the hparams of the result, and a line for each assumed one."""
+    """Return the result's hparams, and a line for each assumed hparam."""
     hparams = source.contents.hparams()
     from_flag: dict[str, Any] = {}
     if args.hparams is not None:
@@ -301,7 +303,7 @@ def _change_weights(
     weights, changes = source, []
     if args.task is not None:
         weights, former = rename_task(weights, args.task)
-        changes.append(f"the head of {former} is renamed {args.task} (--task)")
+        changes.append(f"the head of {former} is renamed to {args.task}")
     if args.extend_positions is not None:
         weights = extend_positions(weights, args.extend_positions)
         changes.append(describe_extension(source, args.extend_positions))
@@ -309,12 +311,14 @@ def _change_weights(
     if args.strip_optimizer:
         slots = weights.slots
         weights = select_tensors(weights, lambda name: name not in slots)
-        changes.append(f"{len(slots)} Adam slots left out (--strip_optimizer)")
+        changes.append(
+            f"{len(slots)} Adam slots are left out (--strip_optimizer)"
+        )
     kinds = [head.kind for head in source.heads.values()]
     if source.kind == "huggingface" and "tagging" in kinds:
         changes.append(
-            "segments: all rows become row 0, because taggers of transformers"
-            " use no other"
+            "all rows of the segment table are set to row 0, because taggers"
+            " of transformers use only row 0"
         )
     return weights, changes
 
@@ -337,14 +341,11 @@ def _check_vocabulary(
     if n_tokens < n_rows:
         notes.append(
             f"{vocab_file} has {n_tokens} tokens, but the embeddings have"
-            f" {n_rows} rows. Check that it is the vocabulary of this model"
+            f" {n_rows} rows. Check that the file belongs to this model"
         )
     if source.vocab_file:
         refuse_other_vocab(vocab_file, source.vocab_file, source.path)
     return notes
-
-
-# The target, and the files that must not be replaced in it.
 
 
 def _choose_target(args: argparse.Namespace, step: int | None) -> _Target:
@@ -356,9 +357,9 @@ def _choose_target(args: argparse.Namespace, step: int | None) -> _Target:
     if path.endswith(_HUGGING_FACE_SUFFIXES):
         if output_format not in (None, "huggingface"):
             raise UserError(
-                f"{path}: a Hugging Face file name; expected a prefix, as"
-                f" --output_format is {output_format}. Pass"
-                " --output_format=huggingface, or a prefix."
+                f"TARGET {path} is the name of a Hugging Face file; expected a"
+                f" prefix, because --output_format is {output_format}. Pass a"
+                " prefix, or --output_format=huggingface."
             )
         return _Target(os.path.dirname(path) or ".", "huggingface")
     if output_format is None:
@@ -394,7 +395,7 @@ def _check_free(
     sidecars: Mapping[str, bytes],
     overwrite: bool,
 ) -> None:
-    """Refuse to replace files of different content, before any is written.
+    """Refuse to replace files of other content before a file is written.
 
     `source` is the path of the checkpoint to read.
     """
@@ -412,9 +413,9 @@ def _check_free(
         vocab = formats.find_vocab(target.folder)
         if vocab:
             raise UserError(
-                f"the vocabulary of SOURCE is unknown, and {vocab} next to"
-                " TARGET would be read with it. Pass --vocab_file, or choose"
-                " another TARGET."
+                f"the vocabulary of SOURCE is unknown, but the result would be"
+                f" read with {vocab} next to TARGET. Pass --vocab_file, or"
+                " choose another TARGET."
             )
     differing = []
     for name, content in sidecars.items():
@@ -466,9 +467,6 @@ def _unfinished_mark(source: str, target: _Target) -> Iterator[None]:
             if is_new:
                 os.rmdir(target.folder)
         raise
-
-
-# Writers of the result.
 
 
 def _write_hugging_face(
@@ -534,13 +532,10 @@ def _write_tensorflow(
             )
     if not weights.slots:
         notes.append(
-            "the result has no Adam slots. Start training from it with"
-            " --init_checkpoint"
+            "the result has no Adam slots. Pass --init_checkpoint to start"
+            " training from the result"
         )
     return notes
-
-
-# The report of a conversion.
 
 
 def _reopened(folder: str) -> Weights:
@@ -569,14 +564,14 @@ def _group_by_reason(
 
 
 def _remedy(reason: str, is_unrepresentable: bool) -> str:
-    """Return a remedy that keeps a dropped tensor."""
+    """Return a remedy for tensors that were dropped for `reason`."""
     if "--" in reason:
         return ""
     if is_unrepresentable:
-        return " (--output_format=native keeps it)"
+        return " (pass --output_format=native to keep these tensors)"
     if reason.startswith("not of the "):
-        return " (--part=all keeps it)"
-    return " (keep SOURCE to use it)"
+        return " (pass --part=all to keep these tensors)"
+    return " (keep SOURCE to use these tensors)"
 
 
 def _format_report(report: Mapping[str, Any]) -> str:

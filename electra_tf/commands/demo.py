@@ -45,7 +45,7 @@ _RESULTS = (
 
 
 def corpus_lines() -> list[str]:
-    """Return Python's reference by sentence; a blank line ends a document."""
+    """Return sentences of Python's reference; blank lines begin documents."""
     from pydoc_data import topics
 
     paragraphs: set[str] = set()
@@ -71,8 +71,8 @@ def prepare(output_dir: str) -> int:
     corpus_file = os.path.join(corpus_dir, "python_reference.txt")
     if filesystem.exists(vocab_file) and not filesystem.exists(corpus_file):
         raise UserError(
-            f"{vocab_file} was not written by the demo, which would replace"
-            " it. Choose another --output_dir"
+            f"{vocab_file} was not written by the demo, and would be replaced."
+            " Pass another --output_dir"
         )
     lines = corpus_lines()
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)

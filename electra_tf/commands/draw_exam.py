@@ -33,7 +33,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "eval_tfrecords",
             None,
             "PATTERNS",
-            "held-out records; default: eval_data.tfrecord* next to them",
+            "held-out records (default: eval_data.tfrecord* next to the"
+            " training records)",
         ),
         (
             "max_seq_length",
@@ -55,15 +56,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "generator",
             "reference",
             "DIR",
-            "a pre-trained model whose generator draws tokens from its"
-            " vocabulary",
+            "folder of a pre-trained model, whose generator draws the tokens",
         ),
         (
             "vocab_file",
             None,
             "FILE",
-            "the vocabulary of the records, whose tokens must be the"
-            " generator's; default: the one next to the generator",
+            "vocabulary of the records, which must have the same tokens as"
+            " the generator's (default: the vocabulary next to the generator)",
         ),
         ("mask_prob", 0.15, "P", "share of the tokens that are replaced"),
         ("seed", 1, "N", "random seed"),

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # The values of --pooling that make several vectors per text.
 _SEVERAL_VECTORS = ("words", "none")
-# batches whose inputs are sorted together, so that the texts of a batch have
-# similar lengths
+# Number of batches whose texts are sorted together, so that the texts of a
+# batch have similar lengths.
 _BATCHES_AT_ONCE = 16
 _STATED_FLAGS = ("model", "part", "layers", "pooling", "combine")
 
@@ -51,23 +51,23 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "part",
             "encoder",
             ("encoder", "generator"),
-            "the discriminator's encoder (or a masked LM's only one), or the"
-            " generator",
+            "encoder: the discriminator, or the only network of a masked LM;"
+            " generator: the network that proposes replacements",
         ),
         (
             "layers",
             "-1",
             "N,...",
-            "layers: 0 is the output of the embeddings, k the output of block"
-            " k, -1 the output of the last block",
+            "layers to use: 0 is the output of the embeddings, k the output of"
+            " block k, and -1 the output of the last block",
         ),
         (
             "pooling",
             "mean",
             ("first", "mean", "max", *_SEVERAL_VECTORS),
-            "one vector per text: first (at [CLS]), mean or max over its"
-            " wordpieces; several: words (mean of each word's wordpieces) or"
-            " none",
+            "first (the vector at [CLS]), mean and max (over all wordpieces)"
+            " make one vector per text; words (mean over a word's wordpieces)"
+            " makes one per word, and none one per wordpiece",
         ),
         (
             "combine",
@@ -80,13 +80,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "max_length",
             int,
             "N",
-            "maximum wordpieces of a text; default: the length of pre-training",
+            "maximum number of wordpieces in a text; longer texts are cut"
+            " (default: the length of pre-training)",
         ),
         (
             "output",
             flags.REQUIRED,
             "FILE",
-            "a name that ends in .npy or .npz; words and none need .npz",
+            "output file, whose name ends in .npy or .npz; --pooling=words and"
+            " --pooling=none require .npz",
         ),
         ("overwrite", False, "", "replace the output files if they exist"),
     )
@@ -146,7 +148,9 @@ def main(args: argparse.Namespace) -> int:
             f"{cut_texts:,} texts were cut to {embedder.max_length} wordpieces"
         )
     stream.report_summary("texts")
-    shared_flags.report(f"{vectors.rows:,} vectors of {width} in {args.output}")
+    shared_flags.report(
+        f"Wrote {vectors.rows:,} vectors of width {width} to {args.output}"
+    )
     return 0
 
 
@@ -158,12 +162,12 @@ def _check_output_name(args: argparse.Namespace) -> str:
             raise UserError(
                 f"--output={args.output}: expected a name that ends in .npz,"
                 f" because --pooling={args.pooling} makes several vectors per"
-                " text. Rename it"
+                " text. Pass another --output"
             )
     elif ending not in (".npy", ".npz"):
         raise UserError(
             f"--output={args.output}: expected a name that ends in .npy or"
-            " .npz. Rename it"
+            " .npz. Pass another --output"
         )
     return stem
 
@@ -173,8 +177,8 @@ def _parse_layers(text: str) -> tuple[int, ...]:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
         raise UserError(
-            f"--layers={text}: expected whole numbers, such as -2,-1."
-            " Correct it"
+            f"--layers={text}: expected whole numbers, such as -2,-1. Correct"
+            " the numbers"
         ) from None
 
 

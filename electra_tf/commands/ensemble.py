@@ -39,7 +39,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the predictions",
         ("data_dir", flags.REQUIRED, "DIR", "the data directory"),
-        ("task", None, "NAME", "the task; not needed with --task_config"),
+        ("task", None, "NAME", "the task; omitted with --task_config"),
         ("task_config", None, "FILE", "description of your own task"),
         (
             "vocab_file",
@@ -56,13 +56,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "folds",
             5,
             "N",
-            "number of folds of the examples, for fitted weights",
+            "number of folds in the cross-validation of fitted weights",
         ),
         (
             "resamples",
             1000,
             "N",
-            "number of resamples of the examples, for standard errors",
+            "number of resamples of the examples in the bootstrap, which"
+            " estimates standard errors",
         ),
         ("seed", 0, "N", "random seed of folds and resamples"),
         ("json", None, "FILE", "output file for all metrics and weights"),
@@ -70,8 +71,9 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "weights",
             "mean",
             "MIXTURE",
-            "the mixture in --output: mean, vote, fitted, or a weight for each"
-            " file, as 0.5,0.3,0.2 (for test: the weights fitted on dev)",
+            "mixture to write to --output: mean, vote, fitted, or one weight"
+            " per file, such as 0.5,0.3,0.2 (for a split without labels, pass"
+            " the weights that were fitted on dev)",
         ),
         ("output", None, "FILE", "output file for the mixed predictions"),
         shared_flags.OVERWRITE,
@@ -85,12 +87,15 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         )
     if len(set(args.files)) != len(args.files) or len(args.files) < 2:
         parser.error(
-            "expected two or more different files. Pass each file once"
+            f"found {len(set(args.files))} different files among"
+            f" {len(args.files)}; expected at least two, each passed once. Pass"
+            " other files"
         )
     if min(args.folds, args.resamples) < 2 or args.seed < 0:
         parser.error(
-            "expected --folds and --resamples of at least 2, and --seed of"
-            " at least 0. Pass larger numbers"
+            f"--folds is {args.folds}, --resamples is {args.resamples} and"
+            f" --seed is {args.seed}; expected at least 2, 2 and 0. Pass larger"
+            " numbers"
         )
     return args
 
@@ -118,9 +123,9 @@ def main(args: argparse.Namespace) -> None:
         _score(args, predictions, mixtures, weights.tolist())
     if args.weights not in mixtures:
         raise UserError(
-            f"--weights={args.weights}: cannot be fitted, because {args.split}"
-            " has no labels. Fit on dev, and pass the weights that are printed"
-            " there"
+            f"--weights={args.weights}: split {args.split} has no labels to fit"
+            " the weights to. Pass the weights that the command prints with"
+            " --split=dev"
         )
     if args.output:
         with writer.answer_file(args.output, "jsonl", args.overwrite) as write:
@@ -145,8 +150,8 @@ def _read_predictions(args: argparse.Namespace) -> "Predictions":
         shared_flags.report(line)
     if not predictions.has_labels and (args.json or not args.output):
         raise UserError(
-            f"{predictions.name}: has no labels, so nothing can be scored."
-            " Pass --output without --json"
+            f"{predictions.name} has no labels, so the files cannot be scored."
+            " Pass --output, and remove --json"
         )
     return predictions
 
@@ -163,8 +168,8 @@ def _parse_weights(text: str, count: int) -> np.ndarray | None:
     if len(weights) != count or not usable.all() or not weights.any():
         raise UserError(
             f"--weights={text}: expected {', '.join(MIXTURES)}, or {count}"
-            " finite numbers separated by commas, each at least 0 and one"
-            " above 0. Pass one of these"
+            " finite numbers separated by commas, each at least 0, and at least"
+            " one above 0. Pass such a value"
         )
     with np.errstate(over="ignore"):
         overflows = np.isinf(weights.sum())
@@ -177,7 +182,7 @@ def _score(
     mixtures: Mapping[str, Any],
     weights: Sequence[float],
 ) -> None:
-    """Print the table of scores and gains, and write the JSON.
+    """Print a table of scores and gains, and write the file of --json.
 
     Args:
       args: the parsed flags.
@@ -196,7 +201,8 @@ def _score(
     if args.resamples > (limit := max(2, MAX_DRAWS // count)):
         raise UserError(
             f"--resamples={args.resamples}: expected at most {limit:,},"
-            f" because {predictions.name} has {count:,} examples. Lower it"
+            f" because {predictions.name} has {count:,} examples. Pass a"
+            " smaller number"
         )
     rng = np.random.default_rng(args.seed)
     resamples = rng.integers(count, size=[args.resamples, count])
@@ -205,8 +211,8 @@ def _score(
     print("\n".join(_table(comparison, metric, args.files)))
     shown = ",".join(f"{weight:.3f}" for weight in weights)
     print(
-        f"fitted: scored by {args.folds}-fold cross-validation; fitted to all"
-        f" examples, for other data: --weights {shown}"
+        f"fitted: scored by {args.folds}-fold cross-validation. For other data,"
+        f" pass the weights fitted to all examples: --weights {shown}"
     )
     if args.json:
         comparison |= {
@@ -221,7 +227,7 @@ def _table(
     comparison: Mapping[str, Any], metric: str, paths: Sequence[str]
 ) -> list[str]:
     """Return the lines of a table of files, their mean, and mixtures."""
-    rows = [["", "", metric, "gain on the mean file", "on the best file"]]
+    rows = [["", "", metric, "gain over the mean file", "over the best file"]]
     for name, result in comparison["systems"].items():
         is_best = name == comparison["best_file"]
         row = [

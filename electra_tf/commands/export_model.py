@@ -38,7 +38,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     if args.check is None:
         for name in ("model", "output_dir"):
             if getattr(args, name) is None:
-                parser.error(f"--{name} is missing")
+                parser.error(f"--{name} is missing. Pass --{name}, or --check")
     return args
 
 
@@ -58,26 +58,27 @@ def _add_model_flags(parser: argparse.ArgumentParser) -> None:
             "head",
             None,
             HEADS,
-            "task: the head of a fine-tuned model (its default); encoder:"
-            " vectors, by TF Hub's convention; pre-trained models also have"
-            " replaced_tokens (the discriminator), fill_mask (the generator,"
-            " or a masked LM) and electric (Electric's scores)",
+            "task: the head of a fine-tuned model (default for such a model);"
+            " encoder: vectors, by TF Hub's convention; only for pre-trained"
+            " models: replaced_tokens (the discriminator), fill_mask (the"
+            " generator, or a masked LM) and electric (Electric's scores)",
         ),
         ("task", None, "NAME", "the task to export, if the model has several"),
-        ("task_config", None, "FILE", "new path of a task's JSON file"),
+        ("task_config", None, "FILE", "new path of the task's JSON file"),
         (
             "vocab_file",
             None,
             "FILE",
-            "default: the vocabulary next to the model",
+            "vocabulary (default: the one next to the model)",
         ),
-        ("hparams", None, "JSON", "hparams that override the run's"),
+        ("hparams", None, "JSON", "hparams that override those of the run"),
         (
             "max_seq_length",
             int,
             "N",
-            "maximum wordpieces of a text (default: as in fine-tuning;"
-            " encoder: 128; other heads of pre-trained models: all positions)",
+            "maximum number of wordpieces in a text (default: as in"
+            " fine-tuning; encoder: 128; other heads of pre-trained models: the"
+            " number of positions)",
         ),
         (
             "rows_at_once",
@@ -87,7 +88,12 @@ def _add_model_flags(parser: argparse.ArgumentParser) -> None:
             " that serve_text computes together (default: 8, the fastest on a"
             " CPU); 0: a whole batch, best on an accelerator",
         ),
-        ("top_k", int, "N", "fill_mask: wordpieces for each mask; default: 10"),
+        (
+            "top_k",
+            int,
+            "N",
+            "fill_mask: number of wordpieces for each mask; default: 10",
+        ),
     )
 
 
@@ -99,13 +105,13 @@ def _add_output_flags(parser: argparse.ArgumentParser) -> None:
             "output_dir",
             None,
             "DIR",
-            "folder of all versions of the served model; created if missing",
+            "folder of all versions of the exported model; created if missing",
         ),
         (
             "version",
             int,
             "N",
-            "default: one more than the highest version in DIR",
+            "number of the version; default: one more than the highest in DIR",
         ),
         (
             "overwrite",
@@ -117,44 +123,44 @@ def _add_output_flags(parser: argparse.ArgumentParser) -> None:
             "tflite",
             None,
             ("float", "dynamic", "float,dynamic"),
-            "also write LiteRT (TFLite) files for ids (dynamic: 8-bit"
-            " weights), and print size and change of outputs",
+            "also write LiteRT (TFLite) files that take ids (dynamic: with"
+            " 8-bit weights), and print their sizes and the changes of outputs",
         ),
         (
             "onnx",
             False,
             "",
-            "also write an ONNX file for ids (needs the extra onnx)",
+            "also write an ONNX file that takes ids (requires the extra onnx)",
         ),
         (
             "int8",
             False,
             "",
-            "also files with 8-bit weights, about a quarter of the size, next"
-            " to those of --onnx (onnx/model_int8.onnx) and of --tflite"
-            " (lite/model_dynamic.tflite)",
+            "also write files with 8-bit weights, which have about a quarter"
+            " of the size: onnx/model_int8.onnx with --onnx, and"
+            " lite/model_dynamic.tflite with --tflite",
         ),
         (
             "score_split",
             None,
             "SPLIT",
-            "a labelled split of the task, such as dev: the SavedModel and the"
-            " files of --onnx and --tflite are scored on it, and the card"
-            " lists the metrics",
+            "labelled split of the task, such as dev, on which the SavedModel"
+            " and the files of --onnx and --tflite are scored; the card lists"
+            " the metrics",
         ),
         (
             "check",
             None,
             "FOLDER",
-            "write nothing: measure an exported version and compare it with"
-            " its model card; exit status 1 if something differs",
+            "write nothing, but compare an exported version with its model"
+            " card; the exit status is 1 if a statement of the card is false",
         ),
     )
 
 
 def main(args: argparse.Namespace) -> None:
-    """Export a model, or check a card."""
-    # TensorFlow is imported late, because it takes seconds.
+    """Export a model, or check a model card."""
+    # TensorFlow is imported late, because the import takes seconds.
     from electra_tf.export import conversions
     from electra_tf.export.card import check_card, write_card
     from electra_tf.export.formats import check_scoring
@@ -205,7 +211,7 @@ def _check_conversions(args: argparse.Namespace) -> None:
     for name in ("int8", "score_split"):
         if getattr(args, name) and not (args.onnx or args.tflite):
             raise UserError(
-                f"--{name} is about the files of --onnx and --tflite, but"
+                f"--{name} requires the files of --onnx or --tflite, but"
                 " neither is set. Pass --onnx or --tflite=float."
             )
 
@@ -262,12 +268,12 @@ def _check_head(
         if getattr(args, name) and head != "task":
             raise UserError(
                 f"--{name} applies to heads of fine-tuned models, but the head"
-                f" is {head}. Remove the flag."
+                f" is {head}. Remove --{name}."
             )
     if args.top_k and head != "fill_mask":
         raise UserError(
-            f"--top_k applies to fill_mask, but the head is {head}. Remove the"
-            " flag."
+            f"--top_k applies to fill_mask, but the head is {head}. Remove"
+            " --top_k."
         )
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the likeliest tokens for each [MASK] in a text.
 
-The probabilities are those of an ELECTRA's generator, a masked LM, or a
+The probabilities are those of a generator of ELECTRA, a masked LM, or a
 two-tower cloze model. Each [MASK] stands for one wordpiece and is filled
 independently of the others. Without --output the tokens are shown in tables.
 """

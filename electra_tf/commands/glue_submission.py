@@ -32,7 +32,12 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "zip file to write (default: in the model's directory,"
             " test_predictions/glue_submission.zip)",
         ),
-        ("run_name", None, "NAME", "the --run_name of the run, if it has one"),
+        (
+            "run_name",
+            None,
+            "NAME",
+            "the --run_name of the run, if it was passed",
+        ),
         (
             "trial",
             int,
@@ -68,7 +73,11 @@ def main(args: argparse.Namespace) -> None:
         f"  {file}: {reason}" for file, reason in submission.missing.items()
     ]
     if not submission.rows:
-        raise UserError("no predictions to submit:\n" + "\n".join(missing))
+        raise UserError(
+            "there are no predictions to submit:\n"
+            + "\n".join(missing)
+            + "\nRun run_glue with --write_test_outputs."
+        )
     if missing and not args.partial:
         raise UserError(
             "files are missing from the submission:\n"

@@ -18,7 +18,7 @@ from electra_tf.data import values
 from electra_tf.files.reading import STDIN
 from electra_tf.prediction.reader import InputRow
 
-SHOWN_LINES = 20  # bad lines that are printed; later ones are only counted
+SHOWN_LINES = 20  # bad lines that are printed; later lines are counted
 
 
 class InputStream:
@@ -140,7 +140,9 @@ class InputStream:
         """
         if self._bad_lines and not self.rows:
             self.report_summary(unit)
-            raise UserError(f"no line could be {done}")
+            raise UserError(
+                f"no line could be {done}. Correct the lines named above"
+            )
 
     def report_summary(self, unit: str) -> None:
         """Print the numbers of answers, seconds and skipped lines."""

@@ -37,8 +37,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "mask_words",
             None,
             "WORDS",
-            "mask every occurrence of these words, separated by commas; a"
-            " [MASK] in the text is also masked",
+            "words, separated by commas, that are masked at each occurrence;"
+            " a [MASK] in the text is also masked",
         ),
         ("mask_none", False, "", "mask nothing: show the text as it is"),
         ("seed", 0, "N", "random seed of positions and samples"),
@@ -47,7 +47,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the output",
         ("top_k", 5, "N", "number of proposals listed for each position"),
-        ("html", None, "FILE", "write a page"),
+        ("html", None, "FILE", "write an HTML page to this file"),
         shared_flags.OVERWRITE,
         (
             "json",
@@ -65,7 +65,8 @@ def main(args: argparse.Namespace) -> int:
     masked_words = tuple(filter(None, map(str.strip, masked_words)))
     if masked_words and args.mask_none:
         raise UserError(
-            "--mask_none and --mask_words exclude each other. Pass only one."
+            "--mask_none and --mask_words exclude each other. Remove one of the"
+            " two flags."
         )
     shared_flags.check_files(args, args.html, args.json)
     import rich.console

@@ -46,23 +46,23 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
             " untimed steps; the time is scaled to the run's batch",
         ),
         ("measured_steps", 5, "N", "number of steps that --measure times"),
-        ("json", False, "", "print JSON, not a screen"),
+        ("json", False, "", "print JSON instead of tables"),
         (
             "memory_curve",
             None,
             "DIR",
-            "instead of the plan: peak memory over lengths and sizes,"
-            " predicted, and measured in a process for each point (about a"
-            " minute each). A repeated command continues. Writes memory.txt,"
-            " .json and .png to DIR",
+            "instead of the plan, predict peak memory for several lengths and"
+            " sizes, and measure each point in a separate process (about a"
+            " minute); write memory.txt, memory.json and memory.png to DIR. The"
+            " same command continues an interrupted measurement",
         ),
         (
             "memory_gib",
             float,
             "G",
-            "for --memory_curve: the memory that the longest rows and largest"
-            " batches may take, and beyond which nothing is measured; default:"
-            " three quarters of the machine's",
+            "--memory_curve: maximum memory of the longest rows and largest"
+            " batches; points above this limit are not measured (default: three"
+            " quarters of the machine's memory)",
         ),
     )
     config, args = flags.parse_config(PretrainingConfig, argv, parser)
@@ -97,7 +97,7 @@ def main(parsed: Parsed) -> None:
 
 
 def _measure(config: PretrainingConfig, batch_size: int, count: int) -> Numbers:
-    """Return the measured times of steps, and the run's time from them.
+    """Return measured times of steps, and the estimated time of the run.
 
     Args:
       config: the settings of the run.

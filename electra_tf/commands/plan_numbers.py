@@ -47,12 +47,12 @@ def plan(config: PretrainingConfig) -> Numbers:
     if not config.do_train:
         raise UserError(
             "do_train is false, but only training can be planned. Remove"
-            " do_train"
+            " --do_train=false"
         )
     parameters = pretraining_parameters(config)
     flops = pretraining_step_flops(config, parameters=parameters.total)
     memory, machine = pretraining_memory(config), machine_memory()
-    checkpointed = None  # with activation checkpointing, if it is on
+    checkpointed = None  # None: activation checkpointing is off
     is_too_large = memory.total > activations_limit(machine)
     if config.recompute_grad is None and is_too_large:
         checkpointed = pretraining_memory(
@@ -161,7 +161,7 @@ def _check_initial_checkpoint(config: PretrainingConfig) -> None:
 
 
 def _check_earlier_run(config: PretrainingConfig) -> None:
-    """Raise a UserError if the run cannot continue the one in its folder."""
+    """Raise a UserError if the run cannot continue the run in its folder."""
     folder = config.model_dir
     earlier = os.path.join(folder, "config.json")
     checkpoint = os.path.join(folder, "checkpoint")
@@ -197,7 +197,7 @@ def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
 
 
 def _free_bytes(path: str) -> int | None:
-    """Return the free bytes where a folder will be; None for remote paths."""
+    """Return the free bytes of a folder's disk; None for remote paths."""
     if filesystem.is_remote(path):
         return None
     path = os.path.abspath(path)
@@ -233,7 +233,7 @@ def _memory_warnings(
             config, gradient_accumulation_steps=micro_batches
         )
         if pretraining_memory(split).total <= machine_bytes:
-            text += f". --gradient_accumulation_steps={micro_batches} would fit"
+            text += f". Pass --gradient_accumulation_steps={micro_batches}"
             break
     yield text
 

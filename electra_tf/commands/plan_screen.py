@@ -125,7 +125,7 @@ def _comparison_rows(numbers: Numbers) -> Iterator[list[str]]:
     """Yield rows of published models and this run, sorted by operations."""
     run_flops = numbers["flops_the_papers_way"]
     models = {**PUBLISHED_FLOPS, _THIS_RUN: run_flops}
-    yield ["Operations as the paper counts them", "", "to this run"]
+    yield ["Operations as the paper counts them", "", "ratio to this run"]
     for name in sorted(models, key=models.get):
         ratio = "-"  # A run without steps has no operations.
         if run_flops:

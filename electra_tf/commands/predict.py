@@ -38,7 +38,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "folder of a trial of run_finetuning.py (..._model_1), a folder of"
             " transformers, or hf:OWNER/NAME",
         ),
-        ("task", None, "NAME", "required if the model has several tasks"),
+        ("task", None, "NAME", "the task; required if the model has several"),
         ("task_config", None, "FILE", "new path of the task's description"),
         ("data_dir", None, "DIR", "new path of the data directory"),
         ("vocab_file", None, "FILE", "default: the vocabulary in the folder"),
@@ -46,8 +46,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "like",
             None,
             "SPLIT",
-            "read files as the task reads this split, with its columns and"
-            " header",
+            "split of the task whose columns and header the files have",
         ),
         shared_flags.BATCH_SIZE,
     )
@@ -73,7 +72,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "n_best",
             3,
             "N",
-            "number of answers listed, up to the run's n_best_size",
+            "question answering: number of answers that are listed, at most"
+            " the n_best_size of the run",
         ),
     )
     return parser.parse_args(list(argv[1:]))

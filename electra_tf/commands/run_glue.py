@@ -13,7 +13,7 @@ _PROG = "python -m electra_tf run_glue"
 
 
 def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
-    """Parse the command line, which is that of `run_finetuning.py`."""
+    """Parse the command line, which has the flags of `run_finetuning.py`."""
     parser = flags.config_parser(FinetuningConfig, _PROG)
     parser.usage = (
         f"{_PROG}\n"
@@ -23,9 +23,9 @@ def parse_flags(argv: Sequence[str]) -> tuple[FinetuningConfig, Namespace]:
     )
     parser.description = (
         "Fine-tune a pre-trained model on each of the nine GLUE tasks whose"
-        " data exist (or on --task_names), list the missing ones, and write"
-        " scores and averages to results/glue.txt and .json. Values that"
-        " depend on the task, such as num_train_epochs, are derived for each."
+        " data exist (or on --task_names), list the missing tasks, and write"
+        " scores and averages to results/glue.txt and .json. Values that depend"
+        " on the task, such as num_train_epochs, are derived for each task."
         " Running the same command again continues an interrupted run."
     )
     return flags.parse_config(

@@ -16,7 +16,7 @@ from configure import flags
 from electra_tf.commands import shared_flags
 from electra_tf.commands.input_stream import InputStream
 
-# Above this mean loss a perplexity would be too large to mean anything.
+# Mean loss above which a perplexity is too large to be meaningful.
 _MAX_NATS = 50
 
 
@@ -32,8 +32,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "method",
             "auto",
             ("auto", "electric", "cloze", "masked_lm"),
-            "masked_lm takes a pass per token, the others one per text; auto:"
-            " the first that the model supports",
+            "masked_lm computes one pass per token, the other methods one per"
+            " text; auto: the first of these methods that the model supports",
         ),
         ("token_scores", False, "", "also write the score of each token"),
         shared_flags.BATCH_SIZE,

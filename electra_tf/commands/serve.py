@@ -21,19 +21,24 @@ from configure import flags
 from configure.errors import missing_extra
 
 _LIMITS = (
-    ("max_batch", 32, "N", "rows computed together"),
-    ("max_wait_ms", 2.0, "N", "milliseconds that a request waits for others"),
+    ("max_batch", 32, "N", "maximum number of rows computed together"),
+    (
+        "max_wait_ms",
+        2.0,
+        "N",
+        "maximum time that a request waits for other requests, in milliseconds",
+    ),
     (
         "max_rows",
         1024,
         "N",
-        "maximum rows of one request; larger ones are refused",
+        "maximum number of rows in a request; larger requests are refused",
     ),
     (
         "max_body_mb",
         4.0,
         "N",
-        "maximum megabytes of a request; larger ones are refused",
+        "maximum size of a request in megabytes; larger requests are refused",
     ),
 )
 
@@ -50,14 +55,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         parser,
         "the model and the address",
         ("name", None, "NAME", "name of the model; default: the name of DIR"),
-        ("version", int, "N", "default: the highest version in DIR"),
+        ("version", int, "N", "version to serve; default: the highest in DIR"),
         (
             "host",
             "127.0.0.1",
             "ADDRESS",
-            "address to listen on; default: this machine only",
+            "address to listen on; the default serves only this machine",
         ),
-        ("port", 8501, "N", "0: any free port"),
+        ("port", 8501, "N", "port to listen on; 0: any free port"),
         (
             "allowed_hosts",
             "",
@@ -72,12 +77,13 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
         is_too_small = value == 0 and name != "max_wait_ms"
         if not 0 <= value < math.inf or is_too_small:
             parser.error(
-                f"--{name} is {value}; expected more than 0. Pass a larger"
-                " number"
+                f"--{name} is {value}; expected a finite number above 0 (or 0"
+                " for --max_wait_ms). Pass another number"
             )
     if not 0 <= args.port < 65536:
         parser.error(
-            f"--port is {args.port}; expected 0 to 65535. Pass another port"
+            f"--port is {args.port}; expected a number from 0 to 65535. Pass"
+            " another port"
         )
     return args
 
@@ -104,10 +110,10 @@ def main(args: argparse.Namespace) -> int:
 
 
 def require_server(command: str) -> None:
-    """Raise a UserError unless the packages of the extra are installed.
+    """Raise a UserError unless the packages of `serve` are installed.
 
     Args:
-      command: the command that needs them, for the message.
+      command: the command that needs the packages, for the message.
     """
     for package in ("aiohttp", "prometheus_client"):
         try:

@@ -26,12 +26,13 @@ _UNUSED_FLAGS = {"text": ("columns", "header"), "conll": ("header",)}
 BATCH_SIZE = ("batch_size", 32, "N", "number of inputs computed at a time")
 OVERWRITE = ("overwrite", False, "", "replace the output file if it exists")
 OUTPUT = (
-    ("output", "-", "FILE", "file for the answers; -: print them"),
+    ("output", "-", "FILE", "file for the answers; -: print the answers"),
     (
         "output_format",
         None,
         writer.FORMATS,
-        "default: from the end of the file's name, or jsonl",
+        "default: the format that the end of the file's name indicates, or"
+        " jsonl",
     ),
     OVERWRITE,
 )
@@ -54,14 +55,14 @@ def add_model_flags(parser: flags.FlagParser) -> None:
             "vocab_file",
             None,
             "FILE",
-            "required if there is no vocabulary next to the model",
+            "vocabulary; required if none is next to the model",
         ),
         (
             "hparams",
             None,
             "JSON",
-            "values that no file next to a checkpoint states (heads, case,"
-            " ...), as JSON or a .json file",
+            "hparams that no file next to the checkpoint contains, such as the"
+            " casing, as JSON or a .json file",
         ),
     )
 
@@ -87,7 +88,8 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
             "format",
             None,
             FORMATS,
-            "default: from the end of the file's name; text for standard input",
+            "default: the format that the end of the file's name indicates;"
+            " for standard input: text",
         ),
         (
             "columns",
@@ -116,13 +118,13 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
             "--text",
             metavar="SENTENCE",
             action="append",
-            help="a text, instead of files; repeatable",
+            help="a text to read instead of files; may be repeated",
         )
     group.add_argument(
         "inputs",
         nargs="*",
         metavar="FILE",
-        help="files, read in this order; - or none: standard input",
+        help="files to read, in this order; - or no file: standard input",
     )
 
 
@@ -149,8 +151,8 @@ def parse_columns(
         check_names([name], defaults, "value of --columns")
         if not column:
             raise UserError(
-                f"--columns={text}: expected NAME=COLUMN, such as"
-                f" {name}=0. Correct it"
+                f"--columns={text}: {name} has no column; expected"
+                f" NAME=COLUMN. Pass a column, such as {name}=0"
             )
         columns[name] = [_parse_column(column)]
     return columns
@@ -165,8 +167,8 @@ def make_sources(
     if getattr(args, "text", None):
         if args.inputs:
             raise UserError(
-                "--text and input files exclude each other. Pass only one of"
-                " them."
+                "--text and input files exclude each other. Remove --text or"
+                " the files."
             )
         return []
     key = None if args.id_column is None else _parse_column(args.id_column)
@@ -199,9 +201,9 @@ def check_files(args: argparse.Namespace, *outputs: str) -> None:
         for name in _UNUSED_FLAGS.get(source.kind(), ()):
             if getattr(args, name) is not None:
                 raise UserError(
-                    f"{source.path}: --{name}={getattr(args, name)}:"
-                    f" {source.kind()} has no columns for it. Use tsv, csv or"
-                    " jsonl (see --format)"
+                    f"{source.path}: --{name}={getattr(args, name)} does not"
+                    f" apply to files of format {source.kind()}. Pass a file in"
+                    f" tsv, csv or jsonl (see --format), or remove --{name}"
                 )
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Run a study: arms x seeds, pre-trained, fine-tuned on tasks, compared.
+"""Pre-train and fine-tune the arms of a study, and compare their scores.
 
 The same command continues after a stop or a kill. Exit status: 0 if everything
 is done, 1 if a run failed, 2 if the study cannot be run, 3 if the time is up,
@@ -22,7 +22,7 @@ from electra_tf.extras.study.study_file import Study
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = flags.FlagParser("study", __doc__)
-    parser.add_argument("file", metavar="FILE", help="the study, in JSON")
+    parser.add_argument("file", metavar="FILE", help="JSON file of the study")
     flags.add_flags(
         parser,
         "the run",
@@ -31,8 +31,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "piece",
             60.0,
             "MINUTES",
-            "time of a run's first process; each further process gets"
-            " twice as long",
+            "time limit of a run's first process; the limit is doubled for"
+            " each further process",
         ),
         (
             "output_dir",
@@ -51,13 +51,17 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "dry_run",
             False,
             "",
-            "print the table of finished runs and the remaining runs",
+            "do not run; print the table of finished runs, and the remaining"
+            " runs",
         ),
     )
     args = parser.parse_args(list(argv[1:]))
     for name in ("time_budget", "piece"):
         if not getattr(args, name) > 0:
-            parser.error(f"--{name} must be above 0. Pass a larger number")
+            parser.error(
+                f"--{name} is {getattr(args, name)}; expected a number above 0."
+                " Pass a larger number"
+            )
     return args
 
 

@@ -99,7 +99,7 @@ def test_questions_of_a_file_are_answered_in_order(run, tmp_path, capsys):
     assert nothing.items() <= answers[1].items()
     assert answers[0]["reason"] is None and answers[0]["answerable"]
     assert answers[1].keys() == answers[0].keys()
-    assert "Pass --fit to fit one" in capsys.readouterr().err
+    assert "Pass --fit to fit a weight" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_a_fitted_weight_is_stored_for_its_model(run, text_folder, capsys):
     other = {**fitted, "weight": 1.0, "model": {index: "other weights"}}
     path.write_text(json.dumps(other))
     run("where is the king?")
-    assert "Pass --fit to fit one" in capsys.readouterr().err
+    assert "Pass --fit to fit a weight" in capsys.readouterr().err
     path.write_text(json.dumps({**fitted, "weight": 2}))
-    refused(r"fit.json: weight: found 2", run, "where is the king?")
+    refused(r"fit.json: weight is 2", run, "where is the king?")
 
 
 @pytest.mark.parametrize("name", ["squad,chunk_model_1", "m[1]"])

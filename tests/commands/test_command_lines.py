@@ -62,7 +62,7 @@ def test_a_command_may_have_dashes_and_a_wrong_one_names_the_nearest(
     run_python,
 ):
     wrong = run_python("-m", "electra_tf", "scor", status=2)
-    assert wrong.stderr == "error: no command 'scor'; did you mean score?\n"
+    assert wrong.stderr == "error: no command 'scor'. Did you mean score?\n"
     usage = run_python("-m", "electra_tf", "fill-mask", "--help")
     assert usage.stdout.startswith("usage: python -m electra_tf fill_mask")
 

@@ -127,7 +127,7 @@ def test_parts_and_no_slots_are_reported(part, source, tmp_path, capsys):
     dropped = dropped_of(report_of(target)) & whole.shapes.keys()
     assert dropped == whole.shapes.keys() - converted.shapes.keys()
     printed = capsys.readouterr().out
-    assert "Adam slots left out" in printed
+    assert "Adam slots are left out" in printed
     assert ("Dropped" in printed) == (part != "all")
 
 

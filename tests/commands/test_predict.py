@@ -84,7 +84,7 @@ def test_an_id_may_be_missing_or_a_number(run):
 @pytest.mark.parametrize("flag", ["--id_column=key", "--header=False"])
 def test_a_flag_of_columns_is_refused_for_other_formats(run, name, flag):
     refused(
-        f"{flag}.*: .* no (id column|columns)",
+        f"{flag}.* (no id column|not apply to files)",
         run,
         "names",
         name,

@@ -353,6 +353,6 @@ def test_slots_of_a_library_need_its_optimizer(start, runs, capsys):
     convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
     printed = capsys.readouterr().out
     assert ": slots of optimizer adamw, which no other" in printed
-    assert "no Adam slots. Start training from it with --init" in printed
+    assert "no Adam slots. Pass --init_checkpoint" in printed
     names = open_weights(target).specs
     assert "global_step" in names and len(names) == len(weights.specs)

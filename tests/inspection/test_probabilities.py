@@ -234,7 +234,7 @@ def test_inspect_tokens_prints_json_alone(run, tmp_path):
     masked = [t["token"] for t in record["tokens"] if t["proposal"]]
     assert masked == ["c", "##a", "##t", "i", "##t"]
     for more, output in (
-        ("a.txt", "Pass only one of"),
+        ("a.txt", "Remove --text or"),
         ("--mask_none", "--mask_no"),
     ):
         refused(output, run, inspect_tokens, "electra", *flags, more)

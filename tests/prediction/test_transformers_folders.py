@@ -171,7 +171,7 @@ def test_a_conversion_keeps_the_head(transformers_folder, tmp_path, capsys):
     target = str(tmp_path / "made" / "model.ckpt")
     argv = ["convert_checkpoint", str(folder), target, "--task=films"]
     convert_checkpoint.main(convert_checkpoint.parse_flags(argv))
-    assert "of classification is renamed films" in capsys.readouterr().out
+    assert "of classification is renamed to films" in capsys.readouterr().out
     converted = Predictor.from_pretrained(target)
     assert converted.task.name == "films"
     original = Predictor.from_pretrained(str(folder))
