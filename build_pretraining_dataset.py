@@ -24,10 +24,10 @@ def parse_flags(argv: list[str]) -> argparse.Namespace:
             *build_options.ORIGINAL_FLAGS,
         ),
         description="Build pre-training records from raw text in UTF-8, with"
-        " one sentence per line and a blank line between documents. Lines"
-        " longer than an example lose their tail (see --split_long_lines); the"
-        " final report counts lost tokens. Sentences of one document are packed"
-        " into two segments per example.",
+        " one sentence per line and a blank line between documents. If a line"
+        " is longer than an example, its last tokens are dropped (see"
+        " --split_long_lines), and the final report counts them. Sentences of"
+        " one document are packed into two segments per example.",
         usage="%(prog)s --corpus-dir DIR --vocab-file FILE --output-dir DIR"
         " [flags]",
         epilog="For example: --num-processes=4 --draws=document"

@@ -58,7 +58,8 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(
             f"{source}: expected a JSON object such as"
-            f' {{"learning_rate": 1e-4}}, got {json.dumps(value)[:60]}'
+            f' {{"learning_rate": 1e-4}}, got {json.dumps(value)[:60]}.'
+            " Pass a JSON object"
         )
     return value
 

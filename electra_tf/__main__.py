@@ -15,7 +15,7 @@ PROGRAMS = {
     "build_pretraining_dataset.py": "build records from raw text",
     "build_openwebtext_pretraining_dataset.py": "build records of OpenWebText",
     "run_pretraining.py": "pre-train or evaluate a model",
-    "run_finetuning.py": "fine-tune on tasks, evaluate, predict",
+    "run_finetuning.py": "fine-tune a model and evaluate it",
 }
 # The commands by title. Each is a module of `electra_tf.commands`; users may
 # write dashes instead of underscores.

@@ -59,8 +59,8 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             "max_characters",
             vocab_builder.MAX_CHARACTERS,
             "N",
-            "maximum number of different characters; raise it for Chinese"
-            " or Japanese",
+            "maximum number of different characters; pass a larger number for"
+            " Chinese or Japanese",
         ),
     )
     flags.add_flags(

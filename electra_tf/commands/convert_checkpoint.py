@@ -211,8 +211,9 @@ def main(args: argparse.Namespace) -> None:
     target = _choose_target(args, source.global_step)
     if args.half_precision and not target.is_hugging_face:
         raise UserError(
-            f"--half_precision: {target.format} keeps float32 for further"
-            " training. Pass --output_format=huggingface, or remove the flag."
+            f"--half_precision: the format {target.format} stores float32 for"
+            " further training. Pass --output_format=huggingface, or remove"
+            " --half_precision."
         )
     vocab_file = args.vocab_file or source.vocab_file
     notes = _check_vocabulary(vocab_file, weights, source)

@@ -93,5 +93,6 @@ def _report_totals(totals: collections.Counter[str], method: str) -> None:
         )
     if totals["divided"]:
         shared_flags.report(
-            f"{totals['divided']:,} texts were scored in overlapping windows"
+            f"{totals['divided']:,} texts are too long for the model, and were"
+            " scored in overlapping windows"
         )
