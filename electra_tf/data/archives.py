@@ -75,7 +75,7 @@ def check_ratio(unpacked: int, path: str, size: int, limits: Limits) -> None:
 
 
 def check_text(file: IO[bytes], path: str) -> None:
-    """Raise a UserError if an open file is not text but, say, a zip archive."""
+    """Raise a UserError if an open file is binary, such as a zip archive."""
     start = file.read(512)
     file.seek(0)
     is_tar = start[257:262] == b"ustar"

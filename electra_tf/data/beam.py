@@ -101,7 +101,7 @@ def run_jobs(
     failure: BaseException | None = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:
-        """Pass finished jobs to `on_done`; return the others with errors."""
+        """Pass finished jobs to `on_done`; return other jobs and errors."""
         remaining = []
         for job in jobs:
             path = _report_path(runner.options, job)

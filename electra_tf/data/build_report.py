@@ -80,12 +80,11 @@ def _warnings_after(manifest: dict[str, Any]) -> list[str]:
     useful = max(1, counts["examples"] // _EXAMPLES_PER_SHARD)
     if settings["num_shards"] > useful:
         empty = max(0, settings["num_shards"] - counts["examples"])
+        emptiness = f" (at least {empty} shards are empty)" if empty else ""
         warnings.append(
-            f"{settings['num_shards']} shards for "
-            f"{counts['examples']:,} examples"
-            + (f" (at least {empty} shards are empty)" if empty else "")
-            + f"; more than {useful} shards do not speed up training. Pass"
-            f" --num_shards={useful}."
+            f"{settings['num_shards']} shards for {counts['examples']:,}"
+            f" examples are too many{emptiness}. More than {useful} shards do"
+            f" not speed up training. Pass --num_shards={useful}."
         )
     if counts["tokens_dropped"] > 0.01 * counts["tokens"]:
         warnings.append(

@@ -81,7 +81,7 @@ def refuse_unnamed(
         if is_inside and len(header) > 1 and header[index] in _UNNAMED:
             raise UserError(
                 f"{path}:1: column {index}, selected for {purpose}, has no name"
-                " in the header, as columns of row numbers that pandas wrote;"
+                " in the header, which is typical of row numbers from pandas;"
                 f" the header contains: {', '.join(header)}. Pass the name of a"
                 " different column, or write a name for this column into the"
                 " header."

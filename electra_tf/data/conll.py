@@ -246,7 +246,7 @@ class ConllReader:
         return Sentence(number, {name: [] for name in self._columns})
 
     def _last(self, sentence: Sentence) -> Sentence | Row:
-        """Return the unended last sentence if allowed, otherwise a problem."""
+        """Return the last sentence, or a problem if a blank line is missing."""
         if self._keeps_unended:
             return sentence
         return Row(
@@ -291,5 +291,5 @@ class ConllReader:
             return line.text, "the number of the word in the first column"
         for name, column in self._columns.items():
             if not cells[column]:
-                return line.text, f"a text in column {column}, the {name}"
+                return line.text, f"a text in column {column} ({name})"
         return None

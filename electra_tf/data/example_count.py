@@ -16,7 +16,7 @@ from electra_tf.files import filesystem
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-_BYTES_COUNTED = 256 << 20  # bytes; limit on reading unlisted records
+_BYTES_COUNTED = 256 << 20  # bytes to read of records that no manifest lists
 
 
 class ExampleCount(NamedTuple):

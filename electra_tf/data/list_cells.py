@@ -30,7 +30,7 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """Error for a text like a list that neither Python nor JSON can read."""
+    """Error for a list-like text that is neither Python nor JSON."""
 
 
 def read_list(text: str) -> list[Any] | None:

@@ -84,8 +84,9 @@ class RawText:
         ]
         if packed:
             raise UserError(
-                f"hparam {hparam}: {join_names(packed, 3)}: not plain text."
-                " Unpack these files into text with one sentence per line."
+                f"hparam {hparam}: {join_names(packed, 3)}: these files"
+                " are not plain text. Unpack the files into text with one"
+                " sentence per line."
             )
         name, least = "hparam max_seq_length", at_least(MIN_SEQUENCE_LENGTH)
         check_bounds(name, config.max_seq_length, Annotated[int, least])

@@ -140,9 +140,9 @@ def _check_held_out(
         is_error = kind == "tfrecords" and files.eval_origin == "derived"
         yield Problem(
             Level.ERROR if is_error else Level.DOUBT,
-            f"{join_names(shared, 3)}: used for training, but held out for"
-            f" evaluation. Exclude these files from pretrain_{kind} ="
-            f" {patterns!r}.",
+            f"{join_names(shared, 3)}: these files are used for training, but"
+            " are held out for evaluation. Exclude these files from"
+            f" pretrain_{kind} = {patterns!r}.",
         )
 
 

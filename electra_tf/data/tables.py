@@ -149,7 +149,7 @@ def _opens_cell(cell: str) -> bool:
 
 
 def _tsv_rows(lines: Iterable[Line]) -> Iterator[Row]:
-    """Yield rows; each line of a row with a quoted cell has a problem.
+    """Yield rows, with a problem for each line of a cell that spans lines.
 
     An unpaired quotation mark is not sufficient, because texts contain such
     marks. Lines are parts of a row if the last cell of the first line opens a

@@ -238,24 +238,26 @@ def _refuse_contradictions(
 ) -> None:
     """Raise a UserError if the tokens of two files contradict each other."""
     for token in tokens:
-        known = declared.get(token.content)
+        content = token.content
+        known = declared.get(content)
         if known is None:
-            difference = f"which {first} lacks"
+            difference = f"{first} lacks the added token {content!r} of {name}"
         elif known.id != token.id:
             difference = (
-                f"with id {token.id}, but {first} contains id {known.id}"
+                f"the id of the added token {content!r} is {token.id} in"
+                f" {name}, but {known.id} in {first}"
             )
         elif name != ADDED_TOKENS and (flag := _differing_flag(known, token)):
             difference = (
-                f"with {flag} {show(token.flags.get(flag))}, but {first}"
-                f" contains {show(known.flags.get(flag))}"
+                f"the flag {flag} of the added token {content!r} is"
+                f" {show(token.flags.get(flag))} in {name}, but"
+                f" {show(known.flags.get(flag))} in {first}"
             )
         else:
             continue
         raise UserError(
-            f"{folder}: {name} contains the added token {token.content!r},"
-            f" {difference}. Correct one of the files, or save the tokenizer"
-            " again."
+            f"{folder}: {difference}. Correct one of the files, or save the"
+            " tokenizer again."
         )
 
 

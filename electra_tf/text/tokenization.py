@@ -49,7 +49,7 @@ class Tokenizer(abc.ABC):
             raise UserError(
                 f"Token {error.args[0]!r} is not in the vocabulary of"
                 f" {len(self.vocab)} tokens. Use the vocabulary that produced"
-                " the tokens, or add the token to the file."
+                " the tokens, or add the token to the vocabulary."
             ) from None
 
     def convert_ids_to_tokens(self, ids: Iterable[int]) -> list[str]:

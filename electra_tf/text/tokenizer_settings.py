@@ -49,8 +49,8 @@ class TokenizerSettings:
     characters: str = ORIGINAL  # ORIGINAL or LIBRARY
     do_lower_case: bool | None = None  # None: not specified
     strip_accents: bool | None = None  # None: same as do_lower_case
-    clean_text: bool = True  # delete control characters
-    tokenize_chinese_chars: bool = True  # every ideograph is a word
+    clean_text: bool = True  # whether control characters are deleted
+    tokenize_chinese_chars: bool = True  # whether each ideograph is a word
     max_word_length: int = 200  # characters; longer words become [UNK]
     added_tokens: tuple[AddedToken, ...] = ()
     # Words between white space that are not split; the vocabulary contains all

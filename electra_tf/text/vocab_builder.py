@@ -216,7 +216,7 @@ def build_vocab(
     if not counts:
         raise UserError(
             "The text contains no words; expected text from which a vocabulary"
-            " can be learned. Check the corpus."
+            " can be learned. Pass a corpus that contains words."
         )
     alphabet = _frequent_characters(counts, min_count, max_characters)
     unused = [f"[unused{number}]" for number in range(num_unused)]

@@ -231,7 +231,7 @@ def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
         if next(iter(tokens), "").startswith("\ufeff"):
             hint = " Line 1 starts with a byte order mark; remove the mark."
         raise UserError(
-            f"Vocabulary file {path} ({len(tokens)} lines): missing"
+            f"Vocabulary file {path} ({len(tokens)} lines) is missing"
             f" {', '.join(missing)}. A WordPiece vocabulary must contain"
             f" {' '.join(SPECIAL_TOKENS)}, each on a separate line.{hint}"
         )
@@ -339,7 +339,7 @@ def bpe_vocab(
     if missing := [name for name in alternatives if name not in vocab]:
         names = [f"{name} (or {alternatives[name]})" for name in missing]
         raise UserError(
-            f"{path} ({len(vocab)} tokens): missing {', '.join(names)}. Train"
+            f"{path} ({len(vocab)} tokens) is missing {', '.join(names)}. Train"
             " the tokenizer with these special tokens."
         )
     tokens = sorted(vocab, key=vocab.__getitem__)

@@ -256,7 +256,7 @@ def test_documents_end_at_blanks_or_limits(text_config, tmp_path, monkeypatch):
         (b" \n\n", "*.txt", "contain only blank lines"),
         ("\u200b\n".encode(), "*.txt", "contain no token"),
         (b"waa\nw\xe9\n", "*.txt", "text.txt: byte 5 is not UTF-8. .*iconv"),
-        (b"waa\n", "*.txt, *.gz", "text.gz: not plain text"),
+        (b"waa\n", "*.txt, *.gz", "text.gz: these files are not plain text"),
     ],
 )
 def test_bad_text_is_named(text_config, tmp_path, content, pattern, complaint):

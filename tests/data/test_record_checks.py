@@ -25,10 +25,12 @@ def _refuses(config, message, training=True):
 def test_training_on_held_out_records_is_refused_or_warned_of(config):
     config.pretrain_tfrecords = f"{config.folder}/*.tfrecord*"
     config.origins = {"eval_tfrecords": "derived"}
-    _refuses(config, "eval_data.*: used for training, but held out")
+    _refuses(
+        config, "eval_data.*: these files are used for training, but are held"
+    )
     config.origins = {"eval_tfrecords": "flag"}
     (warning,) = record_checks.check_records(config, True)
-    assert "for training, but held" in warning
+    assert "for training, but are held" in warning
 
 
 @pytest.fixture(params=["with a manifest", "without a manifest"])
