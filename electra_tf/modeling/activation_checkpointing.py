@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Activation checkpointing: saves memory, but costs a second forward pass.
+"""Activation checkpointing, which saves memory but repeats the forward pass.
 
 Only the input of each transformer block is kept for the gradient; the backward
 pass recomputes the block's activations.

@@ -15,9 +15,9 @@ from electra_tf.modeling.graph_modes import compiled, fuses, is_inference
 def activation_function(
     name: str | None,
 ) -> Callable[[tf.Tensor], tf.Tensor] | None:
-    """Return an activation function by name; None for the identity.
+    """Return an activation function by name, or None instead of the identity.
 
-    "linear", "" and None name the identity.
+    The names of the identity are "linear", "" and None.
 
     Source: google-research/electra, model/modeling.py, get_activation.
     """
@@ -73,7 +73,7 @@ def _cdf_and_slope(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def _fused_gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
     """Return GELU; its gradient is a separate compiled function.
 
-    XLA takes longer for one function with both than for two functions.
+    XLA takes longer for a function that computes both than for two functions.
     """
     return _gelu_alone(inputs), lambda upstream: _gelu_gradient(
         upstream, inputs

@@ -42,7 +42,10 @@ def attention_bias(
     visible = tf.expand_dims(tf.cast(input_mask, tf.float32)[:, None], 1)
     if direction is not None:
         if direction not in ("ltr", "rtl"):
-            raise ValueError(f"direction is {direction!r}; expected ltr or rtl")
+            raise ValueError(
+                f"direction is {direction!r}; expected ltr or rtl. Pass None to"
+                " show all keys"
+            )
         length = tf.shape(input_mask)[1]
         band = (-1, 0) if direction == "ltr" else (0, -1)
         visible *= tf.linalg.band_part(tf.ones([length, length]), *band)

@@ -13,7 +13,7 @@ def dropout(
     seed: tf.Tensor | None,
     in_xla: bool = False,
 ) -> tf.Tensor:
-    """Zero elements with probability `rate`, and rescale the others.
+    """Zero elements with probability `rate`, and rescale the other elements.
 
     Source: google-research/electra, model/modeling.py, dropout.
 

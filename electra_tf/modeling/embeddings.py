@@ -157,7 +157,7 @@ def checked_inputs(
         tf.debugging.assert_equal(
             tf.shape(tensor),
             tf.shape(ids),
-            f"{name}: shape differs from the shape of input_ids",
+            f"{name}: the shape differs from the shape of input_ids",
         )
         for name, tensor in (("input_mask", mask), ("segment_ids", segments))
     ]
@@ -166,7 +166,7 @@ def checked_inputs(
         ("segment_ids", segments, type_vocab_size),
     ):
         is_valid = tf.reduce_all((tensor >= 0) & (tensor < rows))
-        message = f"{name}: expected 0 to {rows - 1}"
+        message = f"{name}: expected values from 0 to {rows - 1}"
         checks.append(tf.debugging.Assert(is_valid, [message, tensor]))
     with tf.control_dependencies([c for c in checks if c is not None]):
         mask = tf.cast(tf.cast(mask, tf.bool), tf.int32)

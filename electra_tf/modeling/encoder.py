@@ -19,7 +19,7 @@ from electra_tf.modeling.seeds import SeedStream
 class ComputePolicy:
     """Settings for the computation of blocks; weights are always float32."""
 
-    dtype: str = "float32"  # see `precision.block_dtype`
+    dtype: str = "float32"  # dtype of blocks; see `precision.block_dtype`
     activation_checkpointing: bool = False  # used only in training
 
 

@@ -26,8 +26,8 @@ class EncoderConfig:
     vocab_size: int  # rows of the token embedding table
     hidden_size: int = 768  # width of all block outputs
     num_hidden_layers: int = 12  # number of transformer blocks
-    num_attention_heads: int = 12  # Must divide hidden_size.
-    intermediate_size: int = 3072  # Width of the feed-forward layer.
+    num_attention_heads: int = 12  # must divide hidden_size
+    intermediate_size: int = 3072  # width of the feed-forward layer
     # gelu (erf form), relu, tanh, linear, or gelu_new (tanh form), which models
     # of other libraries use.
     hidden_act: str = "gelu"
@@ -35,7 +35,7 @@ class EncoderConfig:
     attention_probs_dropout_prob: float = 0.1  # rate of attention probabilities
     max_position_embeddings: int = 512  # maximum length of a sequence
     type_vocab_size: int = 2  # number of segments
-    # Standard deviation of the truncated normal.
+    # Standard deviation of the initial values (truncated normal).
     initializer_range: float = 0.02
     # The default is the original's value; other libraries use 1e-5.
     layer_norm_eps: float = 1e-12
@@ -50,14 +50,15 @@ class EncoderConfig:
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(
-                    f"{name} is {getattr(self, name)}; expected at least 0 and"
-                    f" below 1. Change {name} in model_hparam_overrides."
+                    f"{name} is {getattr(self, name)}; expected a rate of at"
+                    f" least 0 and below 1. Change {name} in"
+                    " model_hparam_overrides."
                 )
         if self.hidden_size % self.num_attention_heads:
             raise UserError(
                 f"The hidden size ({self.hidden_size}) is not a multiple of the"
-                f" number of attention heads ({self.num_attention_heads}). Set"
-                " num_attention_heads in model_hparam_overrides."
+                f" number of attention heads ({self.num_attention_heads})."
+                " Change num_attention_heads in model_hparam_overrides."
             )
 
     @property
@@ -80,7 +81,7 @@ class EncoderConfig:
         overrides: Mapping[str, Any] | None = None,
         debug: bool = False,
     ) -> "EncoderConfig":
-        """Return the sizes of a named model, with overrides.
+        """Return the sizes of a named model, changed by overrides.
 
         The number of heads (one per 64 hidden units) and the feed-forward width
         (4 times hidden) are derived from the hidden size unless the overrides
@@ -116,7 +117,8 @@ class EncoderConfig:
                 f" {layer_fraction} result in a generator with {num_layers}"
                 f" layers, hidden size {hidden_size} and {num_heads} attention"
                 " heads; expected at least one layer, and a positive hidden"
-                " size that is a multiple of the heads. Change these hparams."
+                " size that is a multiple of the number of heads. Change these"
+                " hparams."
             )
         return dataclasses.replace(
             self,

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Modes of tracing graphs: for inference, and with operations fused by XLA."""
+"""Modes of graph tracing: inference, and fusion of operations by XLA."""
 
 import contextlib
 import contextvars
@@ -29,12 +29,12 @@ def inference() -> Iterator[None]:
 
 
 def is_inference() -> bool:
-    """Return whether the caller runs inside `inference`."""
+    """Return whether the caller runs inside an `inference` block."""
     return _INFERENCE.get()
 
 
 def fuses(*tensors: tf.Tensor) -> bool:
-    """Return whether XLA should fuse elementwise operations on tensors.
+    """Return whether XLA should fuse elementwise operations on these tensors.
 
     TensorFlow runs each operation separately, through memory, but on all
     threads, whereas XLA's fused loops run on one thread. Fusing is therefore

@@ -9,7 +9,7 @@ from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
 
 
 class MaskedLMHead(ScopedLayer):
-    """Head that maps vectors to vocabulary logits, with a tied token table.
+    """Head that computes token logits from vectors and the tied token table.
 
     Source: google-research/electra, run_pretraining.py, get_token_logits.
 
@@ -63,7 +63,7 @@ class MaskedLMHead(ScopedLayer):
 
 
 class DiscriminatorHead(ScopedLayer):
-    """Head with one logit per token: whether the token was replaced.
+    """Head that predicts for each token whether the token was replaced.
 
     Source: google-research/electra, run_pretraining.py,
     _get_discriminator_output.

@@ -100,7 +100,7 @@ class Dense(ScopedLayer):
         self.bias = self.scoped_weight("bias", [units], "zeros")
 
     def call(self, inputs: tf.Tensor, train_bias: bool = True) -> tf.Tensor:
-        """Map float [..., in_width] to [..., units].
+        """Map a float tensor [..., in_width] to [..., units].
 
         Without `train_bias` the gradient of the bias is 0.
         """
@@ -232,7 +232,7 @@ class LayerNorm(ScopedLayer):
 def _normalized(
     inputs: tf.Tensor, epsilon: float
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return inputs with mean 0 and variance 1, and 1 / standard deviation."""
+    """Return normalized inputs, and the inverse of their standard deviation."""
     centered = inputs - tf.reduce_mean(inputs, -1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
     inverse = tf.math.rsqrt(variance + epsilon)

@@ -21,7 +21,7 @@ def block_dtype(mixed_precision: str) -> str:
     return _DTYPES[mixed_precision]
 
 
-# Names of the values that are logged with the loss scale.
+# Names of the logged values that describe loss scaling.
 SCALE, SKIPPED, SKIPPED_IN_ALL = "loss_scale", "skipped", "skipped_updates"
 
 

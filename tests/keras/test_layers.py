@@ -103,10 +103,13 @@ def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
         (np.ones([1, 33], np.int32), "33 wordpieces"),
         (
             {"input_ids": IDS, "input_mask": MASK[:1]},
-            "input_mask: shape differs from the shape of input_ids",
+            "input_mask: the shape differs from the shape of input_ids",
         ),
-        ({"input_ids": IDS, "segment_ids": MASK * 2}, "expected 0 to 1"),
-        (IDS + 500, "input_ids: expected 0 to "),
+        (
+            {"input_ids": IDS, "segment_ids": MASK * 2},
+            "expected values from 0 to 1",
+        ),
+        (IDS + 500, "input_ids: expected values from 0 to "),
     ],
 )
 def test_inputs_that_cannot_be_meant_are_refused(make_encoder, inputs, says):
