@@ -14,7 +14,7 @@ _LAYER = re.compile(r"encoder/layer_(\d+)/")
 
 @dataclasses.dataclass(frozen=True)
 class WarmupPolynomialDecay:
-    """Learning rate of each update.
+    """Schedule of the learning rate: linear warm-up and polynomial decay.
 
     The decay is not shifted by the warm-up: with W warm-up and T total steps
     the peak is learning_rate * (1 - W / T).
@@ -25,8 +25,8 @@ class WarmupPolynomialDecay:
     divides 0 by 0 under "before_increment".
     """
 
-    learning_rate: float  # Rate at step 0 without warm-up.
-    num_train_steps: int  # T, updates after which the rate is 0.
+    learning_rate: float  # rate at step 0 without warm-up
+    num_train_steps: int  # T, number of updates until the rate is 0
     # W, updates of linear warm-up; 0: none. W may be a fraction, because
     # fine-tuning computes it as a proportion of T.
     num_warmup_steps: float = 0
@@ -88,7 +88,7 @@ def layer_multipliers(
 def rate_table(
     names: Sequence[str], decay: float, num_layers: int, fixed: bool = False
 ) -> list[LayerRate]:
-    """Return the multipliers of `layer_multipliers` by part, lowest first."""
+    """Return the learning rate of each part of a model, embeddings first."""
     multipliers = layer_multipliers(names, decay, num_layers, fixed)
     depths = {name: _depth(name, num_layers, fixed) for name in names}
     counts = collections.Counter(depths.values())

@@ -128,7 +128,8 @@ class AdamWeightDecay(tf.Module):
             name = variable_name(variable)
             if name in self._named:
                 raise ValueError(
-                    f"two variables are named {name}; expected unique names"
+                    f"two variables are named {name}; expected unique names."
+                    " Rename one of them"
                 )
             self._named[name] = (variable, index)
         self._make_slots()
@@ -137,16 +138,18 @@ class AdamWeightDecay(tf.Module):
     def learning_rate(self) -> float:
         """Raise an AttributeError, because the schedule determines the rate."""
         raise AttributeError(
-            "the learning rate follows from the optimizer's schedule"
+            "the optimizer has no constant learning_rate, because its schedule"
+            " determines the rate of each update"
         )
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
         """Raise a UserError, because no update would read the rate."""
         raise UserError(
-            f"optimizer.learning_rate = {rate!r}: the schedule determines the"
-            " rate of each update. Set learning_rate, num_warmup_steps,"
-            " num_train_steps and lr_decay_power in the config"
+            f"cannot set optimizer.learning_rate to {rate!r}, because the"
+            " schedule determines the rate of each update. Set learning_rate,"
+            " num_warmup_steps, num_train_steps and lr_decay_power in the"
+            " config"
         )
 
     lr = learning_rate
@@ -178,8 +181,8 @@ class AdamWeightDecay(tf.Module):
         """
         if len(gradients) != len(self._named):
             raise ValueError(
-                f"{len(gradients)} gradients for {len(self._named)} variables;"
-                " expected equal numbers"
+                f"found {len(gradients)} gradients for {len(self._named)}"
+                " variables; expected one gradient for each variable"
             )
         norm = self._norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)
@@ -310,8 +313,8 @@ class AdamWeightDecay(tf.Module):
         _assign_parts(v, next_v)
         if self.bias_correction:
             count = tf.cast(step + 1, tf.float32)
-            # expm1 computes 1 - b^k; float32's power would lose four digits at
-            # k = 1.
+            # -expm1(k log b) is 1 - b^k with all digits; float32's power would
+            # lose four digits at k = 1.
             next_m /= -tf.math.expm1(count * _log(self.beta_1))
             next_v /= -tf.math.expm1(count * _log(self.beta_2))
         if self._multipliers:
@@ -351,7 +354,7 @@ def _assign_parts(
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
-    """Return a gradient times `scale`, dense; a scale of 0 yields exactly 0."""
+    """Return a gradient times `scale` as a tensor; a scale of 0 yields 0."""
     if isinstance(gradient, tf.IndexedSlices):
         values = tf.math.multiply_no_nan(gradient.values, scale)
         where = (gradient.indices, gradient.dense_shape)
@@ -405,7 +408,7 @@ class AdamW(AdamWeightDecay):
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Return the factor of the learning rate, which forms the groups."""
+        """Return a variable's rate multiplier, which determines its group."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
