@@ -38,10 +38,10 @@ from electra_tf.plan.parameters import pretraining_parameters
 _BIAS = _RESIDUAL = _SCALE = (1, 1)
 _ACTIVATION = (5, 8)  # erf form: scale, erf, scale, sum, product
 _LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift
-_SOFTMAX = (5, 4)  # Maximum, difference, exp, sum, division.
-_DROPOUT = (4, 2)  # Random number, comparison, two products.
+_SOFTMAX = (5, 4)  # maximum, difference, exp, sum, division
+_DROPOUT = (4, 2)  # random number, comparison, two products
 _LOOKUP = (2, 3)  # two additions; the sums of three tables' gradients
-_SUM = (1, 0)  # adds rows of two tables; the gradient passes unchanged
+_SUM = (1, 0)  # sum of two tables' rows, whose gradient is unchanged
 _SAMPLING = (4, 0)  # temperature, exp, running sum, comparison
 # The mixture with token counts takes a separate softmax, a product, a sum, a
 # maximum and a logarithm.

@@ -37,8 +37,9 @@ def configured_cores(micro_batch_size: int, may_share: bool) -> int:
     """Return the number of cores that share each training batch.
 
     Several cores share a batch only if neither an hparam nor an environment
-    variable sets the threads of an operation, and if the cores divide a
-    micro-batch. A GPU rules out sharing; `training.threads` checks for a GPU.
+    variable sets the threads of an operation, and if the micro-batch size is a
+    multiple of the number of cores. A GPU rules out sharing; `training.threads`
+    checks for a GPU.
 
     Args:
       micro_batch_size: number of rows in a micro-batch.

@@ -43,14 +43,14 @@ _Tensors = tuple[float, float, float]
 # of two sublayers the dropout mask, the normalized sum and the output; the
 # activation and its slope; probabilities before and after dropout.
 _KEPT: _Tensors = (10, 2, 2)
-# Tensors in use during one block's backward pass: the gradients of q, k, v and
-# the sum; the gradients before and after the activation, and a transposed
-# copy; the gradients of probabilities and scores, and two terms between them.
+# Tensors in use during one block's backward pass. [B, L, H]: the gradients of
+# q, k, v and a residual sum. [B, L, intermediate]: the gradients before and
+# after the activation, and a transposed copy. [B, A, L, L]: the gradients of
+# probabilities and scores, and two intermediate terms.
 _AT_WORK: _Tensors = (4, 3, 4)
 _LOGITS_AT_WORK = 3  # logits, their softmax, their gradient
-# Share of the generator's activations that remains when the discriminator's are
-# complete, because the generator's backward pass runs during the
-# discriminator's forward pass.
+# Share of the generator's activations that remains at the end of the
+# discriminator's forward pass, during which the generator's backward pass runs.
 _GENERATOR_LEFT = 0.5
 
 
@@ -159,7 +159,7 @@ def checkpoint_bytes(
 
 
 def _gradient_copies(cores: int, micro_batches: int) -> int:
-    """Return the number of gradient copies: one per core, and any sum of these.
+    """Return the number of gradient copies: one per core, and possibly a sum.
 
     Args:
       cores: number of cores that share a batch.
@@ -174,7 +174,7 @@ def _estimate(
     needed: float,
     gradient_copies: int,
 ) -> MemoryEstimate:
-    """Return the memory estimate for encoders with `needed` activations."""
+    """Return the estimate for activations with `needed` float32 elements."""
     weights = _FLOAT * parameters
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
     return MemoryEstimate(

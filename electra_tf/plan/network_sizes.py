@@ -23,7 +23,7 @@ class Network(NamedTuple):
 
 
 def list_networks(config: PretrainingConfig) -> list[Network]:
-    """Return all encoders that a step runs, with the discriminator's last."""
+    """Return all encoders that a step runs; the last is the discriminator's."""
     kind, encoder = generator_kind(config), EncoderConfig.of(config)
     encoder_width = config.embedding_size or encoder.hidden_size
     sizes, width, names = encoder, encoder_width, ["generator"]
@@ -67,5 +67,5 @@ def check_equal_sizes(networks: Sequence[Network]) -> None:
                 "hparam training_schedule: 'two_stage' copies the generator's"
                 " weights to the discriminator, which requires equal sizes, but"
                 f" {name.rpartition('.')[2]} is {size} for the generator and"
-                f" {other} for the discriminator; set {name} to {size}"
+                f" {other} for the discriminator. Set {name} to {size}"
             )

@@ -50,7 +50,8 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
     # The head also has a layer norm and an output bias.
     generator += 2 * own_width + small.vocab_size
     if config.training_schedule == "adversarial":
-        generator += _dense(small.hidden_size, 1)  # baseline of the reward
+        # The baseline of the reward is a dense layer with one output.
+        generator += _dense(small.hidden_size, 1)
     if generator_kind(config) is GeneratorKind.FULL:
         if config.has_two_networks:
             return ParameterCount(generator, disc_head, tables + body)
@@ -73,7 +74,7 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
 
 
 def embedding_parameters(sizes: EncoderConfig, width: int) -> int:
-    """Return the number of parameters in the tables and their layer norm."""
+    """Return the number of parameters in embedding tables and layer norm."""
     rows = sizes.vocab_size + sizes.type_vocab_size
     return (rows + sizes.max_position_embeddings + 2) * width
 
