@@ -75,7 +75,10 @@ class BestCheckpoint:
             self._best["scored_on"] = self._scored_on
         path = os.path.join(self._directory, STATE_FILE)
         write_atomically(path, json.dumps(self._best) + "\n")
-        return f"best {self._metric} so far, {value:.4f}: saved as {prefix}"
+        return (
+            f"{self._metric} {value:.4f} is the best so far; saved this model"
+            f" as {prefix}"
+        )
 
     def _read(self) -> dict[str, Any] | None:
         path = os.path.join(self._directory, STATE_FILE)
@@ -84,7 +87,7 @@ class BestCheckpoint:
         try:
             best = read_json(path)
             scored_on = best.get("scored_on", self._scored_on)
-            # Values of a different metric, or on other data, cannot be
+            # Values of different metrics or of different data cannot be
             # compared.
             is_comparable = (
                 best["metric"] == self._metric and scored_on == self._scored_on

@@ -37,7 +37,9 @@ class Checkpoints:
     # State of the position in the data, such as the data iterator.
     position: dict[str, Any]
     keep: int | None  # number of latest checkpoints to keep; 0 or None: all
-    keep_every: int = 0  # steps between checkpoints kept forever; 0: none
+    # Checkpoints at multiples of this step are never removed; 0: `keep` applies
+    # to all checkpoints.
+    keep_every: int = 0
     write_directory: str = ""  # folder of new checkpoints; "": `directory`
     # Further state, which older checkpoints may lack.
     extras: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -53,7 +55,7 @@ class Checkpoints:
 
     @property
     def latest(self) -> str | None:
-        """Path of the latest checkpoint; None before the first one.
+        """Path of the latest checkpoint; None if no checkpoint exists.
 
         Raises:
           UserError: files of the checkpoint are missing or incomplete.
@@ -73,8 +75,9 @@ class Checkpoints:
         return path
 
     def save(self) -> str:
-        """Write `model.ckpt-<step>`, and remove checkpoints beyond the limits.
+        """Write `model.ckpt-<step>`, and remove old checkpoints.
 
+        `keep` and `keep_every` determine which checkpoints are removed.
         A kill at any time leaves the latest complete checkpoint readable: the
         file `checkpoint` names a new checkpoint only once its files are
         complete, and old checkpoints are removed only after that.
@@ -93,7 +96,7 @@ class Checkpoints:
         return prefix
 
     def save_best(self, directory: str) -> str:
-        """Write a checkpoint to a folder, and remove the folder's earlier ones.
+        """Write a checkpoint to a folder, and remove earlier checkpoints there.
 
         The checkpoint does not contain the data position.
         """
@@ -143,8 +146,8 @@ class Checkpoints:
             return False
         if stored_kind is None:
             raise UserError(
-                f"{path} contains no Adam slots, without which training cannot"
-                " continue. To start from the weights only, pass"
+                f"{path} contains no Adam slots, which continued training"
+                " requires. To start from the weights only, pass"
                 " --init_checkpoint with a different --model_dir."
             )
         stored = {key.split("/")[0] for key in weights.dropped}
@@ -176,13 +179,13 @@ class Checkpoints:
         """Return the message for files that are truncated or corrupt."""
         text = (
             f"checkpoint {path} cannot be read: {error}. The data file is"
-            " corrupt or truncated. Copy the checkpoint again"
+            " corrupt or truncated. Copy the checkpoint again."
         )
         others = [p for p in _list_complete(self.directory) if p != path]
         if not others:
-            return f"{text}."
+            return text
         return (
-            f"{text}, or continue from an earlier checkpoint: set"
+            f"{text} To continue from an earlier checkpoint instead, set"
             f" model_checkpoint_path in the file {tf1.STATE} to"
             f" {os.path.basename(others[-1])}."
         )
@@ -237,7 +240,7 @@ def sweep(directory: str) -> None:
 
 
 def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
-    """Load weights and step for evaluation; a missing step is 0."""
+    """Load a checkpoint's weights and step; a missing step becomes 0."""
     weights = formats.open_weights(path, with_training_state=True)
     check_same_variables(weights, model.variables)
     report = assign(weights, model.variables)
@@ -248,17 +251,17 @@ def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
 def check_same_variables(
     weights: Weights, variables: list[tf.Variable]
 ) -> None:
-    """Raise a UserError if a checkpoint has other variable names or shapes."""
+    """Raise a UserError if a checkpoint's variables are not those of a model.
+
+    The names and the shapes are compared.
+    """
     named = tf2.variables_by_name(variables)
     shapes = {name: tuple(v.shape) for name, v in named.items()}
     lines = []
     for name in sorted(weights.shapes.keys() | shapes.keys()):
         saved_shape, shape = weights.shapes.get(name), shapes.get(name)
         if saved_shape != shape:
-            lines.append(
-                f"{name}: checkpoint {_shape_text(saved_shape)},"
-                f" this model {_shape_text(shape)}"
-            )
+            lines.append(_describe_difference(name, saved_shape, shape))
     if not lines:
         return
     lines = limit_lines(lines) + weights.contents.differences(Contents(shapes))
@@ -270,12 +273,23 @@ def check_same_variables(
     )
 
 
-def _shape_text(shape: tuple[int, ...] | None) -> str:
-    return "does not have this variable" if shape is None else str([*shape])
+def _describe_difference(
+    name: str,
+    saved_shape: tuple[int, ...] | None,
+    shape: tuple[int, ...] | None,
+) -> str:
+    if saved_shape is None:
+        return f"{name}: the checkpoint does not contain this variable"
+    if shape is None:
+        return f"{name}: this model does not contain this variable"
+    return (
+        f"{name}: the shape is {[*saved_shape]} in the checkpoint, but"
+        f" {[*shape]} in this model"
+    )
 
 
 def read_config(directory: str) -> dict[str, Any] | None:
-    """Return the hparams with which a run started, or None without a file."""
+    """Return the hparams in a run's `config.json`; None without this file."""
     path = os.path.join(directory, CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None

@@ -19,7 +19,7 @@ _TRAINING_JOBS = ("chief", "worker")
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """Workers that train together, with the index of this process."""
+    """Workers that train together, and the index of this process."""
 
     workers: list[str]  # HOST:PORT of each worker, the chief first
     index: int  # index of this process in `workers`
@@ -39,23 +39,26 @@ def read_cluster(text: str) -> Cluster:
     type, and waits for a worker that is listed twice.
 
     Raises:
-      UserError: TF_CONFIG cannot start this worker.
+      UserError: TF_CONFIG is invalid.
     """
     try:
         value: Any = parse_json(text, "TF_CONFIG")
     except UserError as error:
-        raise UserError(f"{error} Set TF_CONFIG as {_EXAMPLE}.") from None
+        raise UserError(
+            f"{error} Set TF_CONFIG as in this example: {_EXAMPLE}"
+        ) from None
     jobs = value.get("cluster")
     if not (isinstance(jobs, dict) and jobs):
-        _refuse("cluster", jobs, "an object: job name -> list of addresses")
+        expected = "an object that maps job names to lists of addresses"
+        _refuse("cluster", jobs, expected)
     by_job = {job: _addresses(job, entry) for job, entry in jobs.items()}
     addresses = list(itertools.chain(*by_job.values()))
     for address in addresses:
         if addresses.count(address) > 1:
-            _refuse("cluster", address, "every address once")
+            _refuse("a repeated address", address, "every address once")
     task = value.get("task")
     if not isinstance(task, dict):
-        _refuse("task", task, "an object with type and index")
+        _refuse("task", task, "an object with the keys type and index")
     kind, index = task.get("type"), task.get("index")
     if kind not in _TRAINING_JOBS or kind not in jobs:
         names = " or ".join(name for name in _TRAINING_JOBS if name in jobs)
@@ -69,13 +72,13 @@ def read_cluster(text: str) -> Cluster:
 
 
 def _addresses(job: str, entry: object) -> list[str]:
-    """Return a job's addresses, which are a list or a JSON object by index."""
+    """Return a job's addresses, from a list or from a JSON object by index."""
     field = f"cluster.{job}"
     addresses = entry
     if isinstance(entry, dict):
         indices = [str(index) for index in range(len(entry))]
         if sorted(entry) != sorted(indices):
-            _refuse(field, entry, "an address for each index from 0")
+            _refuse(field, entry, "one address for each index, from 0 on")
         addresses = [entry[index] for index in indices]
     if not (isinstance(addresses, list) and addresses):
         _refuse(field, entry, "a list of addresses")
@@ -90,5 +93,6 @@ def _addresses(job: str, entry: object) -> list[str]:
 def _refuse(field: str, value: object, expected: str) -> NoReturn:
     raise UserError(
         f"TF_CONFIG: {field} is {value!r}; expected {expected}. Set TF_CONFIG"
-        f" on each worker as {_EXAMPLE}, with the worker's index."
+        " on each worker, with the worker's index, as in this example:"
+        f" {_EXAMPLE}"
     )

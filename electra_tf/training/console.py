@@ -154,7 +154,7 @@ def format_row(
 
     Args:
       row: row of the training log.
-      shown: first values; the values of all runs follow.
+      shown: values at the beginning; the values that every run shows follow.
     """
     values = {}
     for name, label, template in (*shown, *_SHOWN_IN_ALL_RUNS):
@@ -176,7 +176,7 @@ def print_start(
       console: console to print to.
       config: config of the run.
       strategy: strategy of the run, with its devices.
-      notes: further lines, before the line of devices.
+      notes: lines to print before the line of devices.
     """
     values = config.as_dict()
     chosen = {

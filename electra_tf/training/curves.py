@@ -22,13 +22,13 @@ Rows = Sequence[dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """A plot with fields of the rows of training and of evaluations."""
+    """A plot of fields of the training log and of the evaluation log."""
 
     title: str  # metric and unit
-    train: str | None = None  # field drawn faint with a running mean
-    evaluation: str | None = None  # field drawn with dots
-    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), drawn dashed
-    chance: float | None = None  # constant to beat, drawn dotted
+    train: str | None = None  # field, as a faint line and its mean
+    evaluation: str | None = None  # field, as a line with dots
+    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed
+    chance: float | None = None  # score of guessing, as a dotted line
     log_scale: bool = False
 
 
@@ -111,7 +111,7 @@ def _draw(
 
 
 def _series(rows: Rows, field: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the steps and values of the rows that have a field."""
+    """Return the steps and values of a field; skip rows without the field."""
     points = [
         (row["step"], row[field])
         for row in rows

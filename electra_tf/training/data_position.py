@@ -5,7 +5,7 @@
 The position is the state of the iterator over the batches: the files, the
 shuffle buffers, the prefetched batches. A continued run restores the iterator
 and reads the batch after its last batch. The state is valid only for the data
-with which it was saved, so that checkpoints also contain a fingerprint of the
+with which it was saved. Checkpoints therefore also contain a fingerprint of the
 data.
 """
 
@@ -43,7 +43,7 @@ class DataFingerprint(tf.train.experimental.PythonState):
         """Ignore a checkpoint's facts, because `changes` reads them itself."""
 
     def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
-        """Return lines about facts that differ from a checkpoint's.
+        """Return a line for each fact that differs from the checkpoint's fact.
 
         Args:
           path: prefix of the checkpoint.
@@ -51,8 +51,7 @@ class DataFingerprint(tf.train.experimental.PythonState):
         """
         former = otherwise
         name = f"{self.KEY}/.ATTRIBUTES/py_state"
-        # The error of a corrupt checkpoint is reported later, by its
-        # restoration.
+        # A corrupt checkpoint is reported later, when the run restores it.
         with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
             reader = tf1.load_reader(path)
             if reader.has_tensor(name):

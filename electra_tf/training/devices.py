@@ -19,8 +19,8 @@ def create_strategy(config: RunConfig) -> tf.distribute.Strategy:
     cannot be connected afterwards.
 
     Raises:
-      UserError: `require_gpu` is set without a GPU, workers or a TPU cannot be
-        reached, or replicas cannot share the batches.
+      UserError: `require_gpu` is set, but no GPU exists; workers or a TPU
+        cannot be reached; or replicas cannot share the batches.
     """
     # Unlike listing logical devices, this call does not start the runtime.
     if config.require_gpu and not tf.config.get_visible_devices("GPU"):
@@ -84,7 +84,7 @@ def _connect_tpu(
         tf.config.experimental_connect_to_cluster(resolver)
         tf.tpu.experimental.initialize_tpu_system(resolver)
         return tf.distribute.TPUStrategy(resolver)
-    # The client raises many unrelated classes of errors.
+    # The client raises errors of many unrelated classes.
     except Exception as error:
         raise UserError(
             f"cannot reach TPU {name or '(tpu_name is unset)'}:"
@@ -145,5 +145,5 @@ def describe_devices(strategy: tf.distribute.Strategy, cores: int = 1) -> str:
         f" {', '.join(devices)}"
     )
     if cores > 1:
-        line += f"; {cores} cores share each batch"
+        line = f"{line}; {cores} cores share each batch"
     return line

@@ -15,7 +15,7 @@ class Intervals:
     log_every: int  # log rows: after the first step, then at this interval
     save_every: int  # checkpoints: at this interval and at the end
     eval_every: int  # evaluations: at this interval and at the end
-    # Maximum steps between two syncs with the host.
+    # Maximum number of steps between two transfers to the host.
     max_chunk_steps: int = MAX_CHUNK_STEPS
     # Last step of the first of two stages; 0: a single stage. A row is logged
     # at this step, so that no row mixes steps of both stages.
@@ -35,7 +35,10 @@ class Intervals:
         return step == self.total_steps or _is_due(step, self.eval_every)
 
     def steps_to_next_stop(self, step: int) -> int:
-        """Return the number of updates after `step` until the next stop."""
+        """Return the number of updates from `step` to the end of the chunk.
+
+        A chunk ends before each event, and after a maximum number of updates.
+        """
         # Chunks end at multiples of their maximum length, so that a continued
         # run stops at the same steps as an uninterrupted run.
         chunk = min(self.max_chunk_steps, MAX_CHUNK_STEPS)

@@ -58,7 +58,8 @@ class Log:
         # An earlier part of the run may have had longer intervals.
         gap = max([every, *map(operator.sub, steps[1:], steps)])
         steps_without_row = resume_step - steps[-1]
-        # A step is evaluated after its checkpoint was saved.
+        # A step is evaluated after its checkpoint is saved, so a run may have
+        # ended between the checkpoint and the row of its step.
         if name == "eval":
             steps_without_row -= 1
         # An existing empty file shows that no row was due so far.
@@ -66,8 +67,8 @@ class Log:
         if every and steps_without_row >= gap and not is_new:
             warn(
                 f"{self._path}: the last row is that of step {steps[-1]:,}, but"
-                f" the run is at step {resume_step:,}, so that rows between are"
-                " lost"
+                f" the run is at step {resume_step:,}. The rows between these"
+                " steps are lost"
             )
         write_atomically(self._path, "".join(map(_dump, self.rows)))
         self._writer = tf.summary.create_file_writer(

@@ -76,14 +76,17 @@ class StepMetrics(tf.train.experimental.PythonState):
         self.last = values["last"]
 
 
-# Name of the step value that counts tokens without padding, for tokens/s.
+# Name of the step value that counts tokens without padding. The console and the
+# logs report its rate per second.
 TOKENS = "tokens"
-# Function from features, seed (int32 [2]) and training to outputs, which
+# Function from features, `seed` (int32 [2]) and `training` to outputs, which
 # include the scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
 # Function from features and outputs to scalars that are summed over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-MAX_CHUNK_STEPS = 100  # limits the batches kept for `stop_on_non_finite`
+# Memory limits the steps of a chunk, because the chunk's batches are kept for
+# `stop_on_non_finite`.
+MAX_CHUNK_STEPS = 100
 
 
 class TrainingInterruptedError(Exception):
@@ -126,12 +129,13 @@ class TrainLoop:
     step: tf.Variable  # int64 scalar, completed updates
     seed: int
     strategy: tf.distribute.Strategy
-    step_values: StepValues  # further scalars to log
+    # Function that returns further scalars to log.
+    step_values: StepValues
     # Function from completed updates (int64 scalar) to further arguments of
     # `compute`, which are scalars and are logged.
     scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
-    micro_batches: int = 1  # number per update, run in turn to save memory
+    micro_batches: int = 1  # number per update, computed in turn to save memory
     cores: int = 1  # number of cores that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False
@@ -139,8 +143,8 @@ class TrainLoop:
     # skipped, but still counts as a step.
     loss_scale: LossScale | None = None
     first_step: int = 0  # step of the run at the optimizer's step 0
-    # Types of batches of varying length, so that one graph processes all of
-    # them.
+    # Types of the tensors of a batch, if the lengths of batches vary: one graph
+    # then processes batches of all lengths.
     element_spec: Mapping[str, tf.TensorSpec] | None = None
     # Worker whose rows `iterator` yields; ALONE: all rows.
     worker: Worker = ALONE
@@ -177,7 +181,7 @@ class TrainLoop:
                     raise TrainingInterruptedError
 
     def take_chunk(self) -> Chunk:
-        """Read the scalars of pending steps, the only transfer to the host."""
+        """Return the scalars of pending steps, in one transfer to the host."""
         pending, self._pending = self._pending, []
         return Chunk(
             first_step=self._first_step,
@@ -270,8 +274,8 @@ class EvalLoop:
     prepare: Prepare | None = None
     should_stop: Callable[[], bool] = lambda: False
     jit_compile: bool = False
-    # Number of rows in every batch. If it is set, one graph processes batches
-    # of all lengths.
+    # Number of rows in every batch; if this number is set, one graph processes
+    # batches of all lengths.
     batch_size: int | None = None
     cores: int = 1  # number of cores that share a batch, in parallel
     _run_step: Callable[..., Any] | None = None
@@ -374,7 +378,7 @@ class EvalLoop:
 
 @contextlib.contextmanager
 def _graph_as_traced(enabled: bool) -> Iterator[None]:
-    """Keep TensorFlow from rewriting graphs that are called in this block.
+    """Prevent TensorFlow from rewriting the graphs that a block calls.
 
     Rewriting the graph of a training step takes seconds, and makes no step
     faster if cores share a batch. Graphs for inference become faster; see
@@ -425,7 +429,8 @@ def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
         raise UserError(
             f"a record for {purpose} cannot be read: the file is corrupt, or"
             " the length of its examples differs from max_seq_length. Build the"
-            f" records again, or set max_seq_length. ({error.message})"
+            " records again, or set max_seq_length to the length of the"
+            f" examples ({error.message})"
         ) from error
 
 

@@ -73,13 +73,14 @@ def _names(cluster: Cluster, indices: Iterable[int]) -> str:
 
 
 class _Meeting:
-    """The first worker's side of the meeting, which listens for the others."""
+    """The first worker's part in a meeting, which waits for other workers."""
 
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
         self._deadline = time.monotonic() + seconds
-        self._present: dict[int, socket.socket] = {}  # by worker index
-        self._received: dict[socket.socket, bytes] = {}  # incomplete lines
+        self._present: dict[int, socket.socket] = {}  # by index
+        # Incomplete line that each connection has sent so far.
+        self._received: dict[socket.socket, bytes] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = _listen(cluster)
         self._selector.register(self._listener, selectors.EVENT_READ)
@@ -100,7 +101,10 @@ class _Meeting:
                 report_at = now + _REPORT_SECONDS
                 names = _names(self._cluster, missing)
                 remaining = self._deadline - now
-                text = f"Waiting for {names}: at most {remaining:.0f} seconds"
+                text = (
+                    f"Waiting for {names}; this run ends if they do not connect"
+                    f" within {remaining:.0f} seconds"
+                )
                 print(text, flush=True)
                 self._send(waiting=text)
             until = min(report_at, self._deadline)
@@ -149,8 +153,9 @@ class _Meeting:
             self._drop(connection)
         elif index in self._present:
             message = (
-                f"a different process is already {self._cluster.name(index)}."
-                " Set TF_CONFIG on each worker with the worker's index."
+                "a different process has already connected as"
+                f" {self._cluster.name(index)}. Set TF_CONFIG on each worker"
+                " with the worker's index."
             )
             _send(connection, {"error": message, "try_again": False})
             self._drop(connection)
@@ -212,8 +217,8 @@ def _join(cluster: Cluster, seconds: float) -> None:
         if now >= report_at:
             report_at = now + _REPORT_SECONDS
             print(
-                f"Waiting for {cluster.name(0)}: at most {deadline - now:.0f}"
-                " seconds",
+                f"Waiting for {cluster.name(0)}; this process ends if it does"
+                f" not connect within {deadline - now:.0f} seconds",
                 flush=True,
             )
         with contextlib.suppress(OSError), _connect(cluster) as connection:

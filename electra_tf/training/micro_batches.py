@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Micro-batches: sequential to save memory, parallel on several cores."""
+"""Micro-batches, computed in turn to save memory, or on several cores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -32,7 +32,7 @@ GradientsOf: TypeAlias = Callable[[tf.Tensor], tuple[Gradients, Values]]
 def whole_batch_arguments(
     prepare: Prepare | None, rows: Features, batch: BatchRows
 ) -> dict[str, Any]:
-    """Return the arguments of `compute` besides a replica's rows."""
+    """Return the arguments of `compute`, except the rows, for a whole batch."""
     arguments = {"seed": replica_seed(batch.seed)}
     if prepare and batch.indices is not None:
         by_row, shared = prepare(rows, batch)
@@ -84,10 +84,13 @@ def micro_batch_rows(
     def rows(tensor: tf.Tensor) -> tf.Tensor:
         size = tensor.shape[0]
         if size is None or size % count:
+            batch = "a batch of unknown size"
+            if size is not None:
+                batch = f"a batch of {size} rows"
             raise UserError(
-                f"gradient_accumulation_steps: a batch of {size or 'unknown'}"
-                f" rows cannot be split into {count} equal micro-batches. Batch"
-                " the dataset with drop_remainder=True and a multiple of"
+                f"gradient_accumulation_steps: {batch} cannot be split into"
+                f" {count} equal micro-batches. Batch the dataset with"
+                " drop_remainder=True and a batch size that is a multiple of"
                 f" {count}."
             )
         micro_size = size // count

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A loss that is not finite: the error, and the dump of its step."""
+"""Error about a loss that is not finite, and a file with its batch."""
 
 import io
 import os

@@ -19,10 +19,10 @@ _SAME_REQUEST_SECONDS = 5.0
 class PreemptionHandler:
     """A context in which SIGTERM and SIGINT request a stop after the step.
 
-    A second signal stops at once, except a SIGTERM within 5 seconds of the
-    first signal. Some time after SIGTERM the process exits at any point,
-    because schedulers kill it soon after. All files are complete or absent, and
-    the next start writes missing files.
+    A second signal stops the run at once, except a SIGTERM within 5 seconds of
+    the first signal. Schedulers kill a process some time after SIGTERM. Before
+    that time the process exits, even in the middle of a step or of a file. All
+    files are then complete or absent, and the next start writes missing files.
     """
 
     def __init__(self, seconds: float = 25.0) -> None:
@@ -76,7 +76,8 @@ class PreemptionHandler:
         self._previous = {}
         if self._pipe:
             signal.set_wakeup_fd(self._former)
-            os.close(self._pipe[1])  # ends `_watch`
+            # The loop of `_watch` ends when this end of the pipe is closed.
+            os.close(self._pipe[1])
             self._pipe = None
 
     def _watch(self, reader: int) -> None:

@@ -17,9 +17,9 @@ class BatchRows(NamedTuple):
     """Rows of a global batch that belong to a replica or a micro-batch."""
 
     seed: tf.Tensor  # int32 [2], seed of the draws of the whole batch
-    # int32 [B], indices of the rows; None: all, in order
+    # int32 [B], indices of the rows; None: all rows, in order
     indices: tf.Tensor | None
-    # Number of rows in the whole batch; a tensor if Keras leaves it unknown.
+    # Number of rows in the whole batch; a tensor if the number is not static.
     size: int | tf.Tensor | None
 
     def micro_batch(self, index: tf.Tensor, count: int) -> "BatchRows":
@@ -35,10 +35,9 @@ class BatchRows(NamedTuple):
     ) -> Nested:
         """Return the draws of `function(rows, seed)` for these rows.
 
-        A single device draws for the whole batch at once, so that a row's draws
-        depend on its index. `function` is therefore called with the rows at
-        their indices in a whole batch, and the draws of these rows are
-        returned.
+        A single device draws for the whole batch at once, and a row's draws
+        therefore depend on the row's index. To return equal draws, `function`
+        is called with a whole batch that contains these rows at their indices.
 
         Args:
           function: function of tensors [B, ...] of a whole batch and its seed.
@@ -161,10 +160,10 @@ def sum_over_replicas(
 
 @contextlib.contextmanager
 def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Create variables whose values all replicas copy from the first replica.
+    """Make all replicas copy the block's variables from the first replica.
 
-    All replicas compute the same update from summed gradients, so that a plain
-    `assign` inside a step needs no additional reduction.
+    All replicas compute the same update from summed gradients. A plain `assign`
+    inside a step therefore needs no additional reduction.
     """
 
     def first_replica_writes(

@@ -52,8 +52,10 @@ def write_results(
         (config.results_json, f"{json.dumps(record, indent=1)}\n"),
     ):
         write_atomically(path, content, hint=hint)
-    verb = "Replaced the earlier results in" if replaces else "Wrote"
-    console.line(
-        f"{verb} {config.results_txt}, {config.results_pkl} and"
-        f" {config.results_json}"
+    paths = (
+        f"{config.results_txt}, {config.results_pkl} and {config.results_json}"
     )
+    if replaces:
+        console.line(f"Replaced the earlier results in {paths}")
+    else:
+        console.line(f"Wrote {paths}")

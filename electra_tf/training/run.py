@@ -169,8 +169,9 @@ class Run(abc.ABC):
             )
             if self.best.chosen_otherwise:
                 self.console.warning(
-                    f"{formats.BEST}/ was chosen by a different metric or on"
-                    " other held-out data. The best checkpoint is chosen again"
+                    f"the checkpoint in {formats.BEST}/ was chosen by a"
+                    " different metric or on other held-out data. The best"
+                    " checkpoint is chosen again"
                 )
 
     def describe_evaluation_data(self) -> str:
@@ -201,8 +202,8 @@ class Run(abc.ABC):
         """Write the files of a finished run.
 
         Args:
-          again: whether the run had already ended. Files are missing if it was
-            killed while it finished, and are written now.
+          again: whether the run had already ended. Files that it did not
+            write, because it was killed at its end, are written now.
         """
 
     # Methods that train the model.
@@ -241,7 +242,7 @@ class Run(abc.ABC):
             self.loss_scale = LossScale.of(config.mixed_precision)
         self.iterator = open_iterator(dataset)
         self.step_metrics = StepMetrics()
-        # The keys of this dictionary are keys of checkpoints.
+        # Checkpoints contain these keys, which therefore must not change.
         extras: dict[str, Any] = {}
         if self.loss_scale is not None:
             extras["loss_scale"] = self.loss_scale
@@ -332,17 +333,17 @@ class Run(abc.ABC):
         chief_step = gather(self.strategy, step)[0]
         if step != chief_step:
             raise UserError(
-                f"this worker would start at step {step:,}, the chief at step"
-                f" {chief_step:,}. Set --model-dir to one directory that all"
-                " workers share."
+                f"this worker would start at step {step:,}, but the chief would"
+                f" start at step {chief_step:,}. Set --model_dir to one"
+                " directory that all workers share."
             )
 
     def _resume_evaluation(self) -> bool:
         """Return whether the current step still has to be evaluated.
 
-        The run may have been killed during an evaluation, or between an
-        evaluation and the update of the best checkpoint, which this method
-        repeats.
+        The run may have been killed during an evaluation. If the run was killed
+        after the evaluation, but before the update of the best checkpoint, this
+        method makes the update.
         """
         step = self.global_step
         rows = [row for row in self.eval_log.rows if row["step"] == step]
@@ -358,7 +359,7 @@ class Run(abc.ABC):
         return due
 
     def stop_requested(self) -> bool:
-        """Return whether a signal requests any worker to stop.
+        """Return whether any worker received a signal to stop.
 
         All workers must call this method at the same steps.
         """
@@ -370,14 +371,16 @@ class Run(abc.ABC):
         return self.preemption.signal_number or signal.SIGTERM
 
     def _print_interruption(self) -> None:
-        text = (
-            f"Stopped at step {self.global_step:,}; saved"
-            f" {self.checkpoints.latest}. Run the same command again to"
-            " continue from this step"
-        )
+        remedy = "Run the same command again to continue from this step."
         if self.config.overwrite:
-            text += ", without --overwrite"
-        self.console.line(f"{text}.")
+            remedy = (
+                "Run the same command again without --overwrite to continue"
+                " from this step."
+            )
+        self.console.line(
+            f"Stopped at step {self.global_step:,}; saved"
+            f" {self.checkpoints.latest}. {remedy}"
+        )
 
     def keep_if_best(self, step: int, result: Mapping[str, float]) -> None:
         """Save the checkpoint if it is the best, and draw the curves."""
@@ -459,25 +462,27 @@ class Run(abc.ABC):
     def _rewind(self, error: NonFiniteLossError) -> None:
         """Restore the latest checkpoint, and continue with the next batches.
 
-        The iterator keeps its position, so that only checkpoints have to be
-        saved: a killed run reaches the same numbers again, and rewinds again to
-        the same weights and batches.
+        The iterator keeps its position. No state of the rewind is saved,
+        because a killed run reaches the same numbers again, and rewinds again
+        to the same weights and batches.
         """
         bad_step, path = self.global_step, self.checkpoints.latest
         if path is None:  # A run saves a checkpoint before its first step.
             raise error
-        self.step_metrics.take()  # discards the sums of steps that are repeated
+        # The sums belong to steps that are repeated.
+        self.step_metrics.take()
         self.checkpoints.restore(path, exclude=(ITERATOR,))
         step = self.global_step
         self._rewinds[step] += 1
         if self._rewinds[step] > MAX_REWINDS:
             raise NonFiniteLossError(
                 f"{error}\nThe run was rewound to {path} {MAX_REWINDS} times"
-                " and continued with other batches each time, so that the"
-                " settings or these weights are the cause. Lower learning_rate,"
-                " or raise num_warmup_steps."
+                " and continued with other batches each time. The cause is"
+                " therefore in the settings or in these weights. Lower"
+                " learning_rate, or raise num_warmup_steps."
             ) from error
-        self.open_logs()  # drops the rows of steps that are repeated
+        # Opening the logs again drops the rows of steps that are repeated.
+        self.open_logs()
         self._progress.first_step_done(step)
         reason = str(error).partition(". ")[0]
         self.console.warning(

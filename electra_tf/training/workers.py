@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Workers of a run: connection, comparison of settings, and turns."""
+"""Workers of a run: connecting, comparing settings, and taking turns."""
 
 import contextlib
 import functools
@@ -37,7 +37,7 @@ ALONE = Worker()
 
 
 class WorkerLostError(UserError):
-    """Error of a lost worker, without which the others cannot continue."""
+    """Error of a lost worker; the other workers cannot continue alone."""
 
     exit_status = TRY_AGAIN
 
@@ -51,15 +51,14 @@ def connect_workers() -> tf.distribute.Strategy:
     if not os.environ.get("TF_CONFIG"):
         raise UserError(
             "distribution_strategy is 'multi_worker', but TF_CONFIG is not set,"
-            " so that each process would train alone. Set TF_CONFIG on all"
-            " workers."
+            " so each process would train alone. Set TF_CONFIG on all workers."
         )
     cluster = read_cluster(os.environ["TF_CONFIG"])
     meet(cluster)
     if len(cluster.workers) > 1:
         print(
-            f"Connecting {len(cluster.workers)} workers. After"
-            f" {CONNECT_SECONDS} seconds without connection, this process ends"
+            f"Connecting {len(cluster.workers)} workers. If they are not"
+            f" connected after {CONNECT_SECONDS} seconds, this process ends"
             " with SIGALRM (status 142)",
             flush=True,
         )
@@ -201,11 +200,11 @@ def refuse_differences(
     }
     packed = json.dumps(facts | compared).encode()
     size = gather(strategy, len(packed)).max()
-    packed = packed.ljust(-(-size // 4) * 4)  # to whole int32 values
+    packed = packed.ljust(-(-size // 4) * 4)  # padded to a multiple of 4 bytes
     rows = gather(strategy, np.frombuffer(packed, np.int32))
     chief, *others = (json.loads(row.tobytes()) for row in rows)
     lines = [
-        f"{name}: {chief.get(name)!r} on worker 0, {other.get(name)!r} on"
+        f"{name} is {chief.get(name)!r} on worker 0, but {other.get(name)!r} on"
         f" worker {index}"
         for index, other in enumerate(others, 1)
         for name in sorted(chief.keys() | other.keys())
@@ -213,8 +212,8 @@ def refuse_differences(
     ]
     if lines:
         raise UserError(
-            "the workers have different settings, and training was not"
-            " started:\n"
+            "training was not started, because the workers have different"
+            " settings:\n"
             + "\n".join(limit_lines(lines, limit=20))
             + "\nStart all workers with the same flags and the same files."
         )

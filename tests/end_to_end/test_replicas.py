@@ -264,10 +264,10 @@ def test_differences_between_workers_are_named(
     flags = {1: ["--learning_rate=0.002", f"--pretrain_tfrecords={records}"]}
     codes, outputs = run_workers(of_workers("two"), worker_flags=flags)
     assert codes == [1, 1]
-    rate = "hparam learning_rate: 0.0005 on worker 0, 0.002 on"
+    rate = "hparam learning_rate is 0.0005 on worker 0, but 0.002 on"
     assert all(rate in text for text in outputs)
-    assert all("path of pretrain_tfrecords: '/" in text for text in outputs)
-    files = "pretrain_tfrecords: '3 files, .* 0, '1 files, .* on worker 1"
+    assert all("path of pretrain_tfrecords is '/" in text for text in outputs)
+    files = "pretrain_tfrecords is '3 files, .* 0, but '1 files, .* worker 1"
     assert all(re.search(files, text) for text in outputs)
     assert not list((tmp_path / "two").glob("model.ckpt*"))
 

@@ -325,7 +325,7 @@ def test_milestones_and_the_best_evaluation_are_kept(start, runs):
     names = sorted(path.name for path in run.glob("*.index"))
     assert names == [f"model.ckpt-{n}.index" for n in (3, 6, 8)]
     assert open_weights(str(run / "model.ckpt-3")).global_step == 3
-    assert "best masked_lm_loss so far" in output
+    assert "is the best so far; saved this model as" in output
     best = json.loads((run / "best/best.json").read_text())
     rows = map(json.loads, (run / "eval_log.jsonl").read_text().splitlines())
     losses = {row["step"]: row["masked_lm_loss"] for row in rows}

@@ -56,7 +56,7 @@ def gradients_of(variables, count, jit_compile=False, at_once=1):
 
 
 @pytest.mark.parametrize(
-    "rows, count_text", [(6, "6 rows"), (None, "unknown rows")]
+    "rows, count_text", [(6, "6 rows"), (None, "unknown size")]
 )
 def test_rows_that_cannot_be_cut_into_equal_parts_are_refused(rows, count_text):
     @tf.function(input_signature=[tf.TensorSpec([rows, 2])], autograph=False)

@@ -149,7 +149,7 @@ def test_a_second_process_with_the_same_index_is_refused(workers, pool):
     first = pool.submit(meeting.meet, Cluster(workers, 0), 30)
     connection = hello(workers, 1)
     connection.recv(1000)
-    name = rf"a different process is already worker 1 \({workers[1]}\)"
+    name = rf"has already connected as worker 1 \({workers[1]}\)"
     with pytest.raises(UserError, match=name):
         meeting.meet(Cluster(workers, 1), 30)
     meeting.meet(Cluster(workers, 2), 30)
