@@ -109,7 +109,7 @@ def _multipliers(
     names: Sequence[str],
     generator_names: set[str],
 ) -> Mapping[str, float] | None:
-    """Return variables' rates as multiples of `learning_rate`; None: all 1.
+    """Return the factor of `learning_rate` by variable; None if all are 1.
 
     Source: Dong et al., Understand and Modularize Generator Optimization in
     ELECTRA-style Pretraining (ICML 2023), decoupled optimizers.
@@ -127,7 +127,9 @@ def _clip_groups(
     names: Sequence[str],
     generator_names: set[str],
 ) -> Mapping[str, str] | None:
-    """Return the network whose norm clips each variable; None: one norm.
+    """Return the network whose gradient norm clips each variable, or None.
+
+    None means that one norm clips all variables.
 
     Source: DeBERTa, apps/tasks/rtd_task.py, `decoupled_training`: each network
     has a separate trainer, and therefore a separate norm.
@@ -159,7 +161,7 @@ def build_train_loop(
     strategy: tf.distribute.Strategy,
     **settings: "Unpack[LoopSettings]",
 ) -> TrainLoop | two_stage.TwoStageLoop:
-    """Return the loop that trains a model, with one batch per step.
+    """Return the loop that trains a model on one batch in each step.
 
     Args:
       config: config of the model.

@@ -17,9 +17,9 @@ Row = Mapping[str, float]
 # Share of the rarer predicted class, below which the predictions count as a
 # single class: one token in 10,000.
 ONE_CLASS_SHARE = 1e-4
-# Ratio of the discriminator's loss to the loss of guessing, from which on the
-# discriminator counts as no better than guessing. An AUC of 0.55 lowers the
-# loss by some 0.5%, and an AUC of 0.6, as on a healthy plateau, by some 2%.
+# The discriminator counts as no better than guessing if its loss is at least
+# this multiple of the loss of guessing. An AUC of 0.55 lowers the loss by some
+# 0.5%, and an AUC of 0.6, as on a healthy plateau, by some 2%.
 _NO_BETTER = 0.995
 
 
@@ -49,7 +49,7 @@ class CollapseWatch:
             self.update(result)
 
     def update(self, result: Row) -> int:
-        """Add an evaluation; return the count of consecutive collapsed ones."""
+        """Add an evaluation; return the number of consecutive collapses."""
         self._count = self._count + 1 if predicts_one_class(result) else 0
         return self._count
 
@@ -61,14 +61,15 @@ class CollapseWatch:
         return (
             "the discriminator predicted the majority class for every token in"
             f" {self._count} consecutive evaluations, which is normal early in"
-            " training. Later, lower learning_rate, train longer, or check that"
-            " the generator learns (masked_lm_accuracy_at_mask above"
+            " training. If this warning is repeated later, lower learning_rate,"
+            " train longer, or check that the generator learns"
+            " (masked_lm_accuracy_at_mask above"
             " masked_lm_most_frequent_accuracy)."
         )
 
 
 class LossWatch:
-    """A comparison of the discriminator's loss with guessing, in step windows.
+    """A comparison of a discriminator's loss with guessing, by window of steps.
 
     Guessing predicts the share of replaced tokens in a log row for each token.
     """
@@ -80,7 +81,7 @@ class LossWatch:
         generator_share: float,
         earlier: Iterable[Row] = (),
     ) -> None:
-        """Start at the end of a run's training log.
+        """Add the earlier rows of a run's training log to the windows.
 
         Args:
           window: number of steps in a window; 0: no warnings.
@@ -118,8 +119,8 @@ class LossWatch:
             return None
         return (
             f"over the last {steps_in_window:,.0f} steps the discriminator's"
-            f" loss was {loss_sum / steps_in_window:.4f}, no better than"
-            " guessing by the share of replaced tokens"
+            f" loss was {loss_sum / steps_in_window:.4f}, which is no better"
+            " than guessing by the share of replaced tokens"
             f" ({guessing_sum / steps_in_window:.4f}).{self._generator_hint()}"
             " If this warning is repeated, lower learning_rate, raise"
             " num_warmup_steps, or train on shorter texts (collapse_window 0"

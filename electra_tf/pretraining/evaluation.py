@@ -40,8 +40,9 @@ def find_latest_checkpoint(
         path = tf1.find_checkpoint(model_dir)
     except UserError as error:
         raise UserError(
-            f"do_eval: no checkpoint in model_dir {model_dir}. Train the model"
-            " first (do_train), or correct model_name, data_dir or model_dir."
+            f"do_eval: model_dir {model_dir} contains no checkpoint. Train the"
+            " model first (do_train), or correct model_name, data_dir or"
+            " model_dir."
             f" ({error})"
         ) from error
     run_settings = read_config(model_dir) or {}

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exam: held-out text with the same replacements for all discriminators.
 
-The evaluation of a run draws replacements from the run's generator, so that the
-AUCs of different runs cannot be compared. An exam is drawn once, by a trained
+The evaluation of a run draws replacements from the run's generator, so the AUCs
+of different runs cannot be compared. An exam is drawn once, by a trained
 generator and by token frequency at the same positions, and is written to a file
 with the labels and a digest.
 """
@@ -108,18 +108,18 @@ class Exam:
                 facts=about["facts"],
             )
             digest = about["digest"]
-        # Depending on the corrupt byte, the error is zlib's, zipfile's,
-        # NotImplementedError, OSError or another class.
+        # A corrupt byte may cause an error of almost any class, from zlib,
+        # zipfile, NumPy or the operating system.
         except Exception as error:
             raise UserError(
-                f"{path}: not an exam file of draw_exam, or corrupt"
+                f"{path} is not an exam file of draw_exam, or is corrupt"
                 f" ({type(error).__name__}). {_REMEDY}"
             ) from error
         if exam.digest != digest:
             raise UserError(
                 f"{path}: the digest of the arrays is {exam.digest[:12]}, but"
-                f" the file contains {str(digest)[:12]}: the file was changed"
-                f" or is corrupt. {_REMEDY}"
+                f" the file contains the digest {str(digest)[:12]}. The file"
+                f" was changed or is corrupt. {_REMEDY}"
             )
         return exam
 
@@ -137,16 +137,16 @@ class Exam:
         if len(self.tokens) != len(model_tokens):
             raise UserError(
                 f"exam: the vocabulary of {path} has {len(self.tokens)} tokens,"
-                f" but the model's has {len(model_tokens)}. Draw an exam with"
-                " the model's vocabulary."
+                f" but the model's vocabulary has {len(model_tokens)}. Draw an"
+                " exam with the model's vocabulary."
             )
         pairs = zip(self.tokens, model_tokens, strict=True)
         for number, (token, model_token) in enumerate(pairs, 1):
             if token != model_token:
                 raise UserError(
                     f"exam: token {number} of the vocabulary is {token!r} in"
-                    f" {path}, but {model_token!r} in the model's. Draw an exam"
-                    " with the model's vocabulary."
+                    f" {path}, but {model_token!r} in the model's vocabulary."
+                    " Draw an exam with the model's vocabulary."
                 )
         if self.length > positions:
             raise UserError(
@@ -220,7 +220,7 @@ def draw_exam(
         tokens=tuple(sorted(model.vocab, key=lambda token: model.vocab[token])),
         facts={
             "seed": seed,
-            # The whole path would make equal exams from two machines differ.
+            # The whole path would make equal exams of two machines differ.
             "generator": "/".join(loaded.path.rstrip("/").split("/")[-2:]),
             "generator_step": loaded.global_step,
             "held_out": files_fingerprint(record_files.paths),
@@ -237,7 +237,7 @@ def _draw(
     counts: np.ndarray,
     stream: SeedStream,
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of a batch of rows."""
+    """Return the arrays of an exam for one batch of records."""
     masked = masking.mask_inputs(features, networks.special, rule, stream)
     positions = masked["masked_lm_positions"]
     hidden = {**features, "input_ids": masked["input_ids"]}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoint from whose weights a new run starts."""
+"""Initial checkpoint of a new run, of which only the weights are loaded."""
 
 import os
 
@@ -36,10 +36,10 @@ def load_initial_checkpoint(
     # run finds the latest checkpoint.
     if paths := sorted(tf.io.gfile.glob(os.path.join(directory, "*.index"))):
         console.warning(
-            f"{', '.join(paths[:3])}: not read, because {directory} has no file"
-            " `checkpoint` that names the latest checkpoint; training starts"
-            " from initial weights. Set init_checkpoint to start from this"
-            " checkpoint."
+            f"{directory} contains {', '.join(paths[:3])}, but no file"
+            " `checkpoint` that names the latest checkpoint. Training therefore"
+            " starts at step 0. To start from the weights of a checkpoint, set"
+            " init_checkpoint"
         )
     config = networks.config
     if not config.init_checkpoint:
@@ -70,7 +70,7 @@ def load_initial_checkpoint(
 
 
 def _open(path: str, with_correction_head: bool) -> Weights:
-    """Open a checkpoint, with its correction head if the run has one.
+    """Open a checkpoint, and keep its correction head if the run trains it.
 
     Other readers of checkpoints ignore this head.
     """

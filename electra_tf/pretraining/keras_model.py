@@ -41,7 +41,8 @@ from electra_tf.training.replicas import (
 
 _MODEL = "PretrainingModel"
 _COMPILE_ARGUMENTS = ("run_eagerly", "steps_per_execution", "jit_compile")
-# These callbacks assign to `optimizer.lr`.
+# These callbacks set `optimizer.lr`, but the config's schedule determines the
+# rate.
 _RATE_SETTERS = (
     tf_keras.callbacks.LearningRateScheduler,
     tf_keras.callbacks.ReduceLROnPlateau,
@@ -133,8 +134,8 @@ class KerasModel(Networks):
           History of Keras.
 
         Raises:
-          UserError: features or callbacks are not supported (before the first
-            step).
+          UserError: features or callbacks are not supported; the error is
+            raised before the first step.
         """
         bound = _bind(super().fit, arguments, settings)
         check_callbacks(bound.get("callbacks"))
@@ -227,9 +228,9 @@ class KerasModel(Networks):
     def save(self, *_: object, **__: object) -> None:
         """Raise a UserError that names the supported methods."""
         raise UserError(
-            f"{_MODEL}.save: not supported. Use save_pretrained for a folder"
-            " that electra_tf.keras.Encoder.from_pretrained and all commands"
-            " can read, or save_weights for only the weights."
+            f"{_MODEL}.save is not supported. Use save_pretrained to write a"
+            " folder that electra_tf.keras.Encoder.from_pretrained and all"
+            " commands can read, or save_weights to write only the weights."
         )
 
 
@@ -273,20 +274,24 @@ def check_features(features: object) -> None:
       features: mapping with integers [B, L] (or their specifications) under
         `input_ids`, `input_mask` and `segment_ids`; other keys are ignored.
     """
-    expected = f"expected a dict with {', '.join(INPUTS)}, integers [batch, L]"
+    names = ", ".join(INPUTS)
+    expected = (
+        f"expected a dict with the keys {names}, and integers [batch, L] as"
+        " values"
+    )
     if not isinstance(features, Mapping):
         shape = getattr(features, "shape", None)
-        of_shape = ""
+        described = type(features).__name__
         if shape is not None:
-            of_shape = f" of shape {tf.TensorShape(shape)}"
+            described += f" {tf.TensorShape(shape)}"
         raise UserError(
-            f"{_MODEL}: the features are a {type(features).__name__}{of_shape};"
-            f" {expected}. Wrap bare ids:"
-            ' {"input_ids": ids, "input_mask": mask, "segment_ids": segments}'
+            f"{_MODEL}: the features are a {described}; {expected}. Wrap ids in"
+            ' a dict: {"input_ids": ids, "input_mask": mask, "segment_ids":'
+            " segments}"
         )
     if missing := [name for name in INPUTS if name not in features]:
         raise UserError(
-            f"{_MODEL}: features: {', '.join(missing)} missing; {expected}. Add"
+            f"{_MODEL}: the features lack {', '.join(missing)}; {expected}. Add"
             " the missing features to the dict."
         )
     for name in INPUTS:
@@ -331,7 +336,7 @@ def check_callbacks(callbacks: object) -> None:
     """Raise a UserError for a callback that sets a learning rate.
 
     Args:
-      callbacks: one or several callbacks, a list of Keras, or None.
+      callbacks: one or several callbacks, Keras's CallbackList, or None.
     """
     for callback in tf.nest.flatten(getattr(callbacks, "callbacks", callbacks)):
         if isinstance(callback, _RATE_SETTERS):

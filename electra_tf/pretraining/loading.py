@@ -276,24 +276,24 @@ class PretrainedModel(LoadedModel):
         Args:
           purpose: purpose of the caller, for the message.
         """
-        part = "generator (or a masked LM)"
+        part = "a complete generator or masked LM"
         _require(self.lacks_generator(), purpose, part)
 
     def require_discriminator(self, purpose: str) -> None:
-        """Raise a UserError unless discriminator and head are complete.
+        """Raise a UserError unless the discriminator and its head are complete.
 
         Args:
           purpose: purpose of the caller, for the message.
         """
-        part = "discriminator with its head"
+        part = "a complete discriminator with its head"
         _require(self.lacks_discriminator(), purpose, part)
 
 
 def _require(lack: str | None, purpose: str, part: str) -> None:
     if lack:
         raise UserError(
-            f"{lack}; {purpose} requires one. Pass the run's model directory,"
-            f" or a checkpoint that contains the {part}."
+            f"{lack}, but {purpose} requires {part}. Pass the run's model"
+            f" directory, or a checkpoint that contains {part}."
         )
 
 
@@ -331,7 +331,7 @@ def read_pretrained(
     weights = formats.open_weights(path)
     overrides = PretrainingConfig.clean_hparams(dict(hparams or {}))
     run = read_config(formats.find_model_folder(path)) or {}
-    if "model_size" not in run:  # A different program wrote the file.
+    if "model_size" not in run:  # A different program wrote config.json.
         run = {}
     settings = merge_hparams(model_hparams(weights), _model_settings(run))
     settings = merge_hparams(settings, overrides)
@@ -352,10 +352,10 @@ def _vocab_file(weights: Weights, run: Hparams, chosen: str | None) -> str:
     """Return the path of the vocabulary, or raise a UserError."""
     if path := chosen or weights.vocab_file:
         return path
-    hint = ""
+    cause = "no vocabulary exists next to the checkpoint"
     if name := run.get("vocab_file"):
-        hint = f" (the run's vocabulary, {name}, no longer exists)"
+        cause = f"the vocabulary of the run, {name}, no longer exists"
     raise UserError(
-        f"{weights.path}: no vocabulary next to the checkpoint{hint}. Pass"
-        " --vocab_file with the vocabulary of its training."
+        f"{weights.path}: {cause}. Pass --vocab_file with the vocabulary with"
+        " which the model was trained."
     )

@@ -33,7 +33,7 @@ SHOWN_VALUES = (
 def step_values(
     features: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
 ) -> dict[str, tf.Tensor]:
-    """Return the scalars of a training step besides its total loss.
+    """Return the scalars of a training step, except the total loss.
 
     Args:
       features: int32 [B, L], with `input_mask`.
@@ -50,7 +50,7 @@ def step_values(
 
 
 def logged_losses(values: Collection[str]) -> dict[str, str]:
-    """Return the losses among a step's values, by their names in the logs.
+    """Return the names of a step's losses, by the names in the logs.
 
     `gen_loss` is the loss that trains the generator: the cloze loss of two
     towers, the policy-gradient loss of adversarial training, or the masked-LM

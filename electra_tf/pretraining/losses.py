@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Losses: softmax, replaced token detection, Electric's term, copying."""
+"""Losses: softmax, replaced token detection, copying, Electric's offset."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -29,7 +29,9 @@ def global_sum(weights: tf.Tensor) -> tf.Tensor:
 def weighted_mean(
     losses: tf.Tensor, weights: tf.Tensor, total: tf.Tensor | None = None
 ) -> tf.Tensor:
-    """Return sum(losses * weights) / (global sum(weights) + 1e-6).
+    """Return the contribution of these losses to a global weighted mean.
+
+    The contribution is sum(losses * weights) / (global sum(weights) + 1e-6).
 
     Args:
       losses: float32, any shape.
@@ -38,7 +40,7 @@ def weighted_mean(
         micro-batch; None: sum over the replicas.
 
     Returns:
-      Scalar, share of this replica (and micro-batch) in the global mean.
+      Scalar, whose sum over replicas and micro-batches is the global mean.
     """
     if total is None:
         total = global_sum(weights)
@@ -46,8 +48,9 @@ def weighted_mean(
 
 
 def softmax_cross_entropy(logits: tf.Tensor, targets: tf.Tensor) -> tf.Tensor:
-    """Return -log softmax(logits)[target] in nats, [..., V] to [...].
+    """Return the loss -log softmax(logits)[target] of each target, in nats.
 
+    Logits [..., V] and targets [...] result in losses [...].
     The loss is computed from the softmax, which the gradient needs in any case.
     TensorFlow's operation takes twice as long for a vocabulary on CPUs.
 
@@ -147,10 +150,10 @@ def copy_losses(
     input_ids: tf.Tensor,
     target_ids: tf.Tensor,
 ) -> tf.Tensor:
-    """Return -log(D [target = input] + (1 - D) softmax(logits)[target]).
+    """Return the losses of predictions with a copy mechanism.
 
-    The loss is computed as a sum of logarithms, so that D and 1 - D may be
-    tiny.
+    The loss is -log(D [target = input] + (1 - D) softmax(logits)[target]). The
+    function computes a sum of logarithms, so that D and 1 - D may be tiny.
 
     Args:
       copy_logits: float32 [B, L], whose sigmoid is D.
@@ -173,7 +176,7 @@ def copy_losses(
 def electric_correction(
     cloze_logits: tf.Tensor, corrupted_ids: tf.Tensor, mask_prob: float
 ) -> tf.Tensor:
-    """Return log q(token) + log(p / (1 - p)), Electric's logit offset.
+    """Return the offset of Electric's logits, log q(token) + log(p / (1 - p)).
 
     Args:
       cloze_logits: float32 [B, L, V], logits of the generator on unmasked

@@ -149,7 +149,7 @@ def _draw_with_replacement(
 def _draw_distinct(
     candidates: tf.Tensor, draws: int, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Return distinct positions, candidates first, int32 [B, draws]."""
+    """Draw distinct positions, candidates before others, int32 [B, draws]."""
     noise = tf.random.stateless_uniform(tf.shape(candidates), seed)
     keys = tf.where(candidates, noise, -1.0)
     draws = tf.minimum(draws, tf.shape(candidates)[1])
@@ -181,7 +181,7 @@ def _draw_whole_words(
     length = tf.shape(candidates)[1]
     after_special = ~tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
     starts = candidates & (~continues_word | after_special)
-    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, L], from 1
+    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, L], words from 1
     noise = tf.random.stateless_uniform(tf.shape(candidates), seed)
     key = tf.gather(noise, tf.maximum(word - 1, 0), batch_dims=1)
     key = tf.where(candidates, key, 2.0)
@@ -250,7 +250,8 @@ def mask_inputs(
         weights = tf.sequence_mask(count, draws, dtype=tf.float32)
     positions = _pad_slots(positions, draws)
     used = tf.cast(weights, tf.int32)
-    positions *= used  # Unused slots get position 0.
+    # Position 0 marks unused slots, because `scatter_update` ignores it.
+    positions *= used
     shown = tf.random.stateless_uniform(
         tf.shape(positions), seeds.seed("show_mask_token")
     )
@@ -282,7 +283,7 @@ class CorruptedInputs(NamedTuple):
     """Inputs of the second network with their labels, both int32 [B, L]."""
 
     input_ids: tf.Tensor
-    is_fake_tokens: tf.Tensor  # 1: replaced
+    is_fake_tokens: tf.Tensor  # 1: replaced, 0: original
 
 
 def corrupt_inputs(

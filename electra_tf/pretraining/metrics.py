@@ -76,7 +76,7 @@ PANELS = (
         baselines=(("token_copy_accuracy", "the input token"),),
     ),
     Panel(
-        "AUC on the exam, a generator's replacements",
+        "AUC on the exam (generator's replacements)",
         evaluation="exam_generator_auc",
         chance=0.5,
     ),
@@ -139,7 +139,7 @@ class PretrainingMetrics:
         self._mask_token_id = mask_token_id
         self._with_disc = disc_weight > 0
         self._token_counts = token_counts
-        # Weighted sum of the values and sum of the weights, by name.
+        # Weighted sum of a metric's values, and sum of the weights, by metric.
         self._sums: dict[str, tuple[float, float]] = {}
         self._auc = PaddedAuc()
         self._targets: list[np.ndarray] = []
@@ -199,8 +199,8 @@ class PretrainingMetrics:
         self._add("disc_recall", right, labels * mask)
         self._add("disc_predicted_replaced_share", preds, mask)
         real = mask.astype(bool)
-        # Logits are collected instead of probabilities, because float32
-        # sigmoids saturate into ties.
+        # Logits are collected instead of probabilities, because the float32
+        # sigmoids of different large logits are equal, and ties change the AUC.
         self._scores.append(arrays["disc_logits"][real])
         self._labels.append(labels[real])
         self._shown.append(arrays["fake_input_ids"][real])
@@ -245,7 +245,7 @@ class PretrainingMetrics:
 
 
 class PaddedAuc:
-    """AUC of `tf.metrics.auc`: 200 thresholds, trapezoidal rule.
+    """AUC as in `tf.metrics.auc`, by the trapezoidal rule at 200 thresholds.
 
     Source: TensorFlow 1.15, metrics_impl.py, auc.
     """
@@ -268,8 +268,8 @@ class PaddedAuc:
           probs: probabilities of label 1, same shape.
         """
         labels = labels.reshape(-1).astype(np.int64)
-        # A prediction that equals a threshold does not count as above it, as in
-        # TensorFlow.
+        # As in TensorFlow, a prediction must exceed a threshold to count as
+        # positive.
         below = np.searchsorted(
             self._thresholds, probs.reshape(-1).astype(np.float32), side="left"
         )
@@ -292,7 +292,7 @@ class PaddedAuc:
 
 
 def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Return the probability that a positive scores above a negative.
+    """Return the probability that a positive row scores above a negative row.
 
     A tie counts half.
 

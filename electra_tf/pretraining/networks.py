@@ -52,9 +52,9 @@ class Networks(tf_keras.Model):
         self.kind = generator_kind(config)
         # Whether a head classifies tokens as replaced or original.
         self.discriminates = config.has_discriminator_head
-        # int64 [V], for a unigram generator and for a mixture with unigrams. A
-        # unigram generator without counts draws uniformly, and must not be used
-        # in training.
+        # int64 [V], for replacements that are drawn by token counts. A unigram
+        # generator without counts draws uniformly, and must not be used in
+        # training.
         self.token_counts: np.ndarray | None = None
         self.encoder_config = EncoderConfig.of(config)
         vocab_size = self.encoder_config.vocab_size
@@ -71,8 +71,8 @@ class Networks(tf_keras.Model):
         self._build_reward_baseline()
         self.built = True
 
-    # The order of the following calls is the order of the variables, and thus
-    # of the sum in the gradients' norm.
+    # The constructor calls the following methods in a fixed order, because the
+    # order of the variables determines how the gradients' norm is rounded.
 
     def _build_embeddings(self) -> None:
         config, encoder = self.config, self.encoder_config
@@ -260,8 +260,8 @@ class Networks(tf_keras.Model):
         if unigram_share is not None:
             if counts is None:
                 raise ValueError(
-                    "unigram_share requires the model's token_counts; set"
-                    " token_counts"
+                    "unigram_share is set, but the model has no token counts."
+                    " Set the model's attribute token_counts"
                 )
             mix = functools.partial(
                 sampling.mixture_logits,

@@ -52,7 +52,7 @@ class SecondNetworkOutputs(TypedDict, total=False):
     fake_input_ids: tf.Tensor  # int32 [B, L], corrupted inputs
     fake_is_fake_tokens: tf.Tensor  # int32 [B, L], 1: replaced
     discriminator_layers: tf.Tensor  # [layers, B, L, H]
-    disc_logits: tf.Tensor  # float32 [B, L], Electric's with its offset
+    disc_logits: tf.Tensor  # float32 [B, L], with Electric's offset
     disc_probs: tf.Tensor  # float32 [B, L]
     disc_preds: tf.Tensor  # int32 [B, L]
     disc_loss: tf.Tensor  # float32 scalar, nats per token

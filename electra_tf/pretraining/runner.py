@@ -94,7 +94,7 @@ def run(
 
     Returns:
       The last training row, evaluation and `global_step`; if a signal stopped
-      the run, also its number as `interrupted`.
+      the run, also the signal's number as `interrupted`.
 
     Source: google-research/electra, run_pretraining.py, train_or_eval.
     Differs: continues runs, evaluates while training, and writes the results
@@ -144,8 +144,8 @@ def _with_run_settings(config: PretrainingConfig) -> PretrainingConfig:
     run_settings = checkpointing.read_config(config.model_dir) or {}
     excluded = {"model_dir"}
     for text in ("pretrain_text", "eval_text"):
-        # If the user sets one of the two inputs, the run's value of the other
-        # must not take effect.
+        # Raw text would take precedence over records. If the user sets either
+        # input, the run's values of both are therefore ignored.
         pair = {text, text.replace("text", "tfrecords")}
         if any(config.is_explicit(name) for name in pair):
             excluded |= pair
@@ -190,13 +190,14 @@ def _worker_inputs(config: PretrainingConfig) -> dict[str, str | None]:
 def watch_loss(
     config: PretrainingConfig, earlier: Sequence[Mapping[str, float]] = ()
 ) -> collapse.LossWatch:
-    """Return the watch of the discriminator's loss in a run.
+    """Return a `LossWatch` for the discriminator of a run.
 
     Args:
       config: config of the run.
       earlier: rows of its training log so far.
     """
-    # Other objectives have losses over other tokens, or logits with an offset.
+    # The loss of guessing is not comparable with the loss of other objectives,
+    # which covers other tokens or has an offset in the logits.
     window = config.collapse_window if config.objective == "electra" else 0
     kind, share = generator_kind(config), config.generator_hidden_size
     if kind is GeneratorKind.FULL:
@@ -310,7 +311,7 @@ class PretrainingRun(Run):
         reported = {*MODEL_HPARAMS, *DATA_HPARAMS, "overwrite", "do_train"}
         others = tuple(name for name in current if name not in reported)
         for change in list_changes(previous, current, others):
-            self.console.line(f"  changed since then: {change}")
+            self.console.line(f"  changed since the last start: {change}")
         return positioned
 
     def is_finished(self, evaluation_due: bool) -> bool:
@@ -318,15 +319,15 @@ class PretrainingRun(Run):
         steps = self.config.num_train_steps
         if self.global_step < steps:
             return False
-        note = ""
-        if self.config.debug:
-            note = " (the original deletes it in debug mode)"
-        self.console.line(
+        text = (
             f"Already trained to step {self.global_step:,} (num_train_steps"
             f" {steps:,}): no steps remain. Raise num_train_steps to train"
             " further, choose a different model_name, or pass --overwrite to"
-            f" delete {self.directory} and start again{note}."
+            f" delete {self.directory} and start again."
         )
+        if self.config.debug:
+            text += " In debug mode, the original always deletes the directory."
+        self.console.line(text)
         return not evaluation_due
 
     def announce(self) -> None:
@@ -411,7 +412,7 @@ class PretrainingRun(Run):
         return metrics.PANELS
 
     def finish(self, again: bool = False) -> None:
-        """Export the two networks, and write results that a killed run lacks.
+        """Export the two networks, and write missing results of a killed run.
 
         Args:
           again: whether the run had already ended; then only missing files are
@@ -471,7 +472,7 @@ class PretrainingRun(Run):
         )
 
     def _print_epochs(self) -> None:
-        """Print the number of examples in all steps, and of epochs if known."""
+        """Print the number of examples, and the number of epochs if known."""
         config = self.config
         count = config.num_train_steps * config.train_batch_size
         text = (
@@ -480,11 +481,13 @@ class PretrainingRun(Run):
         )
         if config.pretrain_text:
             examples = count_training_examples(config).examples
-            text += f", about {count / examples:.1f} epochs of raw text"
+            epochs = count / examples
+            text = f"{text}, about {epochs:.1f} epochs of the raw text"
         else:
             paths = InputFiles.of(config).find_records(training=True).paths
             folders = {os.path.dirname(path) for path in paths}
             if all(load_manifest(folder) for folder in folders):
                 examples = count_training_examples(config).examples
-                text += f", {count / examples:.1f} epochs of {examples:,}"
+                epochs = count / examples
+                text = f"{text}, {epochs:.1f} epochs of {examples:,} examples"
         self.console.line(text)

@@ -10,9 +10,8 @@ import tensorflow as tf
 
 # Value that `disallow_correct` subtracts from the original token's logit.
 DISALLOWED_PENALTY = 1000.0
-# Probability of a token that is never drawn. The value is a normal float32
-# number, so that its logarithm is exact, and no draw of 2^-23 resolution
-# reaches it.
+# Probability of a token that is never drawn, because draws have a resolution of
+# 2^-23. The value is a normal float32 number, so that its logarithm is exact.
 _NEVER = 1e-37
 
 
@@ -82,10 +81,11 @@ def unigram_share(
 def mixture_logits(
     logits: tf.Tensor, token_shares: np.ndarray, share: tf.Tensor
 ) -> tf.Tensor:
-    """Return log(a u + (1 - a) softmax(logits)), float32 [B, N, V].
+    """Return the logits of a mixture of the softmax and token shares.
 
-    A token with probability 0 has the logit log(1e-37), so that it is never
-    drawn, and its gradient is 0 instead of undefined.
+    The logits are log(a u + (1 - a) softmax(logits)), float32 [B, N, V]. A
+    token with probability 0 has the logit log(1e-37). This token is therefore
+    never drawn, and its gradient is 0 instead of undefined.
 
     Args:
       logits: float32 [B, N, V], after the temperature.
@@ -115,7 +115,7 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     The distributions are equal, except for the original's 1e-9 guards.
     """
     vocab_size = logits.shape[-1]
-    # Number of ids in a block, and of blocks.
+    # Number of blocks, and number of ids in each block.
     width = math.isqrt(vocab_size - 1) + 1
     flat = tf.reshape(tf.stop_gradient(logits), [-1, vocab_size])
     probs = tf.pad(tf.nn.softmax(flat), [[0, 0], [0, width**2 - vocab_size]])

@@ -13,7 +13,7 @@ from electra_tf.checkpoints import formats, tf1
 from electra_tf.checkpoints.weights import ModelWeights, Weights, select_part
 from electra_tf.pretraining.networks import Networks
 
-EXPORT = "export"  # folder of the two networks
+EXPORT = "export"  # folder of the exported networks
 
 
 def write_pretrained(

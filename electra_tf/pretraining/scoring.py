@@ -11,8 +11,8 @@ with E the head's raw output. The best classifier's odds of noise are
 
     p q(token | context) / ((1 - p) P(token | context)),
 
-so that exp(disc_logit) = exp(E) p q / (1 - p) implies P(token | context) =
-exp(-E): the raw logit is the energy, the learned normalizing constant is 1, and
+and exp(disc_logit) = exp(E) p q / (1 - p) implies P(token | context) = exp(-E):
+the raw logit is the energy, the learned normalizing constant is 1, and
 
     log P(token | context) = -E
                            = log q(token | context) + log(p / (1 - p))
@@ -35,7 +35,7 @@ from electra_tf.pretraining.networks import Features, Networks
 
 
 def discriminator_energies(networks: Networks, features: Features) -> tf.Tensor:
-    """Return Electric's energies of texts, float32 [B, L].
+    """Return Electric's energies of the tokens of texts, float32 [B, L].
 
     The energies are the logits without the generator's offset, which only
     training needs.
@@ -59,7 +59,7 @@ def electric_scores(
 def cloze_scores(
     networks: Networks, features: Features
 ) -> dict[str, tf.Tensor]:
-    """Return the two-tower cloze model's scores of texts, sums of log q.
+    """Return the scores of texts by a two-tower cloze model, sums of log q.
 
     See `pseudo_log_likelihood`.
     """

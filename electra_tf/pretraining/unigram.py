@@ -77,9 +77,9 @@ def run_token_counts(
     if filesystem.exists(path) and not starts_over:
         return read_counts(path, vocab_size)
     print(
-        "Counting the tokens of all training examples, by which replacements"
-        f" are drawn. The counts are saved as {TOKEN_COUNTS} in the model"
-        " directory.",
+        "Counting the tokens of all training examples, because replacements"
+        " are drawn by token counts. The counts are saved as"
+        f" {TOKEN_COUNTS} in the model directory.",
         flush=True,
     )
     return count_training_tokens(read_examples(), vocab, vocab_size)
@@ -118,15 +118,15 @@ def check_drawable(
     """
     if np.count_nonzero(drawable(counts, vocab)) >= 2:
         return
-    hparam = f"unigram_floor: {unigram_floor:g}"
+    name, value = "unigram_floor", f"{unigram_floor:g}"
     if generator == "unigram":
-        hparam = "generator: 'unigram'"
+        name, value = "generator", "'unigram'"
     elif unigram_steps:
-        hparam = f"unigram_steps: {unigram_steps}"
+        name, value = "unigram_steps", str(unigram_steps)
     raise UserError(
-        f"{hparam} draws replacements by token counts, but the training data"
-        " contains fewer than two different tokens. Add data to"
-        " pretrain_tfrecords or pretrain_text, or choose a different generator."
+        f"{name} is {value}, which draws replacements by token counts, but the"
+        " training data contains fewer than two different tokens. Add data to"
+        f" pretrain_tfrecords or pretrain_text, or change {name}."
     )
 
 
@@ -148,7 +148,7 @@ def read_counts(path: str, vocab_size: int) -> np.ndarray:
         or not all(type(n) is int and 0 <= n < 2**53 for n in counts)
     ):
         raise UserError(
-            f"{path}: invalid token counts; expected the `counts` of"
+            f"{path} contains invalid token counts; expected the `counts` of"
             f" {vocab_size} tokens as integers of at least 0. Restore the file,"
             " or train again with --overwrite."
         )
@@ -156,7 +156,7 @@ def read_counts(path: str, vocab_size: int) -> np.ndarray:
 
 
 def drawable(counts: np.ndarray, vocab: Mapping[str, int]) -> np.ndarray:
-    """Return counts without special tokens, which are never drawn.
+    """Return the counts, with 0 for special tokens, which are never drawn.
 
     Args:
       counts: int64 [V].

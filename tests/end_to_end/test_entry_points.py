@@ -96,7 +96,7 @@ def test_stopped_pretraining_continues(data_dir, settings, tmp_path, call):
 def test_mistakes_of_pretraining_are_messages(
     data_dir, settings, tmp_path, monkeypatch
 ):
-    with pytest.raises(UserError, match="do_eval: no checkpoint in"):
+    with pytest.raises(UserError, match="do_eval: model_dir .* contains no"):
         pretrain_here(data_dir, settings(do_train=False, do_eval=True))
     assert not (tmp_path / "run").exists()
     whole = data_dir / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-3"

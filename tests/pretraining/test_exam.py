@@ -189,12 +189,12 @@ def unknown_compression(content):
     [
         (
             lambda content: content[:-40],
-            "not an exam file of draw_exam, or corrupt",
+            "not an exam file of draw_exam, or is corrupt",
         ),
-        (lambda content: b"{}", "not an exam file of draw_exam, or corrupt"),
-        (flipped_bits, "not an exam file of draw_exam, or corrupt"),
-        (unknown_compression, "not an exam file of draw_exam, or corrupt"),
-        (changed_labels, "the file was changed or is corrupt"),
+        (lambda content: b"{}", "not an exam file of draw_exam, or is corrupt"),
+        (flipped_bits, "not an exam file of draw_exam, or is corrupt"),
+        (unknown_compression, "not an exam file of draw_exam, or is corrupt"),
+        (changed_labels, "The file was changed or is corrupt"),
     ],
     ids=["cut", "other", "flipped", "compression", "changed"],
 )

@@ -249,7 +249,7 @@ def test_counts_that_do_not_fit_are_refused(tmp_path):
 def test_without_counts_nothing_is_trained(records, tiny_config):
     refused("No record file matches", build_model, tiny_config(**UNIGRAM))
     records([([120] * 4, [120])])
-    message = "fewer than two .* different generator"
+    message = "fewer than two .* change generator"
     refused(message, build_model, tiny_config(**UNIGRAM))
 
 
