@@ -320,7 +320,7 @@ def test_a_worker_with_different_task_files_is_refused(
     flags = {1: [f"--data-dir={other}"]}
     codes, outputs = run_workers(hparams, worker_flags=flags, data=task_dir)
     assert codes == [1, 1]
-    files = "sst, train: '1 files, .* 0, '1 files, .* on"
+    files = "sst, train is '1 files, .* 0, but '1 files, .* on"
     assert all(re.search(files, text) for text in outputs)
     assert not (task_dir / "models/m/finetuning_models").exists()
 
