@@ -71,7 +71,7 @@ class Coverage:
             ("missing, keeps its initial value", missing),
             ("different shape, keeps its initial value", self.other_shape),
             ("unexpected, not used", self.unexpected),
-            ("left in the file", dropped),
+            ("not read from the file", dropped),
         ):
             lines += limit_lines(names, _MOST_LINES, f"  {title}: ")
         return "\n".join(lines)

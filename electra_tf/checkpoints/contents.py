@@ -252,7 +252,7 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether the networks share tables as no original model does."""
+        """Whether the networks share tables as only this project supports."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property

@@ -78,7 +78,7 @@ def resolve_reference(path: str) -> str:
       UserError: the named model cannot be found.
     """
     if path.startswith(HUB_PREFIX):
-        # Imported here, because only names of hub models need this module.
+        # The import is here, because only names of hub models need the module.
         from electra_tf.checkpoints import hub
 
         return hub.fetch(path)
@@ -115,8 +115,8 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
       UserError: the path contains no checkpoint, several checkpoints or a
         corrupt checkpoint.
     """
-    # Imported here, because these modules import this module, and TensorFlow's
-    # import takes seconds.
+    # The import is here, because these modules import this module, and because
+    # TensorFlow's import takes seconds.
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
     path = resolve_reference(path)
@@ -254,7 +254,7 @@ def digest_file(path: str) -> str:
 
 
 def describes_itself(path: str) -> bool:
-    """Return whether a checkpoint's folder may describe the heads.
+    """Return whether files may describe the heads of a checkpoint.
 
     The path is a folder, or a prefix or file in a folder, of any format.
     """

@@ -120,7 +120,7 @@ def _download(name: str, repository: str, revision: str | None) -> str:
 
 
 def _files_to_read(available: Sequence[str]) -> list[str]:
-    """Return those available files that this project reads."""
+    """Return the available files that this project reads."""
     prefixes = [""]
     if layout.CONFIG not in available:
         prefixes = [f"{name}/" for name in layout.FOLDERS]

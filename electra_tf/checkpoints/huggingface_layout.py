@@ -74,7 +74,7 @@ _BLOCK = (
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A tensor of transformers, and the variable or variables in the tensor."""
+    """A tensor of transformers, and the variables that the tensor contains."""
 
     tensor: str  # name in a Hugging Face file, with the prefix `electra.`
     # The original's names; two names if each row of the tensor is a variable.
@@ -340,7 +340,7 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
 def follows_generator_rule(
     hidden_size: int, num_attention_heads: int, intermediate_size: int
 ) -> bool:
-    """Return whether the head count and feed-forward width are defaults."""
+    """Return whether attention heads and feed-forward width are defaults."""
     return (
         num_attention_heads == default_heads(hidden_size)
         and intermediate_size == 4 * hidden_size
@@ -353,7 +353,7 @@ def pair_notes(
     discriminator: Mapping[str, Any],
     path: str,
 ) -> dict[str, str]:
-    """Return a note for each setting that the discriminator's value replaces.
+    """Return a note for each setting of the generator that is not used.
 
     Args:
       network: generator.

@@ -81,7 +81,7 @@ def default_heads(hidden_size: int) -> int:
 
 
 def find_fraction(whole: Stack, part: Stack, field: str) -> float:
-    """Return the shortest decimal fraction that scales a size to its part."""
+    """Return the shortest decimal fraction that scales `whole` to `part`."""
     size, part_size = getattr(whole, field), getattr(part, field)
     for digits in range(1, 17):
         fraction = round(part_size / size, digits)
@@ -91,7 +91,10 @@ def find_fraction(whole: Stack, part: Stack, field: str) -> float:
 
 
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """Return the model size with a hidden size; by default, the first size."""
+    """Return the name and config of the model size with a hidden size.
+
+    If no model size has this hidden size, the first model size is returned.
+    """
     sizes = {name: EncoderConfig.for_size(name, 1) for name in MODEL_SIZES}
     for name, size in sizes.items():
         if size.hidden_size == hidden_size:
@@ -99,7 +102,7 @@ def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
     return MODEL_SIZES[0], sizes[MODEL_SIZES[0]]
 
 
-# Differences between the models of hparams and of a checkpoint.
+# Differences between a checkpoint and the model that hparams describe.
 
 # Hparams that determine a model's variables, the shapes of the variables, and
 # the model's objective.
@@ -111,7 +114,7 @@ MODEL_HPARAMS = tuple(
     untied_generator_embeddings vocab_size
     """.split()
 )
-# Hparams that determine the training of a run, and must not change during it.
+# Hparams that determine the training, and must not change during a run.
 SCHEDULE_HPARAMS = ("training_schedule", "two_stage_steps")
 # Settings of a transformer that do not change the shapes of variables.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")

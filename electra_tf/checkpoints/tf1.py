@@ -70,7 +70,7 @@ def find_checkpoint(path: str) -> str:
 
 
 def list_checkpoints(directory: str) -> list[str]:
-    """Return the names of a folder's checkpoints, without the directory."""
+    """Return the names of the checkpoints in a folder."""
     return [
         name.removesuffix(".index")
         for name in _names_in(directory)
@@ -175,7 +175,7 @@ def _no_index_message(path: str, prefix: str) -> str:
             f" {', '.join(near)}."
         )
     if not tf.io.gfile.isdir(directory or "."):
-        # Imported here, because only this message needs the module.
+        # The import is here, because only this message needs the module.
         from electra_tf.checkpoints.hub import hub_hint
 
         return (
@@ -253,7 +253,7 @@ def load_reader(prefix: str) -> Any:
 
 
 def open_tf1(path: str) -> Weights:
-    """Open the original's checkpoint, or BERT's under ELECTRA's names."""
+    """Open a TF1 checkpoint; BERT's variables get ELECTRA's names."""
     prefix = find_checkpoint(path)
     names = sorted(load_reader(prefix).get_variable_to_shape_map())
     if OBJECT_GRAPH in names:
@@ -305,7 +305,7 @@ def write_tf1(
     bytes_per_file: int = _BYTES_PER_FILE,
     complete: Callable[[], None] | None = None,
 ) -> None:
-    """Write a checkpoint in the original's format, with its names and types.
+    """Write a checkpoint in the original's format; keep names and types.
 
     Files get their names once they are complete, and the index comes last,
     because readers ignore a checkpoint without index. The file `checkpoint`

@@ -129,7 +129,10 @@ def describe_counts(counts: Mapping[str, Any]) -> str:
 
 
 def is_variable(name: str) -> bool:
-    """Return whether a name is that of a variable, not of a slot or step."""
+    """Return whether a name belongs to a model's variable.
+
+    Slots and the step are not variables of a model.
+    """
     return name != STEP_NAME and not name.endswith(SLOT_SUFFIXES)
 
 
@@ -158,7 +161,7 @@ class ModelWeights(MemoryWeights):
 
 
 def variables_by_name(variables: Iterable[Any]) -> dict[str, Any]:
-    """Return a model's variables by their names, the original's names."""
+    """Return variables by name, without the suffix that TensorFlow adds."""
     named: dict[str, Any] = {}
     for variable in variables:
         name = variable.name.split(":")[0]
@@ -257,7 +260,7 @@ class _Renamed(View):
 
 
 def rename_task(weights: Weights, task: str) -> tuple[Weights, str]:
-    """Return weights with their only task renamed, and the former name."""
+    """Rename the only task; return the new weights and the former name."""
     tasks = weights.contents.tasks
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", task):
         raise UserError(

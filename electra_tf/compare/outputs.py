@@ -41,7 +41,7 @@ from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.text import tokenization, vocabulary
 from electra_tf.text.casing import read_casing
 
-# The names of logits in reports; the keys are the model's names of them.
+# The names of logits in reports, keyed by the names of the model's outputs.
 LOGITS = {
     "mlm_logits": "generator logits",
     "disc_logits": "discriminator logits",
@@ -74,7 +74,7 @@ class Request:
     # These values replace the hparams that checkpoints state.
     hparams: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # Wordpieces per example; None: 128, or the length of the position table if
-    # it is shorter.
+    # the table is shorter.
     length: int | None = None
     count: int = 32  # number of examples
     seed: int = 0  # the seed of all draws
@@ -462,8 +462,8 @@ def _add_layers(
         if network in layers_a and network in layers_b:
             forward.add_layers(network, layers_a[network], layers_b[network])
             continue
-        # `setdefault` keeps an earlier reason, because it is more exact: for
-        # example, some weights of the network are missing.
+        # `setdefault` keeps an earlier, more exact reason, such as missing
+        # weights of the network.
         has, other = ("A", "B") if network in layers_a else ("B", "A")
         reason = f"{has} has this network, but {other} does not"
         forward.not_compared.setdefault(f"{network} layers", reason)

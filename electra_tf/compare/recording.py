@@ -299,7 +299,7 @@ def _add_output(
     output: np.ndarray,
     recording: Recording,
 ) -> None:
-    """Compare an output of the model with the recorded output of this name."""
+    """Compare a model's output with the recorded output of the same name."""
     recorded = recording.arrays[name]
     if output.shape != recorded.shape:
         raise UserError(

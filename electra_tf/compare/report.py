@@ -18,7 +18,7 @@ _NAME_WIDTH = 46
 
 
 def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
-    """Sort by decreasing difference; tensors not compared come first."""
+    """Sort tensors: uncompared tensors first, then the largest differences."""
 
     def key(row: TensorDifference) -> tuple[float, ...]:
         return (0,) if row.problem else (1, -row.difference.scaled)
@@ -56,7 +56,7 @@ def variables_table(
 
 
 def absences(rows: Iterable[TensorDifference]) -> list[str]:
-    """Return a line for each scope or tensor that is missing or misshapen."""
+    """Return a line for each group of missing or differently shaped tensors."""
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.problem is not None:

@@ -250,7 +250,7 @@ def compare(
     expected: Sequence[Mapping[str, tf.Tensor]],
     converted: Sequence[Mapping[str, np.ndarray]],
 ) -> dict[str, float]:
-    """Return the mean and largest float change, and equal integers' share."""
+    """Return statistics of float changes, and the share of equal integers."""
     changes, same = [np.zeros([1])], [np.ones([1], bool)]
     for expected_batch, converted_batch in zip(
         expected, converted, strict=True

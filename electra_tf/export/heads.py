@@ -199,7 +199,7 @@ class PretrainedModule(signatures.ServingModule):
         else:
             loaded.require_discriminator(purpose)
             layers = [model.discriminator, model.discriminator_head]
-        # Two towers may share embeddings; each variable is listed once.
+        # Two towers may share embeddings, but a list must not repeat variables.
         variables = {id(v): v for layer in layers for v in layer.variables}
         sizes = model.encoder_config
         length = max_seq_length or loaded.max_length

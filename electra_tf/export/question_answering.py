@@ -232,7 +232,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
             of_start = outputs["start_top_log_probs"]
             of_end = outputs["end_top_log_probs"]
         else:
-            # All pairs of one of the best starts and one of the best ends.
+            # Each of the best starts is paired with each of the best ends.
             starts, ends = outputs["start_logits"], outputs["end_logits"]
             n_best = self.loaded.config.n_best_size
             count = tf.minimum(n_best, tf.shape(starts)[1])

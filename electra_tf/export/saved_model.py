@@ -36,7 +36,7 @@ TASK_MODULES: dict[type, type[TaskModule]] = {
     task_heads.MultiLabelHead: heads.MultiLabelModule,
     task_heads.RegressionHead: heads.RegressionModule,
     task_heads.QuestionAnsweringHead: QuestionAnsweringModule,
-    # before its base class, the tagging head
+    # This entry must precede the entry of its base class, TaggingHead.
     task_heads.SummarizationHead: SummarizationModule,
     task_heads.TaggingHead: TaggingModule,
 }
