@@ -287,8 +287,8 @@ def run_job(
 
         def on_document() -> None:
             share = (done + writer.reading.units_read) / total
-            # For compressed sources, unpacked bytes are counted, and their
-            # number may exceed the total.
+            # The bytes of compressed sources are counted after unpacking, so
+            # the share may exceed 1.
             share = min(1.0, share)
             on_progress(share, writer.training.shards.num_records)
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of CoNLL files: a word per line, a blank line after a sentence.
+"""Reader of CoNLL files: one word per line, blank lines after sentences.
 
 Only spaces and tabs separate columns; other white space is part of a word.
 Lines without a word are skipped and counted. These are comments; in files whose

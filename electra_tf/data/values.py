@@ -19,7 +19,7 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def as_text(value: Any) -> str | None:
-    """Return a text as it is, and an integer as decimal text.
+    """Return a text, or an integer as decimal text; None for other values.
 
     For a number with a fraction the result is None, because a parser may have
     changed its digits.
@@ -30,7 +30,7 @@ def as_text(value: Any) -> str | None:
 
 
 def as_id(value: Any) -> str | None:
-    """Return an id as text: a text as it is, and 5 or 5.0 as `5`."""
+    """Return an id as text: a text unchanged, and 5 or 5.0 as `5`."""
     if isinstance(value, float):
         value = as_integer(value)
     return as_text(value)

@@ -52,7 +52,7 @@ def write_digests(folder: str) -> None:
 
 
 def add_digest(path: str) -> None:
-    """Add a file's digest to the folder's list; drop those of missing files."""
+    """Add a file's digest to the list of its folder; drop missing files."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     digests = read_json(listing) if filesystem.exists(listing) else {}

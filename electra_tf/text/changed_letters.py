@@ -64,10 +64,7 @@ def script_of(char: str) -> str:
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return the scripts that count a letter, each with a flag.
-
-    The flag is true if the letter changes.
-    """
+    """Return a letter's scripts, each with whether the letter changes."""
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)
@@ -94,7 +91,7 @@ class ScriptCounter:
 
     def add(self, text: str, count: int = 1) -> None:
         """Count a text that occurs `count` times."""
-        # In NFC a letter and its marks are a single character.
+        # In NFC, a letter and its marks are one character, which counts once.
         if not text.isascii():
             text = unicodedata.normalize("NFC", text)
         if count == 1:
