@@ -1,3 +1,3 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Fine-tuning: a task is data, a head and a scorer."""
+"""Fine-tuning of models on tasks, which have data, a head and a scorer."""

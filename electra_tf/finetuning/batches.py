@@ -14,7 +14,7 @@ from electra_tf.data.input_pipeline import input_options
 # Lengths are rounded up to multiples of this width for sorting, and also in
 # batches if each new length requires a compilation.
 BUCKET_WIDTH = 16  # tokens
-_BATCHES_PER_POOL = 50  # the examples of a pool are sorted by length
+_BATCHES_PER_POOL = 50  # batches whose examples are sorted by length together
 _PARSE_AT_ONCE = 4096
 
 
@@ -27,17 +27,17 @@ class Batches:
     n_examples: int  # records in the file, padding rows included
     batch_size: int
     max_seq_length: int  # L of the batches before trimming
-    training: bool  # True: endless and shuffled; False: once, in order
+    training: bool  # True: shuffled, without end; False: each record once
     shuffle_buffer_size: int = 100
-    shuffle_whole_set: bool = False  # shuffle all examples in each epoch
-    by_length: bool = False  # batch examples of similar length
-    trim: bool = True  # pad batches to their longest row, not to L
+    shuffle_whole_set: bool = False  # whether to shuffle all examples
+    by_length: bool = False  # whether a batch has examples of similar length
+    trim: bool = True  # whether to pad to the longest row of a batch, not to L
     shortest: int = 1  # minimum length of a batch
-    multiple: int = 1  # batch lengths are multiples of this (or L)
+    multiple: int = 1  # batch lengths are multiples of this number, or L
     seed: int = 0
 
     def __call__(self) -> tf.data.Dataset:
-        """Return the data set: features by name, int32 or float32 [B, ...].
+        """Return the batches: features by name, int32 or float32 [B, ...].
 
         An axis of length L in a record has the length of the batch, at most L.
         An iterator made by `iter()` can be saved in a tf.train.Checkpoint.
@@ -92,7 +92,7 @@ class Batches:
         return trimmed
 
     def _gathered(self) -> tf.data.Dataset:
-        """Return batches of records that are gathered from memory by index."""
+        """Return batches whose records are gathered from memory by index."""
         records, lengths = self._load()
         if self.training:
             numbers = tf.data.Dataset.counter().flat_map(
@@ -107,7 +107,7 @@ class Batches:
         return numbers.map(lambda batch: tf.gather(records, batch))
 
     def _epoch_order(self, lengths: tf.Tensor, epoch: tf.Tensor) -> tf.Tensor:
-        """Return an epoch's record numbers by batch, int32 [batches, size]."""
+        """Return the record numbers of each batch, int32 [batches, size]."""
         size = self.batch_size
         count = self.n_examples // size * size
 
@@ -138,8 +138,8 @@ class Batches:
         for part in parts.with_options(input_options()):
             parsed = feature_spec.decode_example(mask_specs, part)["input_mask"]
             records.append(part)
-            # The sort is stable, so examples of equal rounded length keep their
-            # shuffled order.
+            # Lengths are rounded, so that many are equal: the stable sort by
+            # length then keeps much of the shuffled order.
             lengths.append(_round_up(tf.reduce_sum(parsed, 1), BUCKET_WIDTH))
         return tf.concat(records, 0), tf.concat(lengths, 0)
 

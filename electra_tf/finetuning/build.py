@@ -21,7 +21,7 @@ from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, finetuning_memory
 from electra_tf.training.replicas import rows_per_machine
 
-# The pattern of variables that may be missing from the initial weights.
+# The pattern of the variables of heads, which the initial weights may lack.
 HEADS = "^task_specific/"
 
 
@@ -51,7 +51,7 @@ def build_model(
 def load_weights(
     config: FinetuningConfig, weights: Weights, model: FinetuningModel
 ) -> Coverage:
-    """Assign the initial weights; heads missing from them stay random."""
+    """Assign the initial weights; heads without weights stay random."""
     allowed = HEADS
     if config.allow_missing:
         allowed = f"(?:{HEADS})|(?:{config.allow_missing})"

@@ -10,7 +10,8 @@ from typing import Any
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 from electra_tf.finetuning.task_description import TaskSpec
 
-# The files of chunks (CoNLL-2000), named entities and parts of speech.
+# The settings that chunking (CoNLL-2000), named entities and parts of speech
+# share.
 _CONLL: dict[str, Any] = {
     "type": "tagging",
     "files": {"train": "train.txt", "dev": "dev.txt", "test": "test.txt"},
@@ -19,7 +20,8 @@ _CONLL: dict[str, Any] = {
 }
 # Column 1 is the part of speech in CoNLL-2003 and in files of two columns.
 _POS: dict[str, Any] = {**_CONLL, "tags": "words", "columns": {"tag": 1}}
-# These tasks list no files, because `QATask` finds the files by name.
+# The tasks of question answering list no files, because `QATask` finds the
+# files by name.
 _SQUAD2: dict[str, Any] = {
     "type": "question_answering",
     "version": "squad2",
@@ -34,7 +36,7 @@ _SQUAD1: dict[str, Any] = {
     "tfds": {"name": "squad", "splits": {"dev": "validation"}, "columns": {}},
 }
 _MRQA: dict[str, Any] = {"type": "question_answering", "version": "mrqa"}
-# These are the column names of CNN/DailyMail.
+# Purpose -> name of the column in CNN/DailyMail.
 _ARTICLES = {"text_a": "article", "label": "highlights"}
 _SUMMARIZATION: dict[str, Any] = {
     "type": "summarization",

@@ -36,28 +36,29 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 _TEXTS = ("text_a", "text_b")
 _SHOWN_LABELS = 12  # the maximum number of labels in a message
 _SINGLE_LABEL = (
-    "one label, not a list of labels (type multilabel reads lists; labels in"
-    " the task's description may be of any form)"
+    "one label instead of a list (to read lists, set type to multilabel; to use"
+    " the text itself as a label, add it to labels in the description)"
 )
 
 
 @dataclasses.dataclass(kw_only=True)
 class TextExample(Example):
-    """A text or a pair of texts."""
+    """A text or a pair of texts, and its label."""
 
     text_fields = ("text_a", "text_b")
     text_a: str
     text_b: str | None = None  # the second text; None or "" for single texts
-    # A class, a number, or a tuple of labels, depending on the task's type.
+    # Depending on the type of the task: a class, a number or a tuple of labels;
+    # None: unknown.
     label: Any = None
 
 
 class TextRow(NamedTuple):
     """A usable row of a split."""
 
-    number: int  # row number from 0, unusable rows included
+    number: int  # row number from 0, which also counts unusable rows
     line: int  # line number from 1
-    cells: dict[str, Any]  # texts and label by purpose
+    cells: dict[str, Any]  # purpose (text_a, text_b, label) -> text or label
 
 
 class LabelCell(NamedTuple):
@@ -87,7 +88,7 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
-        """Return the label in a cell; raise BadLabelError if it holds none."""
+        """Return a cell's label; raise BadLabelError for other content."""
 
     @abc.abstractmethod
     def label_spec(self) -> FeatureSpec:
@@ -95,7 +96,7 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def label_value(self, label: Any) -> Any:
-        """Return the value of the label feature; a label may be None."""
+        """Return the label feature's value; for None, return a placeholder."""
 
     @property
     def described_labels(self) -> tuple[Any, ...] | None:
@@ -112,7 +113,7 @@ class TextTask(Task):
 
     @property
     def pairs_are_optional(self) -> bool:
-        """True if an example may have a single text or a pair of texts.
+        """True if each example may be a single text or a pair of texts.
 
         This is true if only a checkpoint describes the task.
         """
@@ -127,8 +128,8 @@ class TextTask(Task):
     def get_examples(self, split: str) -> list[TextExample]:
         """Return the examples of a split.
 
-        If `double_unordered` is set, unordered training pairs are returned in
-        both orders.
+        If `double_unordered` and the task's `both_orders` are set, training
+        pairs are returned in both orders.
         """
         table, location = self._open(split), self._location(split)
         if self._has_labels(split):
@@ -157,7 +158,10 @@ class TextTask(Task):
     def featurize(
         self, example: TextExample, is_training: bool
     ) -> dict[str, Any]:
-        """Return the features of the joined texts; cut the longer text."""
+        """Return the features of the joined texts.
+
+        If there are more than `max_seq_length` tokens, the longer text is cut.
+        """
         first = [*self.tokenizer.encode(example.text_a)]
         second = [*self.tokenizer.encode(example.text_b or "")]
         n_special = 3 if second else 2  # [CLS] and each [SEP]
@@ -205,7 +209,7 @@ class TextTask(Task):
         return f"{self.name}_labels.json"
 
     def label_cells(self, *splits: str) -> list[LabelCell] | None:
-        """Return the label cells of `splits`; None if all are missing."""
+        """Return the cells of labels in `splits`; None if no split exists."""
         existing_splits = [s for s in splits if self.has_split(s)]
         if not existing_splits:
             return None
@@ -224,7 +228,7 @@ class TextTask(Task):
         return self.spec.has_labels(self.spec.resolve_split(split))
 
     def _read_rows(self, split: str, table: Table) -> Iterator[TextRow]:
-        """Yield the usable rows of a split and report the others."""
+        """Yield the usable rows of a split and report unusable rows."""
         columns, location = table.columns, self._location(split)
         names = [name for name in _TEXTS if name in columns]
         if self._has_labels(split) and "label" in columns:
@@ -259,7 +263,7 @@ class TextTask(Task):
 
 
 def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
-    """Return examples with swapped texts, numbered after the originals."""
+    """Return copies with swapped texts; numbers continue after `examples`."""
     return [
         dataclasses.replace(
             example,
@@ -304,7 +308,7 @@ class ClassificationTask(TextTask):
 
     @property
     def labels(self) -> list[str]:
-        """The class labels; an index in the list is the id of the class."""
+        """The names of the classes; a name's index is the id of the class."""
         return list(self.resolved_labels)
 
     @property
@@ -312,7 +316,7 @@ class ClassificationTask(TextTask):
         return len(self.labels)
 
     def label_names(self, example: TextExample) -> Iterable[str]:
-        """Return the name of an example's class, if it has one."""
+        """Return a list of the name of an example's class; [] if unknown."""
         return [] if example.label is None else [example.label]
 
     def read_label(self, cell: Any) -> Any:
@@ -330,7 +334,7 @@ class ClassificationTask(TextTask):
         return 0 if label is None else self.labels.index(label)
 
     def label_spec(self) -> FeatureSpec:
-        """Return the feature of class ids."""
+        """Return the specification of the feature of class ids."""
         return FeatureSpec(f"{self.name}_label_ids", [])
 
     def get_scorer(self, split: str = "dev") -> Scorer:
@@ -338,9 +342,9 @@ class ClassificationTask(TextTask):
         if self.spec.metric == "f1":
             if self.n_outputs > 2:
                 raise UserError(
-                    f"task {self.name}: metric f1 needs two classes (it scores"
-                    f" the second), but there are {self.n_outputs}. Set metric"
-                    " to accuracy or mcc"
+                    f"task {self.name}: metric f1 scores the second of two"
+                    f" classes, but the task has {self.n_outputs} classes. Set"
+                    " metric to accuracy or mcc"
                 )
             return scorers.F1Scorer()
         if self.spec.metric == "mcc":
@@ -349,7 +353,7 @@ class ClassificationTask(TextTask):
 
     @explains_bad_rows
     def find_labels(self) -> list[str] | None:
-        """Return the classes in train and dev; None if both are missing."""
+        """Return the classes in the train and dev data; None without data."""
         cells = self.label_cells("train", "dev")
         if cells is None:
             return None
@@ -359,8 +363,8 @@ class ClassificationTask(TextTask):
             try:
                 labels.update(self._split_cell(cell.value))
             except BadLabelError as error:
-                # This is an error only if too few labels remain; otherwise
-                # `get_examples` reports the cell.
+                # A bad cell is an error here only if too few labels remain;
+                # otherwise `get_examples` reports the cell.
                 problems.append((cell, f"{error}"))
         refuse_equal_labels(self.name, sorted(labels))
         if len(labels) < self._MIN_LABELS:
@@ -398,11 +402,11 @@ class MultiLabelTask(ClassificationTask):
         cell_labels = self._split_cell(cell)
         if set(cell_labels) - set(self.labels):
             names = join_names(self.labels, _SHOWN_LABELS)
-            raise BadLabelError(f"only one of: {names}")
+            raise BadLabelError(f"labels from this list: {names}")
         return tuple(label for label in self.labels if label in cell_labels)
 
     def label_value(self, label: Any) -> Any:
-        """Return int [number of labels], 1 for each label of the example."""
+        """Return a list: 1 for each label of the example, 0 for others."""
         return [int(name in (label or ())) for name in self.labels]
 
     def label_spec(self) -> FeatureSpec:
@@ -412,7 +416,7 @@ class MultiLabelTask(ClassificationTask):
         return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
-        """Return the labels in a cell: a list, or a text with separators.
+        """Return the labels in a cell, which is a list or a separated text.
 
         A text in Python's or JSON's list notation is parsed as a list, because
         other programs write lists into tables in this way.
@@ -428,7 +432,7 @@ class MultiLabelTask(ClassificationTask):
         except list_cells.UnreadableListError:
             raise BadLabelError(
                 f"labels separated by {self.spec.label_separator!r}, or a list"
-                " in JSON or Python"
+                " in the notation of JSON or Python"
             ) from None
         if items is None:
             return parts
@@ -439,7 +443,7 @@ class MultiLabelTask(ClassificationTask):
 
     @property
     def _set_labels(self) -> Sequence[str]:
-        """The described labels, those set so far, or an empty sequence."""
+        """The labels of the description, or else the labels set so far."""
         return self.described_labels or self._resolved_labels or ()
 
 
@@ -510,9 +514,9 @@ class RegressionTask(TextTask):
                 if number is None:
                     self._report_label(cell, "a number")
             raise UserError(
-                f"task {self.name}: its training labels have"
-                f" {len(valid_numbers)} distinct values; expected 2 or more."
-                " In the description, set range or correct columns"
+                f"task {self.name}: its training data has"
+                f" {len(valid_numbers)} distinct numbers as labels; expected 2"
+                " or more. In the description, set range or correct columns"
             )
         return [min(valid_numbers), max(valid_numbers)]
 
@@ -524,7 +528,7 @@ def _describe_label(cell: Any) -> str:
 
 
 def _parse_list(text: str) -> list[Any] | None:
-    """Return the list that a text represents; None if it is not a list."""
+    """Return the list that a text represents; None for any other text."""
     try:
         return list_cells.read_list(text)
     except list_cells.UnreadableListError:

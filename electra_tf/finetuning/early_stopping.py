@@ -35,7 +35,7 @@ def patience_is_over(
     patience: int,
     preferred: str | None = None,
 ) -> bool:
-    """Return whether the last evaluations are no better than an earlier one.
+    """Return whether the last `patience` evaluations brought no improvement.
 
     An undefined metric (None in a log) is worse than any number.
 

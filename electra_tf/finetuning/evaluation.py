@@ -34,9 +34,10 @@ class Evaluation:
     task: str
     results: dict[str, float]  # the original's metrics, in the original's order
     details: dict[str, float]  # further metrics
-    # The value that all predictions share; None if predictions differ.
+    # A sentence that names the value of all predictions; None if predictions
+    # differ.
     collapse: str | None
-    scorer: Scorer  # filled with the scored predictions
+    scorer: Scorer  # the scorer, which contains the predictions
 
 
 class Evaluator:
@@ -82,7 +83,7 @@ class Evaluator:
     def evaluate_other_splits(
         self, tasks: Sequence[Task]
     ) -> dict[str, Evaluation]:
-        """Evaluate tasks on their further labelled splits.
+        """Evaluate tasks on their labelled splits, except the main split.
 
         Returns:
           "task/split" -> evaluation.

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""GLUE as one number: scores per task, and the averages that papers report."""
+"""Scores of GLUE: one per task, and the averages that papers report."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class TaskScore:
     """The score of a task over its trials."""
 
     metrics: Mapping[str, Statistics]  # the metrics that the score averages
-    # The benchmark's score: the mean of the metrics, trial by trial.
+    # The mean of the metrics in each trial, as in the benchmark.
     score: Statistics
     # The one metric that the paper reports; None for WNLI.
     paper: Statistics | None
-    lacking: tuple[str, ...]  # the score's metrics for which no data exists
+    lacking: tuple[str, ...]  # metrics of the score for which no data exists
 
     def as_dict(self) -> dict[str, Json]:
-        """Return plain values for JSON."""
+        """Return the score as plain values for JSON."""
         return {
             "trials": len(self.score.values),
             "figures": {n: m.as_dict() for n, m in self.metrics.items()},
@@ -72,7 +72,7 @@ class TaskScore:
 class Average:
     """The average over tasks of the means, the medians and the best trials.
 
-    Averages with missing tasks cannot be compared with published ones.
+    Averages with missing tasks cannot be compared with published averages.
     """
 
     mean: float | None  # None: undefined
@@ -122,7 +122,7 @@ def score_task(
 
 
 def average_scores(scores: Mapping[str, TaskScore]) -> dict[str, Average]:
-    """Return the average of each kind in `AVERAGES`."""
+    """Return the averages that `AVERAGES` lists, by key."""
     benchmark = {task: score.score for task, score in scores.items()}
     paper = {
         task: score.paper

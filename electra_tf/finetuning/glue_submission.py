@@ -34,7 +34,7 @@ class Part:
     file: str
     task: str
     split: str
-    server_rows: int  # rows that the server scores
+    server_rows: int  # number of rows that the server expects
 
 
 PARTS = (
@@ -71,7 +71,7 @@ def write_archive(
     write_atomically(path, buffer.getvalue())
 
 
-# The functions that unpickling an array of numbers calls, in NumPy 1 and 2.
+# The functions that pickle calls to load an array of numbers, in NumPy 1 and 2.
 _ALLOWED = frozenset(
     {
         ("numpy", "ndarray"),
@@ -137,7 +137,8 @@ def collect(
     Args:
       model_name: the model in `data_dir`.
       data_dir: the directory of data and models.
-      trial: the trial for all tasks; None: each task's best on the dev set.
+      trial: the trial for all tasks; None: each task's best trial on the dev
+        set.
       run_name: the name of the run; "": the unnamed run.
     """
     submission = Submission({}, {}, {}, [])
@@ -197,8 +198,9 @@ def _read_rows(
     """
     if not filesystem.exists(path):
         raise _MissingError(
-            f"{path} does not exist. Predict with --write_test_outputs (of the"
-            " first n_writes_test trials), or pass another --trial"
+            f"{path} does not exist. Predict the test set with"
+            " --write_test_outputs, which predicts the first n_writes_test"
+            " trials, or pass another --trial"
         )
     predictions = read_predictions(path)
     without = [eid for eid in indices if eid not in predictions]
@@ -206,19 +208,19 @@ def _read_rows(
         index, location = indices[without[0]]
         raise _MissingError(
             f"{path}: {len(without)} of {len(indices)} rows have no"
-            f" prediction; the first is index {index}, {location}. Predict"
-            " with --write_test_outputs again"
+            f" prediction; the first such row has index {index} ({location})."
+            " Predict the test set again with --write_test_outputs"
         )
     if len(predictions) > len(indices):
         raise _MissingError(
-            f"{path}: {len(predictions)} predictions; expected {len(indices)},"
-            " the rows of the test set. Predict with --write_test_outputs"
-            " again"
+            f"{path}: found {len(predictions)} predictions; expected"
+            f" {len(indices)}, one for each row of the test set. Predict the"
+            " test set again with --write_test_outputs"
         )
     if len(indices) != part.server_rows:
         notes.append(
-            f"{part.file}: {len(indices)} rows, like the predicted test set;"
-            f" the server expects {part.server_rows}"
+            f"{part.file} has {len(indices)} rows, but the server expects"
+            f" {part.server_rows}. Predict the original test set"
         )
     texts = _format_predictions(
         part, {eid: predictions[eid] for eid in indices}, path, notes
@@ -243,12 +245,13 @@ def _format_predictions(
         if values.shape != shape or not np.isfinite(values).all():
             raise _MissingError(
                 f"{path}: example {eid}: found {value!r}; expected"
-                f" {expected}. Predict with --write_test_outputs again"
+                f" {expected}. Predict the test set again with"
+                " --write_test_outputs"
             )
         if count:
             texts[eid] = spec.labels[int(np.argmax(values))]
         else:
-            low, high = spec.range  # Predictions are scaled to [0, 1].
+            low, high = spec.range  # predictions are on the scale from 0 to 1
             values = values * (high - low) + low
             inside = np.clip(values, low, high)
             n_clipped += int(inside != values)
@@ -256,8 +259,8 @@ def _format_predictions(
     if n_clipped:
         low, high = spec.range
         notes.append(
-            f"{part.file}: {n_clipped} predictions were outside {low:g} to"
-            f" {high:g} and were clipped"
+            f"{part.file}: {n_clipped} predictions were outside the range from"
+            f" {low:g} to {high:g} and were clipped"
         )
     return texts
 
@@ -277,7 +280,7 @@ def _read_file_indices(part: Part, directory: str) -> Indices:
     """Return the indices of a split from its file in the task's directory."""
     path = GLUE_TASKS[part.task].find_split(part.split, directory).path
     if not filesystem.exists(path):
-        raise _MissingError(f"no {path}")
+        raise _MissingError(f"{path} does not exist. Add the file")
     return _check_indices(part, dict(_indices_of_file(path)))
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""All GLUE tasks, trained in turn, with one table of scores."""
+"""Fine-tuning on all GLUE tasks in turn, with one table of scores."""
 
 import dataclasses
 import datetime
@@ -39,7 +39,7 @@ class Outcome:
     reason: str = ""  # the cause of the state; "": no cause
     # The score covers the finished trials; None if no trial finished.
     score: scores.TaskScore | None = None
-    collapsed: tuple[int, ...] = ()  # trials that predict one value
+    collapsed: tuple[int, ...] = ()  # trials whose predictions are all equal
 
 
 class GlueSuite:
@@ -90,27 +90,28 @@ class GlueSuite:
         if config.distribution_strategy == "multi_worker":
             raise UserError(
                 "hparam distribution_strategy: multi_worker cannot run several"
-                " tasks, because workers meet once per process. Use"
-                " run_finetuning.py for each task."
+                " tasks, because a process can connect to the other workers"
+                " only once. Use run_finetuning.py for each task."
             )
         for name in config.task_names:
             if name not in GLUE_TASKS:
                 raise UserError(
                     f"hparam task_names: {name} is not a GLUE task (expected:"
-                    f" {', '.join(GLUE_TASKS)}). Use run_finetuning.py for it."
+                    f" {', '.join(GLUE_TASKS)}). Use run_finetuning.py for this"
+                    " task."
                 )
         if config.num_trials < 0:
             raise UserError(
                 f"hparam num_trials: {config.num_trials} trains the first task"
-                " without end; expected a positive number. Set one, or use"
-                " run_finetuning.py for one task."
+                " without end; expected a positive number. Set num_trials to a"
+                " positive number, or use run_finetuning.py for one task."
             )
         for name in _TASK_PATHS:
             if config.is_explicit(name) and getattr(config, name):
                 raise UserError(
-                    f"hparam {name}: cannot be shared, because every GLUE task"
-                    " needs its own. Remove it, or use run_finetuning.py for"
-                    " one task."
+                    f"hparam {name}: the GLUE tasks cannot share one value,"
+                    f" because each task needs its own files. Remove {name}, or"
+                    " use run_finetuning.py for one task."
                 )
 
     def run(self) -> dict[str, Any]:
@@ -184,7 +185,8 @@ class GlueSuite:
                 lines.append(f"{task}: {outcome.state}{reason}")
             if outcome.score and outcome.score.lacking:
                 lines.append(
-                    f"{task}: the score is incomplete; no data for"
+                    f"{task}: the score is incomplete, because no data exists"
+                    " for"
                     f" {', '.join(outcome.score.lacking)}"
                 )
             for trial in outcome.collapsed:
@@ -196,7 +198,10 @@ class GlueSuite:
             )
         skipped = [task for task in GLUE_TASKS if task not in self._outcomes]
         if skipped:
-            lines.append(f"skipped, not in task_names: {', '.join(skipped)}")
+            lines.append(
+                "tasks skipped, because task_names does not contain them:"
+                f" {', '.join(skipped)}"
+            )
         return lines
 
     def _write(self) -> None:
@@ -232,7 +237,7 @@ class GlueSuite:
 def _missing_data(
     task: str, directory: str, do_train: bool, do_eval: bool
 ) -> str:
-    """Return the names of a task's missing files; "" if all exist."""
+    """Return a text that names a task's missing files; "" if all exist."""
     spec = GLUE_TASKS[task]
     splits = []
     if do_train:
@@ -243,4 +248,4 @@ def _missing_data(
         splits = [split for split in spec.files if "test" in split][:1]
     paths = [spec.find_split(split, directory).path for split in splits]
     missing = [path for path in paths if not filesystem.exists(path)]
-    return f"no {', '.join(missing)}" if missing else ""
+    return f"missing: {', '.join(missing)}" if missing else ""

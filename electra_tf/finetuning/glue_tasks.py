@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The nine GLUE tasks as descriptions.
+"""The descriptions of the nine GLUE tasks.
 
 Columns are given by index, because the headers of published copies differ.
 

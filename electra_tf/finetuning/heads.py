@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The heads of tasks: outputs and, during training, losses.
+"""The heads of tasks, which compute outputs and losses.
 
 Source: google-research/electra, get_prediction_module in
 finetune/classification/classification_tasks.py, finetune/qa/qa_tasks.py and
@@ -25,7 +25,8 @@ Tensors = Mapping[str, tf.Tensor]
 # The seeds of dropout during training; None: no dropout.
 Dropout = SeedStream | None
 
-# The rate of dropout on sentence vectors; a constant in the original, too.
+# The rate of dropout on sentence vectors, which is a constant in the original,
+# too.
 DROPOUT_RATE = 0.1
 QA_HIDDEN_SIZE = 512
 # The value added to the logits of positions that cannot hold an answer.
@@ -33,7 +34,10 @@ _MASKED = -1000.0
 
 
 class Head(ScopedLayer, abc.ABC):
-    """Base class of heads; variables have TF1 names, tensors are [B, ...]."""
+    """Base class of heads; variables have the original's names.
+
+    All tensors have the shape [B, ...].
+    """
 
     # The names of the label features, without the prefix of the task's name.
     labels: tuple[str, ...] = ()
@@ -46,7 +50,7 @@ class Head(ScopedLayer, abc.ABC):
     def logits(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout = None
     ) -> dict[str, tf.Tensor]:
-        """Return the outputs; labels are required only for training."""
+        """Return the outputs; `features` needs labels only in training."""
 
     @abc.abstractmethod
     def loss(
@@ -82,7 +86,7 @@ class Head(ScopedLayer, abc.ABC):
 
 
 class SentenceHead(Head):
-    """A head of dropout and one or two dense layers on the sentence's vector.
+    """Base class of heads with one or two dense layers on a text's vector.
 
     Source: for two layers, transformers, modeling_electra.py,
       ElectraClassificationHead, and the study of Mercier (2021).
@@ -146,7 +150,7 @@ class ClassificationHead(SentenceHead):
 
 
 class RegressionHead(SentenceHead):
-    """A head for one number, trained with the squared error."""
+    """A head that predicts one number and learns by the squared error."""
 
     labels = ("targets",)
 
@@ -162,10 +166,10 @@ class RegressionHead(SentenceHead):
 
 
 class MultiLabelHead(SentenceHead):
-    """A head for independent labels; `units` is the number of labels."""
+    """A head that predicts independent labels; `units` is their number."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Return `logits` and `predictions` (0 or 1), [B, units]."""
+        """Return `logits` and `predictions` (0 or 1), both [B, units]."""
         predictions = tf.cast(output > 0.0, tf.int64)
         return {"logits": output, "predictions": predictions}
 
@@ -205,7 +209,7 @@ class TaggingHead(Head):
     def vectors(
         self, encoded: EncoderOutput, features: Tensors, dropout: Dropout
     ) -> tf.Tensor:
-        """Return the vectors that are classified, [B, L, width]."""
+        """Return the vectors to classify, [B, L, width]."""
         positions = self.feature(features, "labeled_positions")
         return tf.gather(encoded.sequence_output, positions, batch_dims=1)
 
@@ -225,7 +229,7 @@ class SummarizationHead(TaggingHead):
 
     The vector of a sentence is the mean over its wordpieces, followed by the
     logarithms of its number in the document and of its length, because
-    summaries prefer first and long sentences whatever their content.
+    summaries prefer first and long sentences regardless of the content.
     """
 
     labels = (*TaggingHead.labels, "numbers")
@@ -277,8 +281,8 @@ class AnswerHeadSettings:
 class QuestionAnsweringHead(Head):
     """A head that predicts start, end and existence of an answer.
 
-    With joint prediction the score of an end depends on the start: in training
-    on the true start, otherwise on each of the `beam_size` best.
+    With joint prediction, the score of an end depends on a start: in training
+    on the true start, otherwise on each of the `beam_size` best starts.
 
     Differs: the hidden layer adds the contributions of start and token, for one
       start at a time. This gives the same numbers with 1 / `beam_size` of the
@@ -324,11 +328,12 @@ class QuestionAnsweringHead(Head):
           `start_logits`, `end_logits` [B, L]; `answerable_logit` [B], higher
           if there is no answer; and, for a beam of size K,
           `start_top_log_probs`, `start_top_index` [B, K];
-          `end_top_log_probs`, `end_top_index` [B, K, K]. Outputs that the
-          settings or the mode do not compute are zeros.
+          `end_top_log_probs`, `end_top_index` [B, K, K]. An output is zeros if
+          the settings or the mode do not require it.
         """
         hidden = encoded.sequence_output
-        # 0 at [CLS], the passage and its [SEP]; -1000 elsewhere. [B, L]
+        # The mask, [B, L], is 0 at [CLS], at the passage and at its [SEP], and
+        # -1000 elsewhere.
         input_mask = tf.cast(features["input_mask"], tf.float32)
         allowed = input_mask * tf.cast(features["segment_ids"], tf.float32)
         allowed += tf.one_hot(0, tf.shape(allowed)[1])
@@ -406,7 +411,7 @@ class QuestionAnsweringHead(Head):
     def _end_given_start(
         self, hidden: tf.Tensor, mask: tf.Tensor
     ) -> Callable[[tf.Tensor], tf.Tensor]:
-        """Return a function from starts [B] to masked end logits [B, L]."""
+        """Return a function that maps starts [B] to end logits [B, L]."""
         start_kernel, token_kernel = tf.split(self.qa_hidden.kernel, 2)
         from_tokens = tf.einsum("blh,hu->blu", hidden, token_kernel)
 
@@ -443,7 +448,7 @@ class QuestionAnsweringHead(Head):
 
 
 def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Return the mean of [B, L, H] over real tokens; 0 if a row has none."""
+    """Return the mean over each row's real tokens, [B, H]; 0 without tokens."""
     weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
     total = tf.reduce_sum(sequence * weights, 1)
     return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)

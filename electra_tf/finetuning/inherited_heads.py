@@ -4,7 +4,8 @@
 
 Such a head has no task name, its labels may be in another order, and a
 regression head predicts in the units of the labels. Before such a head is
-evaluated or trained, it is given the name, the order and the scale of the task.
+evaluated or trained, it is given the name of the task, the order of the task's
+labels and their scale.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +39,8 @@ def inherited_hparams(
       weights: the checkpoint.
       task_names: the names of the run's tasks.
       task_config: the file that describes your own task; None: no file.
-      max_seq_length: the run's length; a shorter length of the model replaces
-        it.
+      max_seq_length: the run's maximum length, which a shorter maximum length
+        of the model replaces.
     """
     types = {}
     for name in task_names:
@@ -64,7 +65,7 @@ def _transformers_heads(weights: Weights) -> dict[str, TaskHead]:
 def _match_heads(
     heads: Mapping[str, TaskHead], types: Mapping[str, str]
 ) -> dict[str, str]:
-    """Map tasks to the names of their heads, matched by name, then by type.
+    """Map tasks to the names of their heads by equal names, then by type.
 
     Args:
       heads: the heads by name.
@@ -124,7 +125,7 @@ def with_inherited_heads(
             raise UserError(f"{weights.path}: {problem}")
         if problem:
             notes.append(
-                f"{task.name}: a fresh head is trained, because"
+                f"{task.name}: a fresh head is trained instead of the head in"
                 f" {weights.path}: {problem}"
             )
             continue
@@ -181,17 +182,17 @@ def _order_labels(
     if len(head_labels) == len(task_labels) and all(
         map(UNNAMED.fullmatch, head_labels)
     ):
-        return "", None  # Without names, assume the task's order.
+        return "", None  # unnamed labels are assumed to be in the task's order
     return (
-        "its head has the labels"
-        f" {join_names(head_labels, _SHOWN_LABELS)}; task {task.name} has"
-        f" {join_names(task_labels, _SHOWN_LABELS)}. Describe the task with the"
-        " labels of the head (--task_config)."
+        "the head has the labels"
+        f" {join_names(head_labels, _SHOWN_LABELS)}, but task {task.name} has"
+        f" {join_names(task_labels, _SHOWN_LABELS)}. To use the head, pass a"
+        " --task_config that describes the task with the labels of the head."
     ), None
 
 
 def _set_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
-    """Set a task's labels to a head's; return the reason if they do not fit.
+    """Set a task's labels to a head's labels, or return why they do not fit.
 
     In training, the data may have labels that are unknown to the head.
     """
@@ -204,8 +205,8 @@ def _set_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
     if others:
         task.set_labels(data_labels)
         return (
-            "its head has the labels"
-            f" {join_names(head.labels, _SHOWN_LABELS)}; the data of task"
+            "the head has the labels"
+            f" {join_names(head.labels, _SHOWN_LABELS)}, but the data of task"
             f" {task.name} also has {join_names(others)}"
         )
     return ""

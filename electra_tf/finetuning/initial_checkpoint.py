@@ -31,14 +31,14 @@ class InitialCheckpoint:
 
     config: FinetuningConfig  # the settings, completed from the weights
     weights: Weights | None  # the opened checkpoint; None: random weights
-    notes: tuple[str, ...]  # the filled-in settings, as lines for the console
+    notes: tuple[str, ...]  # filled-in settings and warnings, for the console
 
 
 def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
     """Open the initial weights and fill in the settings that are not set.
 
-    Unless they are set, sizes, casing and vocabulary are the pre-trained
-    model's.
+    Sizes, casing and vocabulary are read from the pre-trained model unless the
+    user set them.
 
     Raises:
       UserError: the checkpoint cannot be read, or a size or vocabulary that is
@@ -78,7 +78,8 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             values["vocab_file"] = vocab_file
     vocab_file = values.get("vocab_file", config.vocab_file)
     values |= _read_casing(weights, vocab_file, casing)
-    # As in the original, tagging ignores added tokens by default.
+    # Without `fix_tagging_casing`, tagging ignores added tokens, as in the
+    # original.
     has_added_tokens = bool(read_settings(vocab_file).distinctive)
     if has_added_tokens and "fix_tagging_casing" not in explicit:
         values["fix_tagging_casing"] = True
@@ -122,7 +123,7 @@ def _open_weights(path: str) -> Weights:
 
 
 def digest_weights(weights: Weights) -> str:
-    """Return the digest of a file that changes whenever the weights do."""
+    """Return the digest of a file that changes whenever the weights change."""
     return file_sha256(formats.digest_file(weights.path))
 
 
@@ -142,14 +143,15 @@ def _list_warnings(
     """
     warnings = []
     settings = read_config(formats.find_model_folder(weights.path)) or {}
-    # The warnings concern pre-trained models, not fine-tuned ones.
+    # The settings of a fine-tuned model do not contain the length in
+    # pre-training.
     if "task_names" not in settings:
         length = settings.get("max_seq_length", max_seq_length)
         if length < max_seq_length:
             warnings.append(
-                f"max_seq_length {max_seq_length}: the model was pre-trained"
-                f" with {length}; the embeddings of later positions are"
-                " untrained"
+                f"max_seq_length is {max_seq_length}, but the model was"
+                f" pre-trained with {length}, so the embeddings of later"
+                " positions are untrained"
             )
     for name, value in casing.items():
         trained_value = weights.hparams.get(name, value)
@@ -197,10 +199,12 @@ def _read_sizes(
     Raises:
       UserError: a size that is set differs from the model's.
     """
-    origin = "the given"
+    origin = "the given hparams"
     if debug:
-        origin = "debug (set init_checkpoint to null)"
-    weights.contents.check_hparams(stated, f"{origin} hparams")
+        origin = (
+            "the hparams of debug (which requires init_checkpoint to be null)"
+        )
+    weights.contents.check_hparams(stated, origin)
     model_hparams = dict(weights.hparams) or weights.contents.hparams()
     hparams = merge_hparams(model_hparams, stated)
     if debug:

@@ -57,7 +57,7 @@ class MajorityEvaluator(Evaluator):
         task.row_report.mark_printed()
         console.line(
             f"{task.name}: no model was used; all predictions are"
-            f" {max(task.labels, key=counts.get)!r}, the majority of"
+            f" {max(task.labels, key=counts.get)!r}, the most frequent of"
             f" {len(examples)} training labels"
         )
 

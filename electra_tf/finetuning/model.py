@@ -27,8 +27,8 @@ ENCODER_SCOPE = "electra"
 class FinetuningModel(tf_keras.Model):
     """The discriminator's encoder with a head for each task.
 
-    All variables exist after the constructor, under the original's names:
-    the encoder's, then each task's.
+    The constructor creates all variables, with the original's names: first the
+    variables of the encoder, then those of each task.
     """
 
     def __init__(self, config: FinetuningConfig, tasks: Sequence[Task]) -> None:
@@ -72,8 +72,8 @@ class FinetuningModel(tf_keras.Model):
           features: int32 [B, L] `input_ids`, `input_mask`, `segment_ids`, int32
             [B] `task_id`, and the features of each task.
           training: whether to apply dropout.
-          seed: int32 [2], such as the run's seed and the step; every draw of
-            the call is a function of it. None: (config.seed, 0).
+          seed: int32 [2], such as the run's seed and the step, which determines
+            all random draws of the call; None: (config.seed, 0).
 
         Returns:
           `loss`, the sum over examples of their task's loss (a scalar);

@@ -23,7 +23,7 @@ from electra_tf.training.console import Console
 def write_test_outputs(
     evaluator: Evaluator, task: Task, split: str, path: str, console: Console
 ) -> None:
-    """Predict a test split of a task and write its file.
+    """Predict a test split of a task and write the predictions to a file.
 
     A file of question answering maps each question's id to an answer. Files of
     other tasks map each example's number to logits (classes), a number from 0
@@ -80,7 +80,7 @@ def is_predicted(task: Task, split: str, path: str, model: str | None) -> bool:
       task: the task.
       split: the name of the split.
       path: the path of the predictions.
-      model: the checkpoint of the trial; None: it was not kept.
+      model: the checkpoint of the trial; None: the trial kept no checkpoint.
     """
     sources = [*(task.data_files(split) or ())][:1]
     if model is not None:

@@ -38,10 +38,11 @@ from electra_tf.text.settings_files import read_settings
 from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
 _PROGRESS_EVERY = 20000
-# Raise this number whenever the same data and settings make other records.
+# Raise this number whenever the same data and settings make different records.
 # Version 2 changed how CoNLL lines and lists in cells are read.
 _FORMAT = 2
-# The number of characters that are checked against the model's casing.
+# The number of characters, of the first training examples, that are checked
+# against the model's casing.
 _CHARACTERS_COUNTED = 1 << 20
 _REMEDIES = {
     "do_lower_case": "Start from a model that was pre-trained with"
@@ -76,12 +77,12 @@ class Preprocessor:
         self._tasks = list(tasks)
         self._by_name = {task.name: task for task in tasks}
         self._printed_warnings: set[str] = set()
-        # The counts of each label, by task and split.
+        # (task, split) -> label -> count
         self._label_counts: dict[tuple[str, str], dict[str, int]] = {}
 
     @functools.cached_property
     def feature_specs(self) -> list[feature_spec.FeatureSpec]:
-        """Return the specs of a record's features: shared, then each task's."""
+        """Return the feature specifications: shared ones, then each task's."""
         specs = feature_spec.shared_feature_specs(self._config.max_seq_length)
         for task in self._tasks:
             specs += task.get_feature_specs()
@@ -241,8 +242,8 @@ class Preprocessor:
             example = feature_spec.encode_example(self.feature_specs, features)
             file.write(frame_record(example.SerializeToString()) * n_padding)
         print(
-            f"{os.path.basename(path)}: {n_records} records of {len(examples)}"
-            f" examples, {n_padding} padding rows"
+            f"Wrote {os.path.basename(path)}: {n_records} records of"
+            f" {len(examples)} examples, {n_padding} padding rows"
         )
         reports = {
             task.name: _difference(
@@ -333,7 +334,7 @@ class Preprocessor:
             self._printed_warnings.add(text)
 
     def _check_labels(self, name: str, dev: dict[str, int]) -> None:
-        """Warn about labels in dev that no training example has."""
+        """Warn about labels of dev examples that no training example has."""
         train = self._label_counts.get((name, "train"), {})
         unknown = {label: n for label, n in dev.items() if label not in train}
         if not (train and unknown):
@@ -342,8 +343,8 @@ class Preprocessor:
         text = (
             f"{name}: {sum(unknown.values()):,} of {sum(dev.values()):,}"
             " labels in the dev split are missing from the training examples"
-            f" ({listing}), so a model cannot learn these labels. Correct them,"
-            " or add training examples that have them"
+            f" ({listing}), so a model cannot learn these labels. Correct these"
+            " labels, or add training examples that have these labels"
         )
         if self._config.strict:
             raise UserError(f"{text}. (Stopped by --strict.)")
@@ -376,11 +377,12 @@ def _difference(
     split: str,
     split_files: Sequence[str],
 ) -> dict[str, list | dict]:
-    """Return the rows and losses of a split, and those added since `before`."""
+    """Return a split's bad rows and losses, and all others since `before`."""
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
-        # All losses of this split count, even those of an earlier reading.
+        # All losses of this split count, even if an earlier reading counted
+        # them.
         k: n if k.startswith(f"{split}: ") else n - old_losses.get(k, 0)
         for k, n in now["losses"].items()
     }
@@ -409,9 +411,10 @@ def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
 def _read_metadata(
     prefix: str, fingerprint: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the metadata of intact records of this fingerprint, or None.
+    """Return the metadata if the records are intact and as in `fingerprint`.
 
-    If a byte of either file changed, a warning is printed.
+    Otherwise None is returned. If a byte of the records or of the metadata
+    changed, a warning is printed.
     """
     records, path = f"{prefix}.tfrecord", f"{prefix}.metadata"
     if not (filesystem.exists(records) and filesystem.exists(path)):
@@ -427,8 +430,9 @@ def _read_metadata(
         damaged = records
     if damaged:
         print(
-            f"WARNING: {damaged}: checksum differs: the file was changed or"
-            " written by an earlier version. The records are written again."
+            f"WARNING: {damaged}: the checksum differs, because the file was"
+            " changed or an earlier version wrote it. The records are written"
+            " again."
         )
         return None
     return metadata if metadata["fingerprint"] == fingerprint else None

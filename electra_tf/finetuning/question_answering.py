@@ -33,8 +33,8 @@ from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 from electra_tf.text.offsets import OffsetTokenizer
 
-# A window's id is its example's number times this, plus the window's index in
-# the passage, so no passage can have more windows.
+# The id of a window is MAX_WINDOWS times the number of the example, plus the
+# index of the window in the passage, so no passage can have more windows.
 MAX_WINDOWS = 1000
 # Features store the ids of windows as int32.
 _MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
@@ -50,11 +50,12 @@ class Pieces(NamedTuple):
 
     tokens: list[str]
     words: list[int]  # word index of each wordpiece
-    # The first wordpiece of each word; for a word without wordpieces, the next
-    # word's.
+    # Index of each word's first wordpiece; for a word without wordpieces, index
+    # of the next word's first wordpiece.
     starts: list[int]
-    # With answer offsets, int32 [len(tokens), 2]: the characters of each
-    # wordpiece in the passage, first and one past the last.
+    # Int32 [len(tokens), 2], offsets in the passage: of each wordpiece's first
+    # character, and of the character after the wordpiece. None: answers are
+    # searched instead of located by offsets.
     spans: np.ndarray | None = None
 
 
@@ -63,7 +64,7 @@ class WindowedQuestion:
     """A question with the windows over its passage."""
 
     query: list[str]  # the question's wordpieces, cut to `max_query_length`
-    n_query_cut: int  # wordpieces cut off
+    n_query_cut: int  # wordpieces that were cut off the question
     pieces: Pieces
     # Start and length of each window, in wordpieces of the passage.
     spans: list[tuple[int, int]]
@@ -92,10 +93,10 @@ class WindowedQuestion:
 def _windows_of_most_context(
     spans: Sequence[tuple[int, int]], count: int
 ) -> np.ndarray:
-    """Return, for each wordpiece, the window where its context is largest.
+    """Return, for each wordpiece, the window in which its context is largest.
 
-    The result is int [count]. The smaller of left and right context counts;
-    among equal windows the first is chosen.
+    The result is int [count]. The context is the smaller of the left and the
+    right context; of several equal windows, the first is chosen.
 
     Source: _check_is_max_context.
     """
@@ -164,12 +165,12 @@ class QATask(Task):
 
     @property
     def measure(self) -> str | None:
-        """The units in which answers are compared; None: the script's words."""
+        """The description of `match`; None: words of the official script."""
         return MATCHES.get(self.match)
 
     @property
     def min_length(self) -> int:
-        """The number of start positions in a beam."""
+        """The minimum length of a batch: a beam needs `beam_size` positions."""
         return self.config.beam_size if self.config.joint_prediction else 1
 
     def get_feature_specs(self) -> list[FeatureSpec]:
@@ -188,8 +189,9 @@ class QATask(Task):
         if windowed.n_query_cut:
             losses["questions cut to max_query_length"] += 1
         if windowed.n_cut:
-            losses[f"passages longer than {MAX_WINDOWS} windows, cut"] += 1
-            losses["wordpieces cut off such passages"] += windowed.n_cut
+            losses[f"passages cut after {MAX_WINDOWS} windows"] += 1
+            loss = f"wordpieces cut off passages after {MAX_WINDOWS} windows"
+            losses[loss] += windowed.n_cut
         answer = None
         if is_training and not example.is_impossible:
             answer = self.answer_span(example, windowed.pieces)
@@ -211,7 +213,10 @@ class QATask(Task):
                 }
             windows.append(features)
         if answer is not None and not is_answered:
-            losses["training questions whose answer no window holds whole"] += 1
+            loss = (
+                "training questions whose answer is not within a single window"
+            )
+            losses[loss] += 1
         return windows
 
     def build_head(
@@ -312,11 +317,11 @@ class QATask(Task):
     ) -> tuple[int, int]:
         """Return the answer's first and last wordpiece in its passage.
 
-        With answer offsets these are the wordpieces that share characters with
-        the answer. Without offsets they are the wordpieces of the answer's
-        words; if these contain the wordpieces of the answer's text, the smaller
-        span is returned, because the words may contain more than the answer,
-        such as a bracket.
+        With answer offsets, the span covers the wordpieces that share
+        characters with the answer. Without offsets, the span covers the
+        answer's words; if the wordpieces of the answer's text are inside that
+        span, the span of the text is returned, because the words may contain
+        more than the answer, such as a bracket.
 
         Source: _improve_answer_span.
         """
@@ -369,7 +374,8 @@ class QATask(Task):
         text = example.orig_answer_text
         if example.answer_span and not self.tokenizer.tokenize(text):
             raise questions.UnusableError(
-                f"answer {text!r}", "an answer that has a wordpiece"
+                f"answer {text!r}",
+                "an answer with characters that tokenization keeps",
             )
 
     def _question_id(self, fields: dict[str, Any]) -> Any:
@@ -476,9 +482,9 @@ class QATask(Task):
                 report.add(
                     raw.path,
                     raw.line(),
-                    f"id {example.key!r} once more",
-                    "a unique id (answers are filed by id; the last question"
-                    " with this id counts)",
+                    f"id {example.key!r} of an earlier question",
+                    "a unique id (answers are stored by id, so the last"
+                    " question with an id counts)",
                     skipped=False,
                 )
             keys.add(example.key)
@@ -486,8 +492,8 @@ class QATask(Task):
         self._require_examples(examples, split, "question")
         if len(examples) > _MAX_EXAMPLES:
             raise UserError(
-                f"task {self.name}: {len(examples)} questions in its {split}"
-                f" split; expected at most {_MAX_EXAMPLES}. Split the file"
+                f"task {self.name}: the {split} split has {len(examples)}"
+                f" questions; expected at most {_MAX_EXAMPLES}. Divide the file"
             )
         self._count_losses(examples, split, n_unusable)
         return examples
@@ -497,18 +503,20 @@ class QATask(Task):
     ) -> None:
         """Record the counts of questions that are not used or not scored."""
         losses = self.row_report.losses
-        losses[f"{split}: questions that make no example"] = n_unusable
-        losses[f"{split}: questions about an empty passage"] = sum(
-            not example.doc_tokens for example in examples
-        )
+        loss = f"{split}: questions skipped because of errors in their data"
+        losses[loss] = n_unusable
+        loss = f"{split}: questions whose passage is empty"
+        losses[loss] = sum(not example.doc_tokens for example in examples)
         if split == "dev" and not self.v2:
-            losses[f"{split}: questions without an answer, not scored"] = sum(
-                not example.answers for example in examples
-            )
+            loss = f"{split}: questions not scored because they have no answer"
+            losses[loss] = sum(not example.answers for example in examples)
 
 
 def _window_spans(windowed: WindowedQuestion, part: slice) -> np.ndarray | None:
-    """Return the characters of a window's wordpieces, int [L, 2]; -1: none."""
+    """Return the character offsets of a window's wordpieces, int [L, 2].
+
+    Wordpieces outside the passage have the offsets -1.
+    """
     if windowed.pieces.spans is None:
         return None
     n_question = len(windowed.query) + 2  # [CLS] query [SEP]

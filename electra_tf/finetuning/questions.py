@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of questions in SQuAD, MRQA and TFDS, and their examples."""
+"""Questions read from SQuAD, MRQA and TFDS data, and their examples."""
 
 import bisect
 import dataclasses
@@ -16,7 +16,8 @@ from electra_tf.files.reading import read_text
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.finetuning.task import Example
 
-# The white space that separates words; it excludes the no-break space.
+# The pattern of a word. Words are separated by these characters, but not by
+# other white space, such as the no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
 
@@ -42,14 +43,15 @@ class QAExample(Example):
     text_fields = ("question_text", "doc_tokens")
     key: str  # the id under which its prediction is stored
     question_text: str
-    passage: Passage  # the text with the answer; shared by its questions
-    # Set in training: the answer as in the data ("": no answer), and its first
-    # and last word (-1: no answer).
+    passage: Passage  # the text with the answer; questions may share it
+    # Set in training: the answer as in the data ("": no answer), and the
+    # indices of the answer's first and last word (-1: no answer).
     orig_answer_text: str | None = None
     start_position: int | None = None
     end_position: int | None = None
-    # Set in training with answer offsets, instead of the words: the characters
-    # of the answer, first and one past the last; None: no answer.
+    # Set in training with answer offsets, instead of the indices: the offsets
+    # of the answer's first character and of the character after the answer;
+    # None: no answer.
     answer_span: tuple[int, int] | None = None
     # set in training: whether the question has no answer
     is_impossible: bool = False
@@ -67,7 +69,10 @@ class QAExample(Example):
 
 
 class UnusableError(ValueError):
-    """An error with an unusable question's content and the expected content."""
+    """An error for an unusable question.
+
+    The arguments are the content that was found and the expected content.
+    """
 
 
 def make_example(
@@ -90,12 +95,13 @@ def make_example(
       eid: the number of the example in its split.
       is_training: whether to locate the answer in the passage.
       version: squad1, squad2 or mrqa.
-      answer_offsets: whether a training answer is the characters at its offset,
-        as in your own tasks; False: the answer is searched in the words there.
+      answer_offsets: whether a training answer consists of the characters at
+        its offset, as in your own tasks; False: the answer is searched in the
+        words at the offset.
 
     Raises:
-      UnusableError: the question or the id is missing; or, in training, no
-        answer's text is at its offset.
+      UnusableError: the question or the id is missing; or, in training, the
+        answer's text is not at the answer's offset.
 
     Source: google-research/electra, finetune/qa/qa_tasks.py, _add_examples.
     Differs: an answer that starts outside the passage, an empty answer and a
@@ -162,7 +168,9 @@ def _is_impossible(fields: Mapping[str, Any], answers: Sequence[str]) -> bool:
     return is_impossible
 
 
-_ANSWERS_FORM = "a list of answers, or an object with lists text, answer_start"
+_ANSWERS_FORM = (
+    "a list of answers, or an object with the lists text and answer_start"
+)
 
 
 def _read_answers(fields: Mapping[str, Any]) -> list[Any]:
@@ -187,15 +195,15 @@ def _read_answers(fields: Mapping[str, Any]) -> list[Any]:
         return texts
     if not isinstance(starts, list):
         raise UnusableError(
-            "answers with a list of texts, but answer_start is"
+            "answers has a list under text, but answer_start is"
             f" {values.describe(starts)}",
-            "a list under answer_start",
+            "a list of offsets under answer_start",
         )
     if len(starts) != len(texts):
         raise UnusableError(
-            f"answers with {len(texts)} entries in text and {len(starts)}"
-            " in answer_start",
-            "lists of equal length",
+            f"answers has {len(texts)} entries in text, but {len(starts)} in"
+            " answer_start",
+            "two lists of equal length",
         )
     pairs = zip(texts, starts, strict=True)
     return [{"text": text, "answer_start": start} for text, start in pairs]
@@ -217,23 +225,27 @@ def _locate_words(example: QAExample, text: str, offset: int) -> None:
     passage, last = example.passage, offset + len(text) - 1
     content = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:
-        raise UnusableError(
-            content, f"an answer within the passage ({passage.n_characters})"
-        )
+        raise UnusableError(content, _inside(passage))
     start, end = passage.word_at(offset), passage.word_at(last)
     passage_text = " ".join(passage.words[start : end + 1])
     if " ".join(text.split()).lower() not in passage_text.lower():
         odd_spaces = {c for c in text if c.isspace()} - set(" \t\r\n\u202f")
-        expected = "the text of the passage,"
+        expected = f"the passage's words at this offset, {passage_text!r}"
         if odd_spaces and text.lower() in passage_text.lower():
             codes = sorted(f"U+{ord(c):04X}" for c in odd_spaces)
             expected = (
-                f"plain spaces for {' and '.join(codes)}, which does not"
-                " separate words:"
+                f"plain spaces in {passage_text!r} instead of"
+                f" {' and '.join(codes)}, which does not separate words"
             )
-        raise UnusableError(content, f"{expected} {passage_text!r}")
+        raise UnusableError(content, expected)
     example.orig_answer_text = text
     example.start_position, example.end_position = start, end
+
+
+def _inside(passage: Passage) -> str:
+    """Return the expected content if an answer is not inside the passage."""
+    count = passage.n_characters
+    return f"an answer inside the passage, which has {count} characters"
 
 
 def _locate_characters(example: QAExample, text: str, offset: int) -> None:
@@ -244,9 +256,8 @@ def _locate_characters(example: QAExample, text: str, offset: int) -> None:
     """
     passage = example.passage
     content = f"answer {text!r} at character {offset}"
-    inside = f"an answer within the passage ({passage.n_characters})"
     if not 0 <= offset < passage.n_characters:
-        raise UnusableError(content, inside)
+        raise UnusableError(content, _inside(passage))
     pattern = r"\s+".join(map(re.escape, text.split()))
     before = r"\s*" if text[0].isspace() else ""
     match = re.compile(f"{before}({pattern})", re.IGNORECASE).match(
@@ -255,11 +266,11 @@ def _locate_characters(example: QAExample, text: str, offset: int) -> None:
     if match is None:
         end = offset + len(text)
         if end > passage.n_characters:
-            raise UnusableError(content, inside)
+            raise UnusableError(content, _inside(passage))
         passage_text = shorten(repr(passage.text[offset:end]))
-        expected = f"the text of the passage, {passage_text}"
+        expected = f"the passage's text at this offset, {passage_text}"
         if elsewhere := re.search(pattern, passage.text, re.IGNORECASE):
-            expected += f" (the answer's begins at {elsewhere.start()})"
+            expected += f" (the answer occurs at character {elsewhere.start()})"
         raise UnusableError(content, expected)
     example.orig_answer_text = match[1]
     example.answer_span = match.span(1)
@@ -283,7 +294,7 @@ def _first_answer(
     text, value = _read_text(answers[0]), answers[0].get(name)
     if value is None:
         raise UnusableError(
-            f"answer {text!r} without {name}", f"its offset under {name}"
+            f"answer {text!r} without {name}", f"an offset under {name}"
         )
     if name == "char_spans":
         value = _first_character(value)
@@ -306,10 +317,8 @@ def _first_character(spans: Any) -> Any:
     return pair[0]
 
 
-# Readers of files and of TFDS data sets.
-
 _SQUAD_FORM = 'a SQuAD file, {"data": [{"paragraphs": [...]}, ...]}'
-_PARAGRAPH_FORM = "a paragraph with a context and a list of qas"
+_PARAGRAPH_FORM = "a paragraph with the text context and the list qas"
 
 
 class RawQuestion(NamedTuple):
@@ -420,19 +429,22 @@ def _questions(
     passage = Passage(context)
     for qa in qas:
         if not isinstance(qa, dict):
-            report.add(path, line, qa, "a question as an object")
+            report.add(path, line, qa, "a question as a JSON object")
             continue
         yield RawQuestion(path, lambda qa=qa: line_of(qa), passage, qa)
 
 
 def _get(value: Any, name: str, kind: type) -> Any:
-    """Return a field's value; raise UnusableError unless its type is right."""
+    """Return a field's value; None if the type is not `kind`."""
     field = value.get(name) if isinstance(value, dict) else None
     return field if isinstance(field, kind) else None
 
 
 def _describe_paragraph(paragraph: Any) -> str:
-    """Describe the first field of a wrong type, or else the paragraph."""
+    """Return a description of the first field with a wrong type.
+
+    If all types are right, the whole paragraph is described.
+    """
     if isinstance(paragraph, dict):
         for name, kind in (("context", str), ("qas", list)):
             value = paragraph.get(name)
@@ -444,7 +456,7 @@ def _describe_paragraph(paragraph: Any) -> str:
 def _line_of(text: str, qa: dict[str, Any]) -> int:
     """Return the number of the line with a question's id or text.
 
-    The result is 0 if the file does not write them as `json.dumps` does.
+    The result is 0 if the file's notation differs from that of `json.dumps`.
     """
     for name in ("id", "qid", "question"):
         if qa.get(name) is None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registry that turns the names in `task_names` into tasks.
 
-`built_in` describes the built-in tasks; a JSON file, named by `--task_config`,
-describes your own.
+`built_in` describes the built-in tasks; a JSON file, passed as `--task_config`,
+describes your own task.
 
 Source: google-research/electra, finetune/task_builder.py.
 """
@@ -58,7 +58,7 @@ def get_tasks(
 
 
 def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
-    """Return a task by name.
+    """Return the task with a given name.
 
     Raises:
       UserError: no task has the name, or the files of its description are
@@ -82,22 +82,24 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
     nearest = suggest_names(name, [*known, *described_names])
     raise UserError(
         f"hparam task_names: unknown task {name}. {nearest}. Describe your own"
-        " task in a JSON file and pass --task_config"
+        " task in a JSON file and pass the file as --task_config"
     )
 
 
 def _refuse_outside_files(spec: TaskSpec, path: str, directory: str) -> None:
     """Raise a UserError if a description names files outside its folder.
 
-    Otherwise a description from a stranger could read any file of the user.
+    Otherwise, a description from a stranger could make the program read any
+    file of the user.
     """
     for split, file in spec.files.items():
         full = os.path.normpath(os.path.join(directory, file))
         if os.path.commonpath([directory, full]) != directory:
             raise UserError(
                 f"{path}: files.{split}: {file!r} is outside the folder of the"
-                " description; expected a path inside. Move the file there, or"
-                " pass --allow_outside_files if you trust the description"
+                " description; expected a path inside the folder. Move the file"
+                " there, or pass --allow_outside_files if you trust the"
+                " description"
             )
 
 

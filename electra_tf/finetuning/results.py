@@ -41,12 +41,14 @@ class TrialRecord:
 
     trial: int  # from 1
     seed: int  # the seed of the trial's random draws
-    model_dir: str  # the folder that its model was written to, or read from
-    global_step: int  # updates of the evaluated weights
+    # The folder to which the trial's model was written, or from which the
+    # evaluated model was read.
+    model_dir: str
+    global_step: int  # number of updates of the evaluated weights
     results: dict[str, dict[str, float]]  # task -> the original's metrics
     details: dict[str, dict[str, float]]  # task -> further metrics
     other_splits: dict[str, dict[str, float]]  # "task/split" -> metrics
-    collapsed: dict[str, str]  # task -> the value that all predictions share
+    collapsed: dict[str, str]  # task -> sentence that names the only prediction
     # "task/chance", "task/majority" -> the metrics of these baselines; empty in
     # files of earlier versions.
     baselines: dict[str, dict[str, float]] = dataclasses.field(
@@ -67,7 +69,8 @@ def make_record(
     Args:
       trial: the number of the trial, from 1.
       seed: the seed of the trial's random draws.
-      model_dir: the folder that its model was written to, or read from.
+      model_dir: the folder to which the trial's model was written, or from
+        which the model was read.
       global_step: the number of updates of the evaluated weights.
       evaluations: the evaluation of each task on the main split.
       other_splits: "task/split" -> the evaluation on a further split.
@@ -132,7 +135,8 @@ class ResultsFiles:
             os.path.splitext(config.results_json)[0] + ".png",
         ]
         self._predictions: list[str] = []
-        # Training may replace the models that made these predictions.
+        # Predictions of an earlier run are renamed, too, because training may
+        # replace the models that made them.
         if config.do_train:
             n_trials = max(config.num_trials, config.n_writes_test)
             self._predictions = [
@@ -145,8 +149,8 @@ class ResultsFiles:
     def earlier_trials(self) -> list[TrialRecord]:
         """Return the finished trials of the run to continue.
 
-        Results of another run are renamed here, or, without training, before
-        new results are written.
+        Results of another run are renamed: here if the run trains, and by
+        `write` if the run only evaluates.
 
         Raises:
           UserError: hparams or data changed since the finished trials.
@@ -175,10 +179,10 @@ class ResultsFiles:
             listing = "".join(f"  {text}\n" for text in changes)
             raise UserError(
                 f"{config.results_json} contains the results of a run with"
-                f" other hparams or data:\n{listing}Restore these to continue"
-                " that run, pass a --run_name for this run, or pass --overwrite"
-                " to start again. To score the existing models, set do_train to"
-                " false."
+                f" other hparams or data:\n{listing}Restore these values to"
+                " continue that run, pass a --run_name for this run, or pass"
+                " --overwrite to start again. To score the existing models, set"
+                " do_train to false."
             )
         return [TrialRecord(**record) for record in contents["trials"]]
 
@@ -271,14 +275,14 @@ def _make_fingerprint(
                 fingerprint[f"{key} of {task.name}"] = value
     for name, measure in measures.items():
         fingerprint[f"measure of {name}"] = measure
-    # The path does not identify the weights, because they may be replaced.
+    # The path does not identify the weights, because the file may be replaced.
     if weights:
         fingerprint["starting weights"] = digest_weights(weights)
     return fingerprint
 
 
 def text_of(results: Sequence[trial_statistics.TrialResults]) -> str:
-    """Return the text file: one line for each trial and task.
+    """Return the content of the text file: a line for each trial and task.
 
     Source: google-research/electra, run_finetuning.py, write_results.
     """
@@ -293,7 +297,7 @@ def text_of(results: Sequence[trial_statistics.TrialResults]) -> str:
 def statistics_of(
     results: Sequence[trial_statistics.TrialResults],
 ) -> dict[str, dict[str, Any]]:
-    """Return task -> metric -> statistics, for JSON."""
+    """Return the statistics as JSON values: task -> metric -> statistics."""
     return {
         task: {name: metric.as_dict() for name, metric in metrics.items()}
         for task, metrics in trial_statistics.summarize(results).items()

@@ -32,11 +32,11 @@ class BadRow:
 
 
 class RowReport:
-    """The bad rows of a task; each counts once however often it is read.
+    """The bad rows of a task; each counts once even if it is read again.
 
     Attributes:
       strict: whether a bad row raises an error.
-      losses: the counts of other losses (words cut off, comment lines).
+      losses: the counts of other losses, such as words cut off, by description.
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -105,7 +105,7 @@ class RowReport:
         return [f"{title}: {line}" for line in lines]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values, for a JSON file."""
+        """Return the report as plain values, for a JSON file."""
         return {
             "rows": [dataclasses.asdict(row) for row in self._rows],
             "losses": {k: v for k, v in self.losses.items() if v},
@@ -154,7 +154,7 @@ def bad_rows_in_errors(
 
 
 def explains_bad_rows(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a task's method: add its bad rows to errors that it raises."""
+    """Decorate a task's method: its errors then list the task's bad rows."""
 
     @functools.wraps(method)
     def reading(self: Any, *args: Any, **named: Any) -> Any:

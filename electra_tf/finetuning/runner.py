@@ -157,7 +157,7 @@ class _Run:
                 for trial in self._trial_numbers():
                     if trial in finished:
                         self._console.line(
-                            f"Trial {trial}: already done by an earlier run"
+                            f"Trial {trial}: an earlier run finished this trial"
                         )
                         self._predict_missing(trial, preemption)
                         continue
@@ -229,7 +229,8 @@ class _Run:
             config = dataclasses.replace(config, model_dir=NO_MODEL)
             return self._score(evaluator, trial, config, global_step=0)
         for task in self.tasks:
-            # The model is built next, and it needs the labels in the data.
+            # The next statement builds the model, which needs the labels in the
+            # data.
             task.resolve_labels()
         run = Trial(
             config,
@@ -260,7 +261,7 @@ class _Run:
         config: FinetuningConfig,
         global_step: int,
     ) -> TrialRecord | None:
-        """Evaluate and predict; return results, or None without evaluation."""
+        """Evaluate and predict; return results, None if not evaluated."""
         record = None
         if config.do_eval:
             self._console.heading("Running dev set evaluation")
@@ -285,7 +286,7 @@ class _Run:
             for task in self.tasks:
                 if not task.get_test_splits():
                     self._console.warning(
-                        f"{task.name}: no test split to predict"
+                        f"{task.name}: the task has no test split to predict"
                     )
                 for split in task.get_test_splits():
                     path = config.test_predictions(task.name, split, trial)
@@ -312,9 +313,10 @@ class _Run:
             return
         if not (self._by_majority or model):
             self._console.warning(
-                f"{len(missing)} files of test predictions are missing or"
-                f" older than the test data, such as {missing[0]}. Their model"
-                " was not kept. Train again with keep_all_models set to true"
+                f"{len(missing)} files of test predictions, such as"
+                f" {missing[0]}, are missing or older than the test data, and"
+                f" the model of trial {trial} was not kept. Train again with"
+                " keep_all_models set to true"
             )
             return
         config = dataclasses.replace(
@@ -326,7 +328,7 @@ class _Run:
         self._run_trial(trial, preemption, config)
 
     def _delete_unless_kept(self, trial: int) -> None:
-        """Delete a trial's model unless it is last or all models are kept."""
+        """Delete a trial's model unless the trial is last or all are kept."""
         config = self._config
         is_last = trial == config.num_trials
         if is_last or config.keep_all_models or not config.do_train:

@@ -38,7 +38,7 @@ _TAG = re.compile(r"O|[BIESLU]-.+|[BIESLU]")
 
 
 def open_described(path: str) -> Weights | None:
-    """Open a checkpoint that describes its heads; return None for others.
+    """Open a checkpoint that describes its heads; otherwise return None.
 
     The config.json of a run takes precedence over such descriptions.
     """
@@ -156,8 +156,9 @@ def make_tasks(
             head.labels or head.kind == "regression"
         ):
             raise UserError(
-                f"{weights.path}: names no labels for its head {name}. Convert"
-                " the folder of the run that trained it."
+                f"{weights.path}: the checkpoint does not name the labels of"
+                f" head {name}. Run convert_checkpoint on the folder of the run"
+                " that trained the head."
             )
         tasks.append(task)
     return tasks
@@ -169,7 +170,8 @@ def _make_spec(name: str, head: TaskHead) -> TaskSpec:
     if head.kind in ("classification", "multilabel"):
         settings["labels"] = head.labels
     elif head.kind == "regression":
-        # A regression head of transformers predicts in the units of the labels.
+        # A regression head of transformers predicts in the units of the labels,
+        # so the range from 0 to 1 keeps the predictions unchanged.
         settings["range"] = head.range or (0.0, 1.0)
     elif head.kind == "tagging":
         has_spans = all(map(_TAG.fullmatch, head.labels))

@@ -12,7 +12,7 @@ from electra_tf.training.console import Console
 
 
 def print_model(console: Console, model: FinetuningModel) -> None:
-    """Print the numbers of parameters of a model and of its heads."""
+    """Print the parameter counts of a model and of its heads."""
     total = sum(v.shape.num_elements() for v in model.variables)
     encoder = sum(v.shape.num_elements() for v in model.encoder.variables)
     console.line(
@@ -46,9 +46,9 @@ def print_evaluations(
             console.line(f"  {name}: {value:.2f}")
         if evaluation.collapse:
             console.warning(
-                f"trial {trial} collapsed on {task}: {evaluation.collapse}. Its"
-                " metrics do not measure the pre-trained model. Try other seeds"
-                " or a lower learning_rate."
+                f"trial {trial} collapsed on {task}: {evaluation.collapse}. The"
+                " metrics of this trial do not measure the pre-trained model."
+                " Try other seeds or a lower learning_rate."
             )
 
 
@@ -57,7 +57,7 @@ def print_results(
     records: Sequence[TrialRecord],
     metrics: Mapping[str, str | None],
 ) -> None:
-    """Print a table of all trials, the collapsed ones, and the best.
+    """Print a table of all trials, the collapsed trials, and the best trial.
 
     Args:
       console: the console.

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Extractive summarization: tasks that choose sentences of a document.
 
-Each sentence gets a binary label; the training labels are the sentences that a
-greedy search for ROUGE chooses.
+Each sentence has a binary label. In training, the label is 1 for the sentences
+that a greedy search for the highest ROUGE chooses.
 
 Source: Liu and Lapata (2019), "Text Summarization with Pretrained Encoders".
 Differs: sentences are not separated by [CLS] and [SEP]; see
@@ -31,7 +31,7 @@ class Document(Example):
 
     text_fields = ("text",)
     text: str
-    # the reference, one sentence per line; None: unknown
+    # the reference summary, one sentence per line; None: unknown
     summary: str | None = None
 
     @functools.cached_property
@@ -45,11 +45,14 @@ class Document(Example):
 
 
 class _BadDocumentError(ValueError):
-    """An error with an unusable cell's content and the expected content."""
+    """An error for an unusable cell.
+
+    The arguments are the content that was found and the expected content.
+    """
 
 
 class SummarizationTask(Task):
-    """A task whose windows are whole sentences and do not overlap."""
+    """A task whose windows contain whole sentences and do not overlap."""
 
     measure = MEASURE
 
@@ -149,7 +152,7 @@ class SummarizationTask(Task):
         oracle = find_oracle(
             document.sentences, document.summary, self.spec.sentences
         )
-        loss = "documents without a sentence that ROUGE finds in a summary"
+        loss = "documents whose sentences share no word with the summary"
         self.row_report.losses[loss] += 0 if oracle else 1
         return oracle
 

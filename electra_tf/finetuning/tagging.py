@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # the number of sentences that debug mode reads
 DEBUG_SENTENCES = 101
-# For each BIOES letter, the letters of other schemes, likeliest first.
+# BIOES letter -> letters that other schemes use instead, likeliest first
 _OTHER_LETTERS = {"S": "UBI", "E": "LI", "B": "I"}
 
 
@@ -46,7 +46,7 @@ class Sentence:
     """One sentence as read from the data."""
 
     path: str
-    number: int  # number in the file, from 0, unusable sentences included
+    number: int  # number in the file from 0, which counts unusable sentences
     words: list[str] = dataclasses.field(default_factory=list)
     # one tag per word; empty in a split without labels
     tags: list[str] = dataclasses.field(default_factory=list)
@@ -60,7 +60,7 @@ class TaggingExample(Example):
 
     text_fields = ("words",)
     words: list[str]
-    labels: list[int]  # label id of each word; 0 without labels
+    labels: list[int]  # label id of each word; all 0 in unlabelled data
 
 
 class TaggingTask(Task):
@@ -78,12 +78,13 @@ class TaggingTask(Task):
     def __init__(
         self, *arguments: Any, type_change_starts_span: bool = True
     ) -> None:
-        """Make a task.
+        """Create the task.
 
         Args:
           *arguments: the arguments of `Task`.
-          type_change_starts_span: whether an I tag of another type starts a
-            span; False: it continues the span, as in the original's chunking.
+          type_change_starts_span: whether an I tag of a different type starts
+            a span; False: the tag continues the span, as in the original's
+            chunking.
         """
         super().__init__(*arguments)
         self._type_change_starts_span = type_change_starts_span
@@ -144,14 +145,15 @@ class TaggingTask(Task):
             length,
             count_words=not fixes_truncation,
         )
-        # With words without wordpieces, a sentence may exceed `length` words.
+        # A sentence may have more than `length` words, because some words have
+        # no wordpieces.
         positions = positions[:length]
         n_cut = len(example.words) - len(positions)
         if n_cut:
-            splits = "train" if is_training else "dev and test"
-            loss = f"words (of {splits}) cut off as too long for max_seq_length"
+            splits = "training" if is_training else "dev and test"
+            loss = f"words cut off {splits} sentences beyond max_seq_length"
             if not fixes_truncation:
-                loss += " (fewer with fix_tagging_truncation)"
+                loss += " (fix_tagging_truncation would cut off fewer words)"
             self.row_report.losses[loss] += n_cut
 
         segment_ids = [1] * len(input_ids)
@@ -223,8 +225,8 @@ class TaggingTask(Task):
             )
         else:
             raise UserError(
-                f"{path}: a tagging task reads conll columns or jsonl. Set its"
-                " format in the description"
+                f"{path}: the format is {file_format}; expected conll or jsonl"
+                " for tasks of type tagging. Set format in the description"
             )
         sentences = []
         for sentence in all_sentences:
@@ -235,7 +237,7 @@ class TaggingTask(Task):
         return sentences
 
     def _has_valid_tags(self, sentence: Sentence) -> bool:
-        """Return whether all tags have a known scheme; report unknown tags."""
+        """Return whether all tags are valid; report invalid tags."""
         if self.is_token_level:
             return True
         is_valid = True
@@ -247,14 +249,14 @@ class TaggingTask(Task):
                     sentence.path,
                     sentence.lines[i],
                     f"tag {tag!r} of {sentence.words[i]!r}",
-                    "O, or B-TYPE, I-TYPE, E-TYPE, S-TYPE (the sentence is"
-                    " left out)",
+                    "O, B-TYPE, I-TYPE, E-TYPE or S-TYPE (the whole sentence"
+                    " is left out)",
                 )
                 is_valid = False
         return is_valid
 
     def _sentence_labels(self, sentence: Sentence) -> list[str]:
-        """Return the labels to learn: for spans, BIOES tags."""
+        """Return the labels to learn, which are BIOES tags for spans."""
         if self.is_token_level:
             return sentence.tags
         spans = read_spans(sentence.tags, self._type_change_starts_span)
@@ -271,7 +273,7 @@ class TaggingTask(Task):
                     sentence.path,
                     sentence.lines[i],
                     f"label {label!r}",
-                    f"one of: {join_names(self.label_mapping, 12)} (the"
+                    f"one of: {join_names(self.label_mapping, 12)} (the whole"
                     " sentence is left out)",
                 )
                 return None
@@ -308,7 +310,7 @@ class TaggingTask(Task):
         return {label: i for i, label in enumerate(sorted(labels))}
 
     def _collect_labels(self) -> set[str]:
-        """Return the labels in the data; none if there are no labelled files.
+        """Return the labels in the data; empty if no labelled file exists.
 
         Raises:
           UserError: labelled files have no usable label.
@@ -370,7 +372,7 @@ def _read_jsonl(split_spec: SplitSpec, report: RowReport) -> Iterator[Sentence]:
                 tags = _read_texts(row, columns["tag"], _read_tag)
                 if len(tags) != len(words):
                     raise _BadCellError(
-                        f"{len(tags)} {columns['tag']} of {len(words)} words",
+                        f"{len(tags)} {columns['tag']} for {len(words)} words",
                         f"as many {columns['tag']} as words",
                     )
         except _BadCellError as error:
@@ -380,7 +382,10 @@ def _read_jsonl(split_spec: SplitSpec, report: RowReport) -> Iterator[Sentence]:
 
 
 class _BadCellError(ValueError):
-    """An error with an unusable cell's content and the expected content."""
+    """An error for an unusable cell.
+
+    The arguments are the content that was found and the expected content.
+    """
 
 
 def _read_tag(value: Any) -> str | None:
@@ -392,12 +397,12 @@ def _read_tag(value: Any) -> str | None:
 def _read_texts(
     row: tables.Row, name: int | str, read: Callable[[Any], str | None]
 ) -> list[str]:
-    """Return the texts in the list that a row has under a name.
+    """Return the texts of the list in a row's column.
 
     Args:
       row: the row.
       name: the column.
-      read: returns the text of an item; None if it has none.
+      read: function that returns the text of an item, or None.
     """
     expected = f"a list of texts under {name}"
     if not row.cells:

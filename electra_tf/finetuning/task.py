@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base classes of tasks and examples.
 
-A task with data in plain columns needs no Python: see `task_description`. Any
-other task is a subclass of `ClassificationTask`, `TaggingTask`, ... in
-`registry.TASKS`.
+A task with data in plain columns needs no Python: see `task_description`. For
+any other task, write a subclass of a task's class, such as `TaggingTask`, and
+add the subclass to `registry.TASKS`.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def is_encodable(text: str) -> bool:
 
 
 def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
-    """Raise a UserError if two labels have one meaning, as "1" and "1.0" do."""
+    """Raise a UserError if labels mean the same, such as "1" and "1.0"."""
     by_meaning: dict[str, str] = {}
     for label in labels:
         meaning = label.strip()
-        difference = "only in spaces"
+        difference = "only in white space"
         if number := _WHOLE_NUMBER.fullmatch(meaning):
             meaning = number[1]
             difference = "only in the notation of numbers"
@@ -72,8 +72,8 @@ def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
         if first != label:
             raise UserError(
                 f"task {task_name}: its labels {first!r} and {label!r} differ"
-                f" {difference}. Write both in one way, or list the labels"
-                " under labels in the description of the task"
+                f" {difference}. Write both labels in the same way, or list all"
+                " labels under labels in the description of the task"
             )
 
 
@@ -104,7 +104,7 @@ class Table(NamedTuple):
 
 
 class Task(abc.ABC):
-    """A task, made from its description: data, head and scorer.
+    """Base class of tasks, which provide data, a head and a scorer.
 
     Source: google-research/electra, finetune/task.py.
     Differs: `featurize` and `get_scorer` take a split, heads are layers, and
@@ -127,7 +127,7 @@ class Task(abc.ABC):
         tokenizer: Tokenizer,
         directory: str | None = None,
     ) -> None:
-        """Make a task; read no data.
+        """Create the task without reading data.
 
         Args:
           config: the settings.
@@ -147,7 +147,7 @@ class Task(abc.ABC):
         self.directory = directory or config.raw_data_dir(spec.name)
         special_ids = tokenizer.convert_tokens_to_ids(["[CLS]", "[SEP]"])
         self._cls_id, self._sep_id = special_ids
-        # the data set of TensorFlow Datasets; None: files
+        # the data set of TensorFlow Datasets; None: the data is in files
         self._tfds = spec.tfds if config.data_source == "tfds" else None
         if config.data_source == "tfds" and spec.tfds is None:
             raise UserError(
@@ -164,8 +164,8 @@ class Task(abc.ABC):
     def get_examples(self, split: str) -> list[Example]:
         """Return the examples of a split, in the order of the data.
 
-        Methods with the decorator `explains_bad_rows` add the bad rows to
-        errors.
+        Implementations use the decorator `explains_bad_rows`, which adds the
+        bad rows to error messages.
         """
 
     @property
@@ -184,7 +184,7 @@ class Task(abc.ABC):
         return 1
 
     def get_test_splits(self) -> list[str]:
-        """Return the splits to make predictions for."""
+        """Return the names of the splits to predict."""
         return [s for s in self.spec.files or ["test"] if "test" in s]
 
     def get_dev_splits(self) -> list[str]:
@@ -201,13 +201,16 @@ class Task(abc.ABC):
 
     def check_split(self, split: str) -> None:
         """Raise a UserError if the data of a split is missing."""
-        # A Python task may read data that is not in the description.
+        # A task in Python may read data that the description does not name.
         if (self.spec.files or self.finds_files) and not self.has_split(split):
             self._existing_path(split)
 
     @abc.abstractmethod
     def get_feature_specs(self) -> list[FeatureSpec]:
-        """Return the task's own features, `<name>_eid` first."""
+        """Return the specifications of the features that only this task has.
+
+        The specification of `<name>_eid` comes first.
+        """
 
     @abc.abstractmethod
     def featurize(
@@ -215,9 +218,9 @@ class Task(abc.ABC):
     ) -> dict[str, Any] | list[dict[str, Any]]:
         """Return the features of an example.
 
-        These are the shared features (`input_ids`, `input_mask`, `segment_ids`,
-        `task_id`) and the task's own, by name. An example that makes several
-        rows (windows) gives a list.
+        The result contains, by name, the shared features (`input_ids`,
+        `input_mask`, `segment_ids`, `task_id`) and the features of this task.
+        If an example makes several rows (windows), the result is a list.
         """
 
     @abc.abstractmethod
@@ -236,9 +239,9 @@ class Task(abc.ABC):
     def data_files(self, split: str) -> list[str] | None:
         """Return the files that the features of a split depend on.
 
-        The first file is the split's own. Cached records are reused only while
-        these files do not change; None means unknown files, and records are
-        never reused.
+        The first file is that of the split. Cached records are reused only
+        while these files do not change. If the files are unknown, the result is
+        None, and records are never reused.
         """
         if self._tfds is not None:
             return []
@@ -253,7 +256,8 @@ class Task(abc.ABC):
         # These fields do not change features.
         irrelevant = {"hparams": {}, "metric": None, "files": {}}
         facts["spec"] = repr(dataclasses.replace(self.spec, **irrelevant))
-        # The digest of the data covers labels that the data defines.
+        # Labels that the data defines are left out, because the digest of the
+        # data covers them.
         if self._has_model_labels:
             facts["labels"] = self.resolved_labels
         if self._tfds is not None:
@@ -269,10 +273,8 @@ class Task(abc.ABC):
         del example
         return ()
 
-    # The cache of labels that the data defines, as a JSON value.
-
     def labels_path(self) -> str | None:
-        """Return the path of the label cache; None if none is needed."""
+        """Return the path of the label cache; None if the task has no cache."""
         return None
 
     def labels_file_name(self) -> str:
@@ -290,8 +292,8 @@ class Task(abc.ABC):
     def resolve_labels(self) -> None:
         """Determine the labels unless they are described or set.
 
-        Labels are read from the data and written to `labels_path`. Without
-        data, the labels that an earlier run wrote there are read.
+        Labels are read from the data and written to `labels_path`. If there is
+        no data, the labels are read from the file that an earlier run wrote.
 
         Raises:
           UserError: neither the data nor the file of labels exists.
@@ -319,7 +321,7 @@ class Task(abc.ABC):
 
     @property
     def resolved_labels(self) -> Any:
-        """The labels of the description, or those of `resolve_labels`."""
+        """The labels of the description, otherwise those of the data."""
         if self.described_labels is not None:
             return self.described_labels
         if self._resolved_labels is None:
@@ -404,8 +406,6 @@ class Task(abc.ABC):
                 " (or the range), or retrain."
             )
 
-    # Files, rows and features.
-
     def _require_examples(
         self, examples: Sequence[Example], split: str, kind: str
     ) -> None:
@@ -429,7 +429,7 @@ class Task(abc.ABC):
     def _existing_path(self, split: str) -> str:
         path = self._path(split)
         if not filesystem.exists(path):
-            remedy = "Add it."
+            remedy = "Add the file."
             if split == "dev":
                 remedy = (
                     "Add the file, or turn evaluations off: set do_eval to"
@@ -473,8 +473,8 @@ class Task(abc.ABC):
         file_format = tables.resolve_format(path, self.spec.format)
         if file_format == "conll":
             raise UserError(
-                f"{path}: a task of type {self.spec.type} reads tsv, csv or"
-                " jsonl. Set its format in the description"
+                f"{path}: the format is conll; expected tsv, csv or jsonl for a"
+                f" task of type {self.spec.type}. Set format in the description"
             )
         rows = tables.read_rows(path, file_format, max_rows)
         columns = dict(split_spec.columns)
@@ -482,8 +482,8 @@ class Task(abc.ABC):
             columns.pop("label", None)
         if split_spec.labelled and "label" not in columns:
             raise UserError(
-                f"{path}: no column contains the label. Name the column in"
-                " columns, or set labelled to false for this split"
+                f"{path}: the description names no column of the labels. Add"
+                " label to columns, or set labelled to false for this split"
             )
         if file_format == "jsonl":
             return Table(rows, columns)
@@ -508,7 +508,7 @@ class Task(abc.ABC):
         }
 
     def _token_features(self, **features: list[Any]) -> dict[str, Any]:
-        """Return features of one value per token or word, padded."""
+        """Return padded features that have one value per token or word."""
         length = self.config.max_seq_length
         return {
             f"{self.name}_{name}": values + [0] * (length - len(values))
@@ -516,7 +516,7 @@ class Task(abc.ABC):
         }
 
     def _token_feature_specs(self, *names: str) -> list[FeatureSpec]:
-        """Return `<name>_eid` and the specs of `_token_features`."""
+        """Return the specifications of `<name>_eid` and `_token_features`."""
         specs = [FeatureSpec(f"{self.name}_eid", [])]
         for name in names:
             specs.append(
@@ -537,7 +537,7 @@ def _find_columns(
     options = {purpose: [column] for purpose, column in columns.items()}
     remedy = "Correct columns in the description of the task"
     if file_format == "tsv":
-        remedy += ", or its format"
+        remedy = "Correct columns or format in the description of the task"
     indices = column_indices(options, header, path, lambda purpose: remedy)
     refuse_unnamed(indices, header, path)
     return indices

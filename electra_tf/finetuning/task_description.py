@@ -26,7 +26,7 @@ class TaskType:
     reads_text: bool  # whether columns must name `text_a`
 
 
-# Tagging cannot read TensorFlow Datasets, whose tags have another form.
+# Tagging cannot read TensorFlow Datasets, in which tags have a different form.
 TASK_TYPES: Mapping[str, TaskType] = {
     "classification": TaskType(
         metrics=("accuracy", "f1", "mcc"),
@@ -61,7 +61,7 @@ TASK_TYPES: Mapping[str, TaskType] = {
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
-# A column's name or number; null: the split lacks a column of the task.
+# The name or the index of a column; null: the split has no such column.
 _COLUMN_KEYS = dict.fromkeys(_COLUMNS, int | str | None)
 # The declared types of keys: of a task, of one of its splits, and of tfds.
 _TASK_KEYS = {
@@ -105,7 +105,7 @@ class SplitSpec:
     path: str
     header: bool  # whether the first row names columns
     columns: Mapping[str, int | str]  # purpose -> name or index
-    labelled: bool  # whether its labels are used
+    labelled: bool  # whether the labels of the split are used
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,33 +137,33 @@ class TaskSpec:
     # <data_dir>/finetuning_data/<name>), and inside its folder unless
     # --allow_outside_files is set.
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    # tsv, csv, jsonl, conll; None: from the file's name
+    # tsv, csv, jsonl or conll; None: the name of the file determines the format
     format: str | None = None
     header: bool = True  # whether the first row of csv and tsv names columns
-    # Purpose -> column. Purposes are text_a, text_b, label; for tagging word
-    # and tag (default: the first and the last column). A column is a name, or
-    # an index from 0, or from the end if negative. In jsonl, words and tags are
-    # lists. In summarization, text_a is a document and label its summary, one
-    # sentence a line.
+    # Purpose -> column. Purposes are text_a, text_b and label; in tagging, word
+    # and tag (default: the first and the last column). A column is a name or an
+    # index from 0; negative indices count from the end. In jsonl, words and
+    # tags are lists. In summarization, text_a is a document, and label is the
+    # summary of the document with one sentence per line.
     columns: Mapping[str, int | str] = dataclasses.field(default_factory=dict)
     # Split -> settings of the split: header, columns, labelled (default: false
     # for splits with "test" or "diagnostic" in their name, true for others).
     splits: Mapping[str, Mapping[str, Any]] = dataclasses.field(
         default_factory=dict
     )
-    # in order; None: those in the data, sorted
+    # the labels, in order; None: the labels in the data, sorted
     labels: tuple[str, ...] | None = None
-    label_separator: str = ","  # multilabel: separates the labels of a cell
-    # regression: lowest and highest value; None: from the training data
+    label_separator: str = ","  # multilabel: text between the labels of a cell
+    # regression: the lowest and the highest value; None: from the training data
     range: tuple[float, float] | None = None
     both_orders: bool = False  # whether training uses pairs in both orders
-    tags: str = "spans"  # tagging: spans, or words (a class per word)
+    tags: str = "spans"  # tagging: spans, or words (each word has a class)
     # The metric by which runs are compared (classification: also the reported
     # metrics); None: the type's default.
     metric: str | None = None
     version: str = "squad1"  # question_answering: squad1, squad2 or mrqa
     # question_answering: the units that F1 and exact match compare, words or
-    # characters; None: words, and in built-in tasks those of the official
+    # characters; None: words, and in built-in tasks the words of the official
     # script.
     match: str | None = None
     # summarization: the maximum number of sentences in a summary
@@ -230,7 +230,7 @@ class TaskSpec:
         if split not in self.files:
             raise UserError(
                 f"task {self.name} has no {split} split (it has:"
-                f" {', '.join(self.files)}). Choose one of these"
+                f" {', '.join(self.files)}). Choose one of these splits"
             )
         settings = self.splits.get(split, {})
         columns = {**self.columns, **settings.get("columns", {})}
@@ -256,7 +256,7 @@ def read_task_config(path: str) -> TaskSpec:
     if not path.endswith(".json"):
         raise UserError(
             "hparam task_config: expected the path of a .json file, got"
-            f" {path!r}. Pass such a file"
+            f" {path!r}. Pass the path of a .json file"
         )
     spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
     for split in ("train", "dev"):
@@ -268,7 +268,8 @@ def read_task_config(path: str) -> TaskSpec:
         if not spec.has_labels(split):
             raise UserError(
                 f"{path}: splits.{split}.labelled: expected true, got false."
-                " Choose another name for a split without labels"
+                f" Set it to true, or choose a name other than {split} for a"
+                " split without labels"
             )
     return spec
 
@@ -295,8 +296,8 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
         if split not in spec.files:
             raise UserError(
                 f"{where}: splits.{split!r}: no such split in files"
-                f" ({', '.join(spec.files)}). Add its file, or remove it from"
-                " splits"
+                f" ({', '.join(spec.files)}). Add the split to files, or remove"
+                " it from splits"
             )
         prefix = f"{where}: splits.{split}."
         check_object(settings, _SPLIT_KEYS, prefix)
@@ -306,7 +307,7 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
     if reads_text and spec.files and "text_a" not in spec.columns:
         raise UserError(
             f"{where}: columns.text_a: missing; expected the column with the"
-            " text. Add it"
+            " text. Add text_a to columns"
         )
     if spec.tfds:
         prefix = f"{where}: tfds.columns."
@@ -318,7 +319,7 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
     if spec.both_orders and columns.get("text_b") is None:
         raise UserError(
             f"{where}: both_orders: needs pairs, but columns has no text_b."
-            " Name its column, or remove both_orders"
+            " Add text_b to columns, or remove both_orders"
         )
     _check_labels(spec, where)
 

@@ -19,7 +19,7 @@ from electra_tf.training.checkpointing import CONFIG_FILE, read_config
 
 # The origin of an `init_checkpoint` that is a trial's model.
 TRAINED = "trained"
-# Evaluation never takes these settings of a trial from the model.
+# An evaluation never reads these settings from the settings of a model.
 _NOT_INHERITED = (
     "init_checkpoint",
     "model_dir",
@@ -59,8 +59,8 @@ def refuse_foreign_models(model_dir: str, num_trials: int) -> None:
 def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Return the settings of an evaluation without training.
 
-    Settings that are not set are those of the evaluated model. The models are
-    those of the trials, or init_checkpoint if it is set.
+    Settings that the user did not set are read from the evaluated model. The
+    evaluated models are those of the trials, or init_checkpoint if it is set.
 
     Raises:
       UserError: no model exists, or several runs exist.
@@ -138,9 +138,9 @@ def find_trained_model(directory: str) -> str:
     path = find_best_or_latest(directory)
     if path is None:
         raise UserError(
-            f"do_train is false, but {directory} contains no model. Train it,"
-            " lower num_trials, or pass the model to evaluate (such as the"
-            " trial that keep_all_models=false kept) as --init_checkpoint."
+            f"do_train is false, but {directory} contains no model. Train the"
+            " model, lower num_trials, or pass the model to evaluate (such as"
+            " the trial that keep_all_models=false kept) as --init_checkpoint."
         )
     return path
 

@@ -48,7 +48,7 @@ from electra_tf.training.run import Run
 from electra_tf.training.run_files import RunFiles
 from electra_tf.training.threads import count_cores
 
-EXAMPLES = "examples"  # name of the step value that counts real rows
+EXAMPLES = "examples"  # step value: number of rows that are not padding
 _MAX_SCORE_PANELS = 6
 
 
@@ -163,13 +163,13 @@ class Trial(Run):
             batches, num_steps = self._preprocessor.prepare_train()
         if not num_steps:
             raise UserError(
-                f"num_train_epochs {config.num_train_epochs:g}:"
-                f" {batches.n_examples} examples are fewer than one batch"
+                f"num_train_epochs {config.num_train_epochs:g}: this part of"
+                f" {batches.n_examples} examples is smaller than one batch"
                 f" (train_batch_size {config.train_batch_size}). Raise"
                 " num_train_epochs."
             )
         self._n_examples = batches.n_examples
-        # The name of the record file changes with the data and the
+        # The name of the record file identifies the data and the
         # preprocessing.
         facts = {"records": os.path.basename(batches.path)}
         if self._weights:
@@ -195,7 +195,8 @@ class Trial(Run):
         if watches and len(self._tasks) > 1 and not config.keep_best:
             raise UserError(
                 "early_stopping_patience: with several tasks the metric to"
-                " watch is ambiguous. Pass it, as in --keep_best sst_accuracy"
+                " watch is ambiguous. Name the metric with --keep_best, such as"
+                " --keep_best sst_accuracy"
             )
         if not (config.do_eval or config.eval_every_n_steps):
             return []
@@ -250,16 +251,16 @@ class Trial(Run):
             listing = "".join(f"  {text}\n" for text in changes)
             raise UserError(
                 f"{self.directory} contains a model fine-tuned with other"
-                f" hparams:\n{listing}Restore these to continue it, pass a"
-                " --run_name for this run, or pass --overwrite to delete it and"
-                " start again."
+                f" hparams:\n{listing}Restore these hparams to continue"
+                " training, pass a --run_name for this run, or pass --overwrite"
+                " to delete the model and start again."
             )
         if changed_data := self.data_fingerprint.changes(path, {}):
             raise UserError(
                 f"{path} was trained on other data: {'; '.join(changed_data)}."
-                " Restore the data to continue it, pass a --run_name for this"
-                " run, or pass --overwrite to delete it and start again; to"
-                " evaluate it as it is, set do_train to false."
+                " Restore the data to continue training, pass a --run_name for"
+                " this run, or pass --overwrite to delete the model and start"
+                " again. To evaluate the model as it is, set do_train to false."
             )
         # The data position in a checkpoint contains the path of the records, so
         # it is lost if the folder moves.
@@ -268,7 +269,7 @@ class Trial(Run):
         is_moved = os.path.abspath(former_folder) != os.path.abspath(folder)
         if is_moved:
             self.console.warning(
-                "The records were moved, so they are read from their start"
+                "The records were moved, so training reads them from the start"
                 " again"
             )
         has_position = super().continue_from(
@@ -283,7 +284,8 @@ class Trial(Run):
     def write_settings(self, directory: str) -> None:
         for task in self._tasks:
             task.write_to_model(directory)
-        # The label files come first, because this also writes their digests.
+        # The label files come first, because the base class also writes their
+        # digests.
         super().write_settings(directory)
 
     def describe_evaluation_data(self) -> str:
@@ -374,7 +376,7 @@ class Trial(Run):
         )
 
     def losses(self, interval: StepMetrics) -> dict[str, float]:
-        """Return the mean loss of a batch, as in the original, and per row."""
+        """Return the mean losses, per batch as in the original, and per row."""
         total = interval.sums["total_loss"]
         return {
             "loss": interval.mean("total_loss"),
@@ -392,7 +394,7 @@ class Trial(Run):
         return dict(zip(self._prefix_names(names), values, strict=True))
 
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Log and print an evaluation, keep the best model, stop early."""
+        """Log and print an evaluation; keep the best model; stop early."""
         self._check_keep_best(result)
         self.eval_log.write(step, result)
         print_evaluation(self.console, step, result)
@@ -403,8 +405,9 @@ class Trial(Run):
                 self.eval_log.rows, self._preferred_metric()
             )
             self.console.line(
-                f"Stopping early: {self.config.early_stopping_patience}"
-                f" evaluations without a better {metric}"
+                "Stopping early: the last"
+                f" {self.config.early_stopping_patience} evaluations did not"
+                f" improve {metric}"
             )
 
     def _preferred_metric(self) -> str | None:
@@ -412,7 +415,7 @@ class Trial(Run):
         return self.config.keep_best or self._tasks[0].main_metric
 
     def _has_lost_patience(self) -> bool:
-        """Return whether the chief's last evaluations are no better.
+        """Return whether the last evaluations did not improve the metric.
 
         Only the chief's log counts, because the logs of other workers may be
         incomplete.

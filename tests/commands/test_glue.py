@@ -73,8 +73,8 @@ def test_tasks_with_data_run_and_missing_ones_are_named(data, glue_run, capsys):
     assert glue_run(task_names=NAMES) == 0
     printed = capsys.readouterr().out
     assert "GLUE 3/3: mnli" in printed
-    assert "wnli: no data: no " in printed and "wnli/train.tsv" in printed
-    assert "skipped, not in task_names: sst, mrpc, qqp, qnli, rte" in printed
+    assert "wnli: no data: missing: " in printed and "wnli/train.tsv" in printed
+    assert "does not contain them: sst, mrpc, qqp, qnli, rte" in printed
     results = summary(data)
     assert results["tasks"]["wnli"]["state"] == "no data"
     assert results["tasks"]["mnli"]["lacking"] == []
@@ -136,9 +136,12 @@ def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
 @pytest.mark.parametrize(
     ("hparams", "message"),
     [
-        ({"model_dir": "x"}, "model_dir: cannot be shared"),
-        ({"distribution_strategy": "multi_worker"}, "workers meet once"),
-        ({"task_names": ["rte"]}, "no GLUE task has data:\n  rte: no "),
+        ({"model_dir": "x"}, "model_dir: the GLUE tasks cannot share"),
+        (
+            {"distribution_strategy": "multi_worker"},
+            "to the other workers only once",
+        ),
+        ({"task_names": ["rte"]}, "no GLUE task has data:\n  rte: missing: "),
     ],
 )
 def test_a_setting_of_all_tasks_is_refused_at_once(
@@ -211,7 +214,7 @@ def test_a_submission_has_a_file_for_each_test_set(model, capsys):
         "WNLI.tsv",
     ]
     printed = capsys.readouterr().out
-    assert "QQP.tsv: 4 rows, like the predicted test set" in printed
+    assert "QQP.tsv has 4 rows, but the server" in printed
     assert "the server expects 390965" in printed
 
 
@@ -290,7 +293,7 @@ def test_an_incomplete_file_is_refused_or_left_out(
     ("text", "message"),
     [
         ("index\ts\nx\ta\n", "test.tsv:2: found 'x'; expected an index"),
-        ("index\ts\n7\ta\n8\n\n9\tb\n", "is index 8, .*test.tsv:3"),
+        ("index\ts\n7\ta\n8\n\n9\tb\n", "has index 8 .*test.tsv:3"),
     ],
 )
 def test_an_unusable_test_file_is_named(text, message, model):

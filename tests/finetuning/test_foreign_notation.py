@@ -201,8 +201,8 @@ def test_a_cell_that_holds_a_list_is_its_labels(describe, cells, labels):
         (MANY, "\"['z' 'y']\"", "labels separated by ',', or a list"),
         (MANY, '"[x, y]"', "labels separated by ',', or a list"),
         (MANY, "\"[['x']]\"", "a text, a number, true or false"),
-        (TEXT, "\"['x']\"", "one label, not a list of labels"),
-        (TEXT, '"[""x"", ""y""]"', "one label, not a list of labels"),
+        (TEXT, "\"['x']\"", "one label instead of a list"),
+        (TEXT, '"[""x"", ""y""]"', "one label instead of a list"),
         (NUMBERS, "[3.5]", "a number from 1 to 5"),
         (NUMBERS, "1_0", "a number from 1 to 5"),
         (NUMBERS, '"3,5"', "a number from 1 to 5"),
@@ -268,7 +268,7 @@ def test_numbers_as_labels_match_the_notation_of_the_description(describe):
         ("1", "1.0", "in the notation of numbers"),
         ("-2.00", "-2", "in the notation of numbers"),
         ("True", "true", "in upper and lower case"),
-        ("a", "a\xa0", "in spaces"),
+        ("a", "a\xa0", "in white space"),
     ],
 )
 def test_labels_of_one_meaning_are_refused(describe, first, second, how):
@@ -324,7 +324,7 @@ def test_a_value_of_another_type_is_named_with_its_type(
         ({"words": ["a", 4.5]}, "the number 4.5 in words"),
         ({"words": None}, "words is null"),
         ({"words": []}, "no word under words"),
-        ({"tags": ["x"]}, "1 tags of 2 words"),
+        ({"tags": ["x"]}, "1 tags for 2 words"),
         ({"tags": ["x", None]}, "null in tags"),
     ],
 )
@@ -380,7 +380,7 @@ FAILING = {
         TEXT,
         "csv",
         "text,label\na,\"['x']\"\n",
-        "one label, not a list",
+        "one label instead of a list",
     ),
     "no cells": (
         TEXT,

@@ -82,7 +82,9 @@ def test_other_labels_are_refused_and_start_fresh(
     _, folder = transformers_folder("reviews")
     task = {**TASKS["reviews"], "labels": ["no", "yes"]}
     config = config_of(folder, task)
-    refused("has the labels bad, good, so-so; task films", inherited, config)
+    refused(
+        "has the labels bad, good, so-so, but task films", inherited, config
+    )
     _, _, weights, notes = inherited(config, is_training=True)
     assert not weights.contents.tasks and "films: a fresh head" in notes[0]
 

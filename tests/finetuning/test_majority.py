@@ -30,8 +30,8 @@ def test_the_majority_is_scored_and_predicted_without_a_model(
     config = finetuning_config("wnli", **hparams)
     result, printed = run(config)
     assert (
-        "wnli: no model was used; all predictions are '0', the majority of 7"
-        " training labels" in printed
+        "wnli: no model was used; all predictions are '0', the most frequent"
+        " of 7 training labels" in printed
     )
     assert "collapsed" not in printed
     actual = result["trials"][0]
@@ -48,7 +48,7 @@ def test_the_majority_is_scored_and_predicted_without_a_model(
     for logits in predicted.values():
         np.testing.assert_allclose(logits, shares, rtol=1e-6)
     _, printed = run(config)
-    assert "Trial 1: already done by an earlier run" in printed
+    assert "Trial 1: an earlier run finished this trial" in printed
 
 
 def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):

@@ -70,7 +70,7 @@ ROWS = {
         '{"text": "y", "stars": ["bad", "unheard"]}\n',
         "",
         [[0, 1]],
-        "only one of: good, bad",
+        "labels from this list: good, bad",
     ),
     "several labels between separators": (
         {"type": "multilabel", "label_separator": ";", "format": "tsv"},
@@ -220,7 +220,7 @@ def test_an_impossible_description_is_refused(tmp_path, description, message):
         ("review,stars\nx,a\n", r"train\.csv:1: no column 'text'"),
         ("text,stars,stars\nx,a,b\n", "several columns 'stars'"),
         ("text,stars\nx,a\ny,a\n", "1 distinct labels"),
-        ("text,stars\nx,a\ny, a\n", "' a' and 'a' differ only in spaces"),
+        ("text,stars\nx,a\ny, a\n", "' a' and 'a' differ only in white space"),
     ],
 )
 def test_a_file_that_makes_no_task_is_named(text, message, describe):
@@ -353,7 +353,9 @@ def test_data_head_and_scorer_fit_together(kind, description, metric, own_task):
 def test_f1_of_one_class_is_refused_of_three(own_task):
     task = own_task("classification", description={"metric": "f1"})
     task.resolve_labels()
-    refused("there are 3. Set metric to accuracy or mcc", task.get_scorer)
+    refused(
+        "the task has 3 classes. Set metric to accuracy or mcc", task.get_scorer
+    )
 
 
 def test_accuracy_of_three_classes_has_no_f1(own_task):

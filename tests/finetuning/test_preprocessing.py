@@ -102,7 +102,7 @@ def test_a_changed_byte_of_cached_records_is_named_and_repaired(
     damaged[int(share * len(right))] ^= 1
     path.write_bytes(damaged)
     prepare()
-    assert f"WARNING: {path}: checksum differs" in capsys.readouterr().out
+    assert f"WARNING: {path}: the checksum differs" in capsys.readouterr().out
     assert path.read_bytes() == right
 
 

@@ -51,7 +51,7 @@ ALL_BAD = {
         {"type": "tagging"},
         "jsonl",
         '{"words": ["a"], "tags": []}\n',
-        ":1: found 0 tags of 1 words; expected as many tags",
+        ":1: found 0 tags for 1 words; expected as many tags",
     ),
     "questions": (
         {"type": "question_answering", "version": "squad2"},

@@ -28,7 +28,7 @@ FILES = {
     "chunk": ("train.txt", "", SENTENCE),
     NEWS: ("train.jsonl", "", '{"article": "a", "highlights": "b"}\n'),
 }
-NUMBER, TAG = "a number from 0 to 5", "O, or B-TYPE, I-TYPE"
+NUMBER, TAG = "a number from 0 to 5", "O, B-TYPE, I-TYPE"
 ARTICLE, SUMMARY = "a text under article", "a summary under highlights"
 OBJECT, UTF8 = "one JSON object per line", "text in UTF-8"
 
@@ -254,9 +254,9 @@ def qa_task(make_task, write_task):
         (
             answer("dog", 4),
             "'dog' at character 4",
-            "the text of the passage, 'cat'",
+            "the passage's words at this offset, 'cat'",
         ),
-        (answer("cat", 400), "character 400", "within the passage (36)"),
+        (answer("cat", 400), "character 400", "which has 36 characters"),
         ({"answers": []}, "no answer", "an answer with its text and offset"),
         (answer(3.5, 4), "the number 3.5", "with a text"),
         ({"answers": {"a": 1}}, "{'a': 1}", "a list of answers"),
@@ -276,7 +276,12 @@ def test_an_unusable_question_is_skipped(
     (row,) = task.row_report.rows
     assert row.path.endswith("squadv1/train.json") and row.skipped
     assert named_value in row.found and expected in row.expected
-    assert task.row_report.losses["train: questions that make no example"] == 1
+    assert (
+        task.row_report.losses[
+            "train: questions skipped because of errors in their data"
+        ]
+        == 1
+    )
     if fields.get("id", "q1"):
         assert row.line == 1 + text[: text.index('"q1"')].count("\n")
     task = qa_task("squadv1", text, strict_rows=True)
@@ -290,15 +295,15 @@ def test_answers_of_other_splits_need_no_offset(qa_task):
     assert task.row_report.rows == []
     # SQuAD 1.1 scores questions with an answer, and counts the others.
     assert task.row_report.losses == {
-        "dev: questions that make no example": 0,
-        "dev: questions about an empty passage": 0,
-        "dev: questions without an answer, not scored": 1,
+        "dev: questions skipped because of errors in their data": 0,
+        "dev: questions whose passage is empty": 0,
+        "dev: questions not scored because they have no answer": 1,
     }
     # An empty passage gives no window.
     task = qa_task("squad", squad(question(0), context=" "), "dev")
     (example,) = task.get_examples("dev")
     assert task.featurize(example, False) == []
-    assert task.row_report.losses["dev: questions about an empty passage"] == 1
+    assert task.row_report.losses["dev: questions whose passage is empty"] == 1
     model = FinetuningModel(task.config, [task])
     rows = Preprocessor(task.config, [task])
     strategy = tf.distribute.get_strategy()
@@ -319,7 +324,7 @@ def test_impossible_questions_have_no_position(qa_task):
     examples = task.get_examples("train")
     assert [e.is_impossible for e in examples] == [False, True, True, False]
     row, left_out = task.row_report.rows
-    assert not row.skipped and "'q0' once more" in row.found
+    assert not row.skipped and "'q0' of an earlier question" in row.found
     assert (
         left_out.skipped and "is_impossible is the text 'no'" in left_out.found
     )
@@ -352,10 +357,10 @@ def test_broken_paragraphs_and_lines_are_reported_with_their_number(qa_task):
     assert len(task.get_examples("train")) == 1
     assert [row.expected for row in task.row_report.rows] == [
         "an article with a list of paragraphs",
-        "a paragraph with a context and a list of qas",
-        "a paragraph with a context and a list of qas",
-        "a paragraph with a context and a list of qas",
-        "a question as an object",
+        "a paragraph with the text context and the list qas",
+        "a paragraph with the text context and the list qas",
+        "a paragraph with the text context and the list qas",
+        "a question as a JSON object",
     ]
     undetected = ([], [{"text": " ", "char_spans": [[3, 3]]}])
     lines = [
@@ -400,8 +405,11 @@ def test_long_questions_and_many_windows_are_cut(qa_task, monkeypatch):
     windows = task.featurize(example, True)
     assert [w["squadv1_eid"] for w in windows] == [0, 1, 2]
     losses = task.row_report.losses
-    assert losses["wordpieces cut off such passages"] > 100
-    assert losses["training questions whose answer no window holds whole"] == 1
+    assert losses["wordpieces cut off passages after 3 windows"] > 100
+    assert (
+        losses["training questions whose answer is not within a single window"]
+        == 1
+    )
 
 
 def test_debug_reads_few_questions(qa_task, write_task, monkeypatch):

@@ -68,7 +68,7 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     second.write_bytes(b"of another model")
     os.utime(second, (0, 0))
     again, text = run(config)
-    assert "Trial 2: already done by an earlier run" in text
+    assert "Trial 2: an earlier run finished this trial" in text
     assert again["trials"] == result["trials"]
     assert pickle.loads(second.read_bytes()).keys() == logits[1].keys()
     shutil.rmtree(models[1])
@@ -78,7 +78,7 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     os.utime(tmp_path / "finetuning_data/sst/test.tsv", (2**32, 2**32))
     _, text = run(config)
     assert pickle.loads(first.read_bytes()).keys() == logits[0].keys()
-    assert f"such as {second}. Their model was not kept" in text
+    assert f"such as {second}, are missing or older" in text
     assert result["statistics"]["sst"]["accuracy"]["values"] == values
 
 
@@ -110,7 +110,7 @@ def test_training_stops_when_nothing_gets_better(config_of, run):
         learning_rate=0.0,
     )
     result, text = run(config)
-    assert "Stopping early: 2 evaluations without a better loss" in text
+    assert "Stopping early: the last 2 evaluations did not improve loss" in text
     assert result["trials"][0]["global_step"] == 2
     assert "interrupted" not in result
 
@@ -138,7 +138,7 @@ def test_trials_of_other_weights_are_refused(
     )
     config = config_of(init_checkpoint=str(start), model_hparam_overrides={})
     _, text = run(config)
-    assert "max_seq_length 32: the model was pre-trained with 8" in text
+    assert "max_seq_length is 32, but the model was" in text
     trained = load_pretrained(str(start))
     assert trained.max_length == 8
     trained.model.variables[0].assign(-trained.model.variables[0])
@@ -155,7 +155,7 @@ def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
     moved = shutil.move(tmp_path, f"{tmp_path}_moved")
     hparams = config.explicit_hparams(json.loads(config.to_json()))
     again = FinetuningConfig.create(**hparams | {"data_dir": moved})
-    assert "Trial 1: already done by an earlier run" in run(again)[1]
+    assert "Trial 1: an earlier run finished this trial" in run(again)[1]
     outside = {"data_dir": "/a", "init_checkpoint": "/pool/x"}
     assert not changed_hparams(outside, outside | {"data_dir": "/pool"})
     os.remove(again.results_json)
@@ -368,7 +368,7 @@ def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
     with pytest.raises(UserError, match=r"learning_rate: 0.001 -> 0.002"):
         run(dataclasses.replace(config, learning_rate=2e-3))
     two, text = run(dataclasses.replace(config, num_trials=2))
-    assert "Trial 1: already done by an earlier run" in text
+    assert "Trial 1: an earlier run finished this trial" in text
     assert two["trials"][0] == stopped["trials"][0]
     assert [trial["trial"] for trial in two["trials"]] == [1, 2]
 

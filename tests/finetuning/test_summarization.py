@@ -49,7 +49,7 @@ def test_a_description_names_columns_and_the_number_of_sentences(describe):
     none = {**summarization, "columns": columns, "sentences": 0}
     refused("sentences: must be at least 1, got 0", describe, none, rows)
     task = describe({**summarization, "columns": {"text_a": 0}}, rows)
-    refused("no column contains the label", task.get_examples, "train")
+    refused("names no column of the labels", task.get_examples, "train")
 
 
 @pytest.mark.parametrize("length", [5, 12, 24, 64])
