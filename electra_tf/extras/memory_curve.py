@@ -1,11 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory over lengths and sizes: predicted, and measured in processes.
+"""Predicted and measured peak memory of runs, by length and model size.
 
-There are three kinds of run: the run of a config, a masked LM of its sizes, and
-a masked LM of BERT's shape, whose embeddings are as wide as its blocks. Each
-kind is predicted over LENGTHS, and the first two also over GRID. A third of the
-grid's points are measured: every pair of values of two sizes once.
+Three kinds of run are compared: the run of a config, a masked LM of the same
+sizes, and a masked LM of BERT's shape, whose embeddings are as wide as its
+blocks. Each kind is predicted over LENGTHS, and the first two also over GRID. A
+third of the grid's points are measured, so that each pair of values of two
+sizes is measured once.
 """
 
 import dataclasses
@@ -42,13 +43,13 @@ _SHARE = 0.75  # default limit, as a share of the machine's memory
 _UNKNOWN_MEMORY = 2**33  # bytes; assumed if the machine's memory is unknown
 _LARGEST = 1 << 20  # upper limit of lengths and batch sizes to try
 _KEYS = ("part", "kind", "batch", "length", *GRID)
-# The hparams that memory does not depend on.
+# Hparams that do not affect the peak memory.
 _PATHS = ("data_dir", "model_name", "model_dir", "vocab_file")
 Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """A config whose peak memory is predicted and, if it fits, measured."""
+    """A config whose peak memory is predicted, and measured on request."""
 
     part: str  # "lengths" or "grid"
     kind: str
@@ -78,7 +79,7 @@ class Point(NamedTuple):
         return json.dumps(hparams, sort_keys=True)
 
     def measure_peak(self) -> int:
-        """Return the peak memory of a process that trains, in bytes."""
+        """Train in a new process; return the peak of its memory, in bytes."""
         command = [
             sys.executable,
             "-m",
@@ -103,14 +104,15 @@ class Point(NamedTuple):
 
 
 class MemoryCurve:
-    """Peak memory of a run and two related configs, by length and size.
+    """The peak memory of a run and of two masked LMs, by length and size.
 
     Attributes:
-      configs: the configs by kind: the run, its masked LM, BERT's shape.
+      configs: kind -> config: the run, a masked LM of the same sizes, and a
+        masked LM of BERT's shape.
     """
 
     def __init__(self, config: PretrainingConfig, limit: int) -> None:
-        """Derive the configs of the other kinds.
+        """Derive the configs of the two masked LMs from the run's config.
 
         Args:
           config: the settings of the run.
@@ -122,9 +124,9 @@ class MemoryCurve:
         """
         if config.objective == "mlm":
             raise UserError(
-                f"objective is {config.objective!r}; --memory_curve needs"
-                " another objective, because it compares with a masked LM."
-                " Pass another, such as electra"
+                f"objective is {config.objective!r}; expected a different"
+                " objective, because --memory_curve compares the run with a"
+                " masked LM. Pass --objective=electra, for example"
             )
         masked_lm = {
             "electra_objective": False,
@@ -151,7 +153,7 @@ class MemoryCurve:
     def resize(
         self, kind: str, batch: int, length: int, **sizes: int
     ) -> PretrainingConfig:
-        """Return the config of a kind with other sizes."""
+        """Return the config of a kind with this batch and these sizes."""
         config = self.configs[kind]
         positions = EncoderConfig.of(config).max_position_embeddings
         overrides = {
@@ -184,8 +186,8 @@ class MemoryCurve:
         for chosen in itertools.product(*choices):
             sizes = dict(zip(GRID, (value for _, value in chosen), strict=True))
             # Measuring takes long, so only a third of the grid is measured: the
-            # points whose indices have a sum divisible by 3. These points pair
-            # any two values of two hparams once.
+            # points whose indices have a sum divisible by 3. Among these
+            # points, each pair of values of two hparams occurs once.
             is_third = sum(index for index, _ in chosen) % 3 == 0
             for kind in list(self.configs)[:2]:
                 resized = self.resize(kind, BATCH, self._length, **sizes)
@@ -193,7 +195,7 @@ class MemoryCurve:
                 yield Point("grid", kind, resized, is_third and fits)
 
     def measure(self, folder: str) -> list[Row]:
-        """Return the rows of all points, after measuring the missing ones.
+        """Measure the points without a measurement; return all points' rows.
 
         Args:
           folder: the folder of points.jsonl, with a line for each measured
@@ -221,7 +223,7 @@ class MemoryCurve:
         return rows
 
     def find_largest(self) -> dict[str, Any]:
-        """Return the longest rows and largest batches that fit, by kind.
+        """Return the greatest length and batch sizes within the limit, by kind.
 
         Returns:
           `length`: the length of the longest rows at BATCH; `batches`: length
@@ -244,7 +246,7 @@ class MemoryCurve:
         return largest
 
     def write(self, folder: str) -> str:
-        """Measure missing points; write a table, JSON and a picture.
+        """Measure the missing points; write a table, a JSON file and a picture.
 
         Args:
           folder: the folder for memory.txt, memory.json, memory.png and
@@ -285,7 +287,7 @@ class MemoryCurve:
 
 
 def memory_limit(gibibytes: float | None) -> int:
-    """Return a limit in bytes; the default is a share of all memory."""
+    """Return a limit in bytes; by default, a share of the machine's memory."""
     if gibibytes and (limit := round(gibibytes * 2**30)):
         return limit
     memory = machine_memory() or _UNKNOWN_MEMORY
@@ -293,7 +295,7 @@ def memory_limit(gibibytes: float | None) -> int:
 
 
 def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
-    """Yield the keys and peaks of measured points in the file."""
+    """Yield the key and the peak of each measured point in a file."""
     if not filesystem.exists(path):
         return
     for number, text in enumerate(LineReader(path).texts(), 1):
@@ -309,7 +311,7 @@ def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
 
 
 def _find_last(fits: Callable[[int], bool], low: int) -> int:
-    """Return the largest number that fits, or `low` if no larger one does."""
+    """Return the largest number that fits; `low` if no larger number fits."""
     high = LENGTHS[0]
     while high < _LARGEST and fits(high):
         low, high = high, 2 * high
@@ -323,7 +325,7 @@ def _find_last(fits: Callable[[int], bool], low: int) -> int:
 
 
 def _text(results: Mapping[str, Any]) -> str:
-    """Return the tables of points, and of the sizes that fit into the limit."""
+    """Return the table of all points and the table of the largest sizes."""
     headings = [name.removeprefix("num_") for name in _KEYS]
     table = [[*headings, "predicted MiB", "measured MiB", "ratio"]]
     for row in results["points"]:
@@ -337,10 +339,11 @@ def _text(results: Mapping[str, Any]) -> str:
     if results["measured_points"]:
         lines.append(
             f"\n{results['within_tolerance']} of {results['measured_points']}"
-            f" predictions within {TOLERANCE:.0%} of the measured peak; the"
-            f" worst {results['worst_error']:+.1%}"
+            f" predictions are within {TOLERANCE:.0%} of the measured peak; the"
+            f" largest error is {results['worst_error']:+.1%}"
         )
-    lines.append(f"\nIn {results['limit_bytes'] / 2**30:,.1f} GiB, predicted:")
+    limit = results["limit_bytes"] / 2**30
+    lines.append(f"\nLargest sizes that need at most {limit:,.1f} GiB:")
     headings = [f"batch at {length}" for length in LENGTHS]
     table = [["", f"length at batch {BATCH}", *headings]]
     for kind, largest in results["largest"].items():
@@ -350,9 +353,9 @@ def _text(results: Mapping[str, Any]) -> str:
 
 
 def _draw(rows: Sequence[Row]) -> bytes:
-    """Return a PNG of peaks over lengths, of the grid, and of errors."""
-    # matplotlib is imported here, because it takes a second and other plans do
-    # without it.
+    """Draw peaks by length, peaks of the grid, and errors; return a PNG."""
+    # matplotlib is imported late, because the import takes a second and other
+    # plans do not need it.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 4.5), layout="constrained")
@@ -378,9 +381,9 @@ def _draw(rows: Sequence[Row]) -> bytes:
     for factor, style in ((1, "-"), (1 - TOLERANCE, ":"), (1 + TOLERANCE, ":")):
         errors.plot([0, highest], [0, highest * factor], f"k{style}", lw=0.8)
     for axes, x_label, y_label in (
-        (lengths, f"length, {BATCH} rows", "GiB: predicted, dots measured"),
-        (grid, "sizes of the grid, by prediction", "GiB"),
-        (errors, "measured, GiB", f"predicted, GiB; dotted: {TOLERANCE:.0%}"),
+        (lengths, f"length, {BATCH} rows", "GiB (lines: predicted)"),
+        (grid, "points of the grid, in order of predictions", "GiB"),
+        (errors, "measured, GiB", f"predicted, GiB (dots: {TOLERANCE:.0%})"),
     ):
         axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
         axes.grid(alpha=0.3)

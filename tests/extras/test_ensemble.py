@@ -270,11 +270,11 @@ def _shares(probabilities):
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        ("classification", lambda r: r[:-1], "1 of 40 .* own, dev: line 41"),
+        ("classification", lambda r: r[:-1], "1 of 40 .* own, dev .line 41"),
         (
             "classification",
             lambda r: [{**row, "id": i} for i, row in enumerate(r, 1)],
-            "found id 1; expected 0, as .*a.jsonl:1 has",
+            "found id 1; expected 0, as in .*a.jsonl:1",
         ),
         ("classification", _shares({"0": float("nan"), "1": 1.0}), "0: nan"),
         ("regression", lambda r: [{"line": 2}, *r[1:]], "found value None"),

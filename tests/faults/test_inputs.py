@@ -326,7 +326,9 @@ def test_an_aborted_upload_is_one_line_of_log(server, caplog):
         time.sleep(0.05)
     time.sleep(0.2)
     (record,) = caplog.records
-    assert record.getMessage() == f"POST {PLACE}: the client left"
+    assert (
+        record.getMessage() == f"POST {PLACE}: the client closed the connection"
+    )
     assert not record.exc_info
 
 

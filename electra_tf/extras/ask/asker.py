@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The asker: BM25 finds passages, and a model reads them."""
+"""The asker, which finds passages with BM25 and reads them with a model."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,8 +18,9 @@ from electra_tf.prediction.predictor import Predictor
 from electra_tf.text.measured_words import split_into_words
 
 NO_WORD = "no word of the question is in the index"
-# The keys of an answer besides those of its passage. An empty answer has all of
-# them, because a TSV file has the columns of its first answer.
+# The keys of an answer in addition to the keys of its passage. An empty answer
+# has all these keys, because the first answer determines the columns of a TSV
+# file.
 _ANSWER_KEYS = (
     "score",
     "probability",
@@ -31,7 +32,7 @@ _ANSWER_KEYS = (
 
 
 def check_question(question: Any, location: str) -> None:
-    """Raise a UserError unless a question is a text with words.
+    """Raise a UserError unless a question is a text with at least one word.
 
     Args:
       question: the value to check, of any type.
@@ -45,7 +46,7 @@ def check_question(question: Any, location: str) -> None:
 
 
 class Asker:
-    """An asker, which answers questions from `count` passages of a corpus each.
+    """An asker, which answers each question from `count` passages of a corpus.
 
     An answer's score is (1 - weight) * reader + weight * retrieval. Here
     `reader` is the model's score of the answer's span (minus the odds of no
@@ -58,14 +59,15 @@ class Asker:
     ) -> None:
         if not isinstance(predictor.task, QATask):
             raise UserError(
-                f"{predictor.loaded.folder}: found the task"
-                f" {predictor.task.name}; expected a model for question"
-                " answering. Train one with run_finetuning.py, as on squad"
+                f"{predictor.loaded.folder}: the model was fine-tuned on the"
+                f" task {predictor.task.name}; expected a task of question"
+                " answering. Pass a model that was fine-tuned on such a task,"
+                " for example on squad"
             )
         self.index, self.predictor, self.count = index, predictor, count
 
     def read(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """Return the best answer in each passage that is found for a question.
+        """Return each question's best answer in each passage that is retrieved.
 
         Returns:
           A list for each question; answers are plain values for JSON, in the
@@ -82,7 +84,7 @@ class Asker:
         answers: list[list[dict[str, Any]]] = [[] for _ in questions]
         pairs = zip(passages, predictions, strict=True)
         for (number, source, retrieval_score), prediction in pairs:
-            # Passages without a valid answer are skipped.
+            # In this passage no span is a possible answer.
             if not prediction.pop("n_best"):
                 continue
             odds = prediction.get("null_odds", 0.0)
@@ -127,7 +129,7 @@ class Asker:
 def rank_answers(
     answers: Sequence[Mapping[str, Any]], weight: float
 ) -> list[dict[str, Any]]:
-    """Mix the scores of answers; return the best first and empty ones last."""
+    """Mix the scores of answers; return the best first, empty answers last."""
     scored = []
     for answer in answers:
         reader, retrieval = answer["reader_score"], answer["retrieval_score"]
@@ -137,7 +139,7 @@ def rank_answers(
 
 
 class AskedCorpus:
-    """An asker behind the interface of a served model with one signature."""
+    """An asker with the interface of a served model that has one signature."""
 
     name, version, kind, labels = "ask", 1, "retrieval", ()
 

@@ -38,13 +38,14 @@ _LANGUAGES = {
     "GREEK": "greek",
     "TAMIL": "tamil",
 }
-# Further languages with a stemmer, and their scripts.
+# Further languages that have a stemmer, and the scripts of these languages.
 _SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
 _FORMAT_VERSION = 3
 # The parts of an index file; bm25s writes further parts.
 _ABOUT, _PASSAGES = "about.json", "passages.jsonl"
-# The errors of reading an index file that is damaged or of another format. If
-# bm25s is missing, making a new index raises the error that names the extra.
+# The errors of reading an index file that is damaged or has another format. An
+# ImportError means that bm25s is missing; making a new index then raises the
+# error that names the extra.
 _UNUSABLE = (
     zipfile.BadZipFile,
     KeyError,
@@ -56,7 +57,7 @@ _UNUSABLE = (
     TypeError,
     AttributeError,
     IndexError,
-    SyntaxError,  # from damaged headers of NumPy arrays, like TokenError
+    SyntaxError,  # raised for damaged NumPy headers, as is TokenError
     tokenize.TokenError,
     RecursionError,
 )
@@ -72,7 +73,7 @@ class PassageIndex:
     def __init__(
         self, passages: list[SourcePassage], language: str, searcher: Any = None
     ) -> None:
-        """Index passages, which takes time, or use a finished searcher.
+        """Index the passages, or use a searcher that has already indexed them.
 
         Args:
           passages: passages with at least one word each.
@@ -86,13 +87,13 @@ class PassageIndex:
             import bm25s
             import Stemmer
         except ImportError as error:
-            packages = "ask needs bm25s and PyStemmer, one of which"
+            packages = "bm25s or PyStemmer, which ask needs,"
             raise missing_extra(packages, "ask", error) from None
         logging.getLogger("bm25s").setLevel(logging.WARNING)
         if language not in (known := ["none", *Stemmer.algorithms()]):
             raise UserError(
                 f"--language={language}: expected one of"
-                f" {', '.join(known)}. Choose one of them"
+                f" {', '.join(known)}. Pass one of these languages"
             )
         self.passages = passages
         self._language = language
@@ -125,7 +126,10 @@ class PassageIndex:
         return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
 
     def _split(self, text: str) -> list[str]:
-        """Split text into terms; keep stop words, as it may have no others."""
+        """Split a text into terms, stop words included.
+
+        A question may consist of stop words alone.
+        """
         pairs = split_into_terms(text)
         if not self._stemmers:
             return [term for term, _ in pairs]
@@ -152,7 +156,7 @@ def _stemming_language(letter: str, language: str) -> str:
 def open_index(
     corpus: str, path: str, language: str, report: Callable[[str], None]
 ) -> PassageIndex:
-    """Return a folder's index from its file; make and write a missing one.
+    """Return the index of a folder; if its file is unusable, make and write it.
 
     An existing file is used if its digests are those of the current texts and
     all its parts are intact.
@@ -175,8 +179,8 @@ def open_index(
         os.path.join(os.path.abspath(corpus), "")
     ):
         raise UserError(
-            f"{path}: the index is inside the folder of texts; expected a file"
-            " outside. Choose another --index"
+            f"{path}: the index is inside the folder of texts; expected a path"
+            " outside this folder. Pass another --index"
         )
     about = {
         "version": _FORMAT_VERSION,
@@ -195,8 +199,8 @@ def open_index(
     ]
     if not passages:
         raise UserError(
-            f"{corpus}: no passage in {len(texts)} files; expected a folder of"
-            " text, JSON lines (.jsonl) or SQuAD's format (.json). Pass"
+            f"{corpus}: found no passage in {len(texts)} files; expected text"
+            " files, JSON lines (.jsonl) or SQuAD's format (.json). Pass"
             " another folder"
         )
     index = PassageIndex(passages, language)
@@ -230,7 +234,7 @@ def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
 
 
 def _has_types(source: SourcePassage) -> bool:
-    """Return whether a passage from a file has fields of the right types."""
+    """Return whether the fields of a stored passage have the right types."""
     return (
         isinstance(source.passage, str)
         and isinstance(source.file, str)
@@ -240,7 +244,12 @@ def _has_types(source: SourcePassage) -> bool:
 
 
 def _fits(searcher: Any, passages: int) -> bool:
-    """Return whether a searcher has scores of this number of passages."""
+    """Return whether a searcher has valid scores for all passages.
+
+    Args:
+      searcher: the searcher, read from a file.
+      passages: the number of passages.
+    """
     scores, offsets = searcher.scores["data"], searcher.scores["indptr"]
     indices = searcher.scores["indices"]
     terms = dict(searcher.vocab_dict)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The passages of files: text, JSON lines, and SQuAD's format."""
+"""Reader of passages from text files, JSON lines and SQuAD's format."""
 
 import itertools
 import os
@@ -17,11 +17,11 @@ from electra_tf.text.measured_words import SPACELESS_LETTERS
 
 PASSAGE_WORDS = 200  # maximum number of words in a passage of a text file
 # In scripts without spaces each letter counts as a word of the passage,
-# together with its marks and the punctuation after it.
+# together with its combining marks and the punctuation after it.
 _LETTER = rf"(?!\d)(?=[{SPACELESS_LETTERS}])[^\W_]"
 _WORD = re.compile(rf"\S(?:(?!{_LETTER})\S)*\s*")
 _WORDS_OF_A_PASSAGE = re.compile(rf"(?:{_WORD.pattern}){{1,{PASSAGE_WORDS}}}")
-# The keys that may hold the text of a JSON line, the preferred key first.
+# The keys that may contain the text of a JSON line, the preferred key first.
 _TEXT_KEYS = ("text", "context", "passage")
 
 
@@ -30,7 +30,7 @@ class SourcePassage(NamedTuple):
 
     file: str  # the file's name within the folder
     line: int | None  # the passage's first line, from 1; None in SQuAD's format
-    id: str  # the id in the file; in SQuAD's format title/number
+    id: str  # the passage's id in the file; in SQuAD's format, title/number
     passage: str
 
 
@@ -63,7 +63,7 @@ def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
         if not texts:
             raise UserError(
                 f"{path}:{line}: found {_describe_row(row)}; expected a text"
-                f" under {' or '.join(_TEXT_KEYS)}. Correct the line"
+                f" under the key {' or '.join(_TEXT_KEYS)}. Correct the line"
             )
         row_id = "" if row.get("id") is None else row["id"]
         yield SourcePassage(
@@ -83,26 +83,26 @@ def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
     """Yield the paragraphs of a file in SQuAD's format."""
     if not name.lower().endswith(".json"):
         raise UserError(
-            f"{path}: compressed; expected an uncompressed file in SQuAD's"
-            " format. Unpack it with gunzip or unxz."
+            f"{path}: the file is compressed; expected an uncompressed file in"
+            " SQuAD's format. Unpack the file with gunzip or unxz."
         )
     for number, article in enumerate(questions.read_articles(path)[1]):
         try:
             title = article.get("title", number)
-            # A context of another type becomes "", which is refused below.
+            # Adding "" raises a TypeError for a context that is not a text.
             contexts = [p["context"] + "" for p in article["paragraphs"]]
         except (AttributeError, KeyError, TypeError):
             raise UserError(
                 f"{path}: data[{number}]: found {shorten(article)}; expected"
-                " an article with paragraphs, each with a context. Correct the"
-                " file"
+                " an article whose paragraphs have a text under context."
+                " Correct the file"
             ) from None
         for index, context in enumerate(contexts):
             yield SourcePassage(name, None, f"{title}/{index}", context)
 
 
 def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
-    """Yield passages of a text, cut at blank lines and at PASSAGE_WORDS."""
+    """Cut a text at blank lines and after PASSAGE_WORDS; yield the passages."""
     pieces: list[str] = []  # the lines of the passage that is being collected
     first_line = passage_words = 0
     lines = itertools.chain(LineReader(path).texts(), [""])

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from configure.errors import UserError
 from configure.formatting import join_names
 
-# The reasons for skipping an entry, as they are reported.
-_HIDDEN = "hidden"
+# The reasons for skipping entries, which follow "Skipped" in reports.
+_HIDDEN = "hidden files and folders"
 _LINKED = "links within linked folders"
-_REPEATED = "files and folders reached a second time"
+_REPEATED = "repeated files and folders"
 _BROKEN = "broken links"
 _UNREADABLE = "folders that cannot be read"
 _SPECIAL = "pipes, devices and sockets"
@@ -34,7 +34,7 @@ class TextFolder(NamedTuple):
 
 
 def find_texts(path: str) -> TextFolder:
-    """Return the regular files below a folder, or the file itself.
+    """Return the regular files below a folder; for a file, the file itself.
 
     Each link to a folder is followed once, and no link within a linked folder
     is followed, so that every walk ends. Pipes and devices are skipped, because
@@ -55,7 +55,8 @@ def find_texts(path: str) -> TextFolder:
         return TextFolder({os.path.basename(path): path}, {})
     if not stat.S_ISDIR(status.st_mode):
         raise UserError(
-            f"{path}: expected a folder or a file of texts. Pass another path"
+            f"{path}: neither a folder nor a regular file; expected one of"
+            " these. Pass another path"
         )
     walk = _Walk(path)
     walk.add("", is_linked=False)
@@ -73,7 +74,7 @@ def find_texts(path: str) -> TextFolder:
 
 
 class _Walk:
-    """The state of a walk through a folder; names are relative to it."""
+    """The state of a walk; names are relative to the folder that is walked."""
 
     def __init__(self, root: str) -> None:
         self._root = root

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The weight of retrieval in scores, fitted to questions with answers."""
+"""The weight of retrieval in answers' scores, fitted to a file of questions."""
 
 import functools
 import zlib
@@ -16,7 +16,7 @@ from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 
-# numbers of top passages that are searched for the gold passage
+# A gold passage counts as retrieved if it is among this many best passages.
 RANKS = (1, 5, 20)
 _WEIGHTS = np.linspace(0.0, 1.0, 51)
 _FOLDS = 5
@@ -53,8 +53,9 @@ def read_questions(
         report(line)
     if not examples:
         raise UserError(
-            f"{path}: found no question; expected questions with answers, to"
-            " which the weight is fitted. Pass another file"
+            f"{path}: found no usable question; expected questions with"
+            " answers, because the weight is fitted to the answers. Pass"
+            " another file"
         )
     return examples
 
@@ -62,7 +63,7 @@ def read_questions(
 def fit(
     asker: Asker, examples: Sequence[questions.QAExample], count: int
 ) -> dict[str, Any]:
-    """Return the weight with the best F1, and the gains and losses.
+    """Return a report with the weight that has the best F1, and with scores.
 
     Passages are searched for all questions, and read for an evenly spaced
     sample. `retrieved` is cross-validated: each fold is scored with the best
@@ -155,7 +156,11 @@ def _scores_by_weight(
     examples: Sequence[questions.QAExample],
     score: Callable[..., tuple[float, float]],
 ) -> np.ndarray:
-    """Return [questions, weights, metrics]: exact match and F1, in percent."""
+    """Return exact match and F1, in percent, of each question and weight.
+
+    Returns:
+      [questions, weights, metrics].
+    """
     answers = asker.read([example.question_text for example in examples])
     scores = []
     for example, found_answers in zip(examples, answers, strict=True):
@@ -169,11 +174,14 @@ def _scores_by_weight(
 
 
 def _cross_validate(scores: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Return [questions, metrics]: scores with the other folds' best weight.
+    """Return each question's scores with the best weight of the other folds.
 
     Args:
       scores: [questions, weights, metrics].
       folds: [questions], the fold of each question.
+
+    Returns:
+      [questions, metrics].
     """
     validated = np.empty([scores.shape[0], scores.shape[2]])
     for fold in range(_FOLDS):

@@ -43,8 +43,9 @@ def fit_weights(truth: np.ndarray, squared: bool) -> np.ndarray:
     """
     if not len(truth):
         raise UserError(
-            "no model lists a right answer, so no weights can be fitted."
-            " Predict with a larger n_best_size"
+            "the models list only wrong answers; expected a right answer to"
+            " at least one question, because the weights are fitted to right"
+            " answers. Predict with a larger n_best_size"
         )
 
     def loss(weights: np.ndarray) -> float:
@@ -68,7 +69,7 @@ def fit_weights(truth: np.ndarray, squared: bool) -> np.ndarray:
 def cross_fit(
     predictions: Predictions, folds: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit weights to all examples, and a fold's weights to the other folds.
+    """Fit weights to all examples and, for each fold, to the other folds.
 
     Returns:
       The weights of all examples, [models], and those of each example's fold,
@@ -77,8 +78,8 @@ def cross_fit(
     n, squared = len(predictions.stacks), predictions.is_squared
     if n < folds:
         raise UserError(
-            f"--folds={folds}: {predictions.name} has {n} examples. Lower"
-            " --folds"
+            f"--folds={folds}: {predictions.name} has {n} examples; expected"
+            " at least one example for each fold. Lower --folds"
         )
     truths = [
         predictions.truth(number, stack)
@@ -100,7 +101,7 @@ def compare(
     metric: str,
     resamples: np.ndarray,
 ) -> dict[str, Any]:
-    """Return each system's gain over the files' mean score and the best file.
+    """Return each system's gains over the files' mean score and the best file.
 
     Standard errors are bootstrapped from paired differences.
 

@@ -44,7 +44,7 @@ from electra_tf.metrics.trial_statistics import main_metric
 from electra_tf.prediction.answers import Answerer, make_answerer
 
 _SMALLEST = 1e-9  # lower bound of probabilities; log(0) is infinite
-# weight of the mean probabilities in a vote; too small to outweigh a model
+# weight of the mean probabilities in a vote; too small to outweigh one vote
 _TIE_WEIGHT = 1e-3
 
 
@@ -54,7 +54,7 @@ def open_task(
     vocab_file: str | None = None,
     task_config: str | None = None,
 ) -> Task:
-    """Return a task with the labels of its data; write nothing.
+    """Return a task whose labels are read from its data; write nothing.
 
     Args:
       data_dir: the data directory.
@@ -83,7 +83,7 @@ class Scores(NamedTuple):
 
 
 class Predictions:
-    """Several models' predictions for a split; the base class is for classes.
+    """Several models' predictions for a split of a classification task.
 
     Attributes:
       name: the names of the task and the split.
@@ -99,7 +99,7 @@ class Predictions:
     is_squared = False
 
     def __init__(self, task: Any, split: str, paths: Sequence[str]) -> None:
-        """Read the predictions.
+        """Read the predictions of all files.
 
         Args:
           task: the task.
@@ -122,14 +122,12 @@ class Predictions:
         ]
 
     def _prepare(self) -> None:
-        """Set the labels of the task and of each example."""
+        """Set the labels of the task, and the gold label of each example."""
         self._labels, value = self._task.labels, self._task.label_value
         self._gold = [np.array([value(e.label)]) for e in self._examples]
 
-    # Matching of rows to examples.
-
     def _key(self, example: Any) -> Any:
-        """Return the key of an example, which rows have under `key_name`."""
+        """Return the value that an example's rows have under `key_name`."""
         return example.line
 
     @functools.cached_property
@@ -170,15 +168,16 @@ class Predictions:
             if missing:
                 raise UserError(
                     f"{path}: no prediction for {len(missing)} of {len(rows)}"
-                    f" examples of {self.name}: {self.key_name}"
-                    f" {join_names(missing)}. Predict the whole split again"
+                    f" examples of {self.name} ({self.key_name}"
+                    f" {join_names(missing)}); expected a prediction for each"
+                    " example. Predict the whole split again"
                 )
             yield rows
 
     def _read_file(
         self, path: str, ids: dict[int, tuple[str, Any]]
     ) -> list[Any]:
-        """Return the row of each example in a file; None if it has no row."""
+        """Return each example's row in a file; None for a missing row."""
         rows: list[Any] = [None] * len(self._examples)
         for number, (location, row) in enumerate(read_rows(path)):
             key = self._key_in_row(row)
@@ -196,7 +195,7 @@ class Predictions:
                     first, row_id = ids.setdefault(index, (location, row["id"]))
                     if not is_same_id(row_id, row["id"]):
                         raise BadRowError(
-                            f"id {row['id']!r}", f"{row_id!r}, as {first} has"
+                            f"id {row['id']!r}", f"{row_id!r}, as in {first}"
                         )
                 rows[index] = self._read_row(row, self._examples[index])
             except BadRowError as error:
@@ -216,22 +215,26 @@ class Predictions:
         """Return the stack [models, units, columns] of an example's rows."""
         return np.stack(rows)
 
-    # Mixtures of predictions.
-
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
-        """Return [units, models]: probabilities of the labels, or the errors.
+        """Return each model's probabilities of the gold labels, or its errors.
 
         Args:
           number: the index of the example.
-          stack: the predictions for it, [models, units, columns].
+          stack: the predictions for the example, [models, units, columns].
+
+        Returns:
+          [units, models].
         """
         gold = self._gold[number][: stack.shape[1]]
         return stack[:, np.arange(len(gold)), gold].T
 
     def vote(self, stack: np.ndarray) -> np.ndarray:
-        """Return the shares of votes [units, columns].
+        """Return the share of the models that vote for each column.
 
         The mean probabilities decide between columns with equal votes.
+
+        Returns:
+          [units, columns].
         """
         votes = np.eye(stack.shape[-1])[stack.argmax(-1)].mean(0)
         return (votes + _TIE_WEIGHT * stack.mean(0)) / (1 + _TIE_WEIGHT)
@@ -249,7 +252,7 @@ class Predictions:
         return -np.log(likelihood).sum()
 
     def answer(self, number: int, mixed: np.ndarray) -> dict[str, Any]:
-        """Return a mixture as the line of a file that `predict` would write.
+        """Return a mixture in the form of a line that `predict` writes.
 
         Args:
           number: the index of the example.
@@ -349,12 +352,13 @@ class _TagPredictions(Predictions):
 
 
 class _AnswerPredictions(Predictions):
-    """Predictions of answers; columns are the texts that any model lists."""
+    """Predictions of answers; the columns are the answers of all models."""
 
     key_name = "id"
 
     def _prepare(self) -> None:
-        # As in evaluations, the last of several questions with one id counts.
+        # As in evaluations, the last of several questions with equal ids
+        # counts.
         self._examples = [*{e.key: e for e in self._examples}.values()]
         self._texts: dict[int, list[str]] = {}
 
@@ -421,7 +425,11 @@ class _AnswerPredictions(Predictions):
         return {"id": self._examples[number].key, **best[0], "n_best": best}
 
     def score(self, mixed: Sequence[np.ndarray]) -> Scores:
-        """Return the metrics of the official script, means over questions."""
+        """Return the official script's metrics, as means over the questions.
+
+        Args:
+          mixed: the predictions for each question, [units, columns].
+        """
         texts = {
             question.key: self._texts[i][int(mixed[i].argmax())]
             for i, question in enumerate(self._examples)
@@ -477,16 +485,16 @@ def read_predictions(
             if isinstance(task, task_class):
                 return predictions_class(task, split, paths)
     raise UserError(
-        f"task {task.name}: ensembles do not support several labels,"
-        " summaries, or questions that may have no answer. Choose a task of"
-        " classes, numbers, tags or answers"
+        f"task {task.name}: ensembles do not support texts with several"
+        " labels, summaries, or questions that may have no answer; expected a"
+        " task of classes, numbers, tags or answers. Choose such a task"
     )
 
 
 def make_answer(
     answerer: Answerer, example: Any, mixed: np.ndarray
 ) -> dict[str, Any]:
-    """Return an example's mixture as the line that `predict` would write.
+    """Return an example's mixture in the form of a line that `predict` writes.
 
     Args:
       answerer: the answerer of the task.

@@ -15,7 +15,7 @@ _ROUNDING = 1e-3  # the accepted deviation of a sum of probabilities from 1
 
 
 class BadRowError(Exception):
-    """An error for an unusable row, with its content and what is expected."""
+    """An error for an unusable row, with the found and expected content."""
 
     def __init__(self, row_text: str, expected: str) -> None:
         super().__init__(row_text, expected)
@@ -43,14 +43,14 @@ def is_same_id(first: Any, second: Any) -> bool:
 
 
 def read_number(value: Any, name: str) -> float:
-    """Return a finite number.
+    """Return a value of a row as a finite number.
 
     Args:
       value: the value in the row.
       name: the name of the value, for the message.
 
     Raises:
-      BadRowError: the value is no finite number.
+      BadRowError: the value is not a finite number.
     """
     if type(value) not in (int, float) or not math.isfinite(value):
         raise BadRowError(f"{name} {value!r}", "a finite number")

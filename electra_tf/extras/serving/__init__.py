@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server of an exported model, with a web page.
+"""An HTTP server for an exported model, with a web page.
 
 served_model: the functions of an export.
 protocol: the JSON of requests and answers.
 batching: requests that are computed together.
-hosts: the host names that are answered.
+hosts: the host names under which requests are accepted.
 monitoring: metrics.
 application: the routes, and the server.
 """

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The server: predictions, status, metadata, health, metrics, and the page.
+"""The routes of the server: predictions, model facts, health, metrics, page.
 
 Source: TensorFlow Serving's RESTful API. All errors are `{"error": "..."}`.
 
@@ -37,8 +37,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
 _BODY_TYPE = "application/json"
-# Seconds for the body of a request after its headers, and for the headers after
-# the connection or the previous response.
+# Maximum seconds from the headers of a request to the end of its body, and from
+# the connection or the previous response to the headers.
 BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -55,8 +55,8 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
-SHUTDOWN_SECONDS = 30.0  # time for running requests to finish
-# New connections need this time to begin reading.
+SHUTDOWN_SECONDS = 30.0  # maximum wait for running requests to finish
+# Seconds within which the server begins to read from accepted connections.
 _SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Tests serve outside the main thread, where setting a signal handler raises one
@@ -72,7 +72,7 @@ _logger = logging.getLogger(__name__)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """Shorten log records of malformed requests, which are clients' errors."""
+    """Shorten log records of malformed requests, which clients have caused."""
     error = record.exc_info and record.exc_info[1]
     if isinstance(error, http_exceptions.HttpProcessingError):
         message = " ".join(error.message.split())
@@ -86,7 +86,7 @@ _protocol_logger.addFilter(_in_one_line)
 
 
 class ModelServer:
-    """The routes of a server of one model."""
+    """The routes of a server for one model."""
 
     def __init__(
         self,
@@ -118,9 +118,9 @@ class ModelServer:
         self.application.on_cleanup.append(self._stop)
         router = self.application.router
         model_path = "/v1/models/{name}"
-        # The route matches every method, so that a GET gets status 405. The
-        # status route would also match by its {name}, so it is registered
-        # later.
+        # This route matches every method, so that a GET gets status 405. The
+        # {name} of the status route would match `<name>:predict`, too, so the
+        # status route is registered later.
         for path in (model_path, model_path + "/versions/{version:[0-9]+}"):
             router.add_route("*", path + ":predict", self.predict)
         router.add_get(model_path, self.status)
@@ -142,7 +142,7 @@ class ModelServer:
         return _json(format_answer(outputs, parsed.row_format))
 
     async def status(self, request: web.Request) -> web.Response:
-        """Answer `GET /v1/models/<name>`: whether predictions are available."""
+        """Answer `GET /v1/models/<name>` with the state of the model."""
         self._check_name(request)
         status = {
             "version": str(self.model.version),
@@ -152,7 +152,7 @@ class ModelServer:
         return _json({"model_version_status": [status]})
 
     async def metadata(self, request: web.Request) -> web.Response:
-        """Answer `GET /v1/models/<name>/metadata`: the signatures."""
+        """Answer `GET /v1/models/<name>/metadata` with the signatures."""
         self._check_name(request)
         name, version = self.model.name, str(self.model.version)
         spec = {"name": name, "signature_name": "", "version": version}
@@ -160,7 +160,7 @@ class ModelServer:
         return _json({"model_spec": spec, "metadata": metadata})
 
     async def health(self, request: web.Request) -> web.Response:
-        """Answer `GET /healthz`: 200 while the server accepts predictions."""
+        """Answer `GET /healthz` with 200 while predictions are accepted."""
         is_healthy = self._batcher.is_working and not self.is_stopping
         health = {
             "status": "ok" if is_healthy else "stopping",
@@ -171,14 +171,14 @@ class ModelServer:
         return _json(health, 200 if is_healthy else 503)
 
     async def metrics(self, request: web.Request) -> web.Response:
-        """Answer `GET /metrics`: metrics for Prometheus."""
+        """Answer `GET /metrics` with metrics for Prometheus."""
         return web.Response(
             body=self._monitor.text(),
             headers={"Content-Type": self._monitor.content_type},
         )
 
     async def about(self, request: web.Request) -> web.Response:
-        """Answer `GET /page.json`: the model's facts for the web page."""
+        """Answer `GET /page.json` with the model's facts for the web page."""
         model = self.model
         text = model.signatures.get("serve_text")
         config = {
@@ -220,7 +220,7 @@ class ModelServer:
     async def _measure(
         self, request: web.Request, handler: Handler
     ) -> web.StreamResponse:
-        """Count a request and its time; inner middleware handles errors."""
+        """Count a request and measure its time, whether or not it succeeds."""
         started = time.monotonic()
         response = await handler(request)
         route = request.match_info.handler.__name__
@@ -236,7 +236,8 @@ class ModelServer:
     ) -> web.StreamResponse:
         """Refuse a request for another host."""
         headers = request.headers.getall("Host", [])
-        # An HTTP/1.0 request has no Host header, and no browser sends one.
+        # An HTTP/1.0 request without a Host header is accepted, because no
+        # browser sends HTTP/1.0.
         if headers or request.version >= HttpVersion11:
             transport = request.transport
             local = transport and transport.get_extra_info("sockname")
@@ -270,7 +271,9 @@ class ModelServer:
             return await asyncio.wait_for(request.read(), BODY_SECONDS)
         except asyncio.TimeoutError:
             raise RequestError(
-                "The body did not arrive in time. Send the request again.", 408
+                "The body did not arrive within"
+                f" {BODY_SECONDS:g} seconds. Send the request again.",
+                408,
             ) from None
 
 
@@ -298,7 +301,7 @@ async def _errors_as_json(
     except RequestError as error:
         return _json({"error": error.message}, error.status)
     except web.HTTPRequestEntityTooLarge:
-        return _json({"error": "The body is too large."}, 413)
+        return _json({"error": "The body is too large. Send fewer rows."}, 413)
     except web.HTTPException as error:
         text = f"{error.reason}: {request.method} {request.path}"
         if allowed := error.headers.get("Allow"):
@@ -306,10 +309,15 @@ async def _errors_as_json(
         headers = {k: v for k, v in error.headers.items() if k == "Allow"}
         return _json({"error": text}, error.status, headers)
     except ConnectionError:
-        _logger.warning("%s %s: the client left", request.method, request.path)
-        return _json({"error": "The client left."}, 400)
+        _logger.warning(
+            "%s %s: the client closed the connection",
+            request.method,
+            request.path,
+        )
+        return _json({"error": "The client closed the connection."}, 400)
     except _BAD_PAYLOAD as error:
-        return _json({"error": f"The body cannot be read: {error}"}, 400)
+        text = f"The encoding of the body is invalid: {error}."
+        return _json({"error": f"{text} Correct the encoding."}, 400)
     except Exception:
         _logger.exception("%s %s failed", request.method, request.path)
         return _json({"error": "Internal error; see the server's log."}, 500)
@@ -318,7 +326,7 @@ async def _errors_as_json(
 def _json(
     value: object, status: int = 200, headers: dict[str, str] | None = None
 ) -> web.Response:
-    """Return a response with a value as JSON."""
+    """Return a response whose body is a value as JSON."""
     # A name in a request may contain halves of surrogate pairs, which no
     # encoding can represent.
     body = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -337,7 +345,7 @@ async def serve(
     ready: Callable[[str], None],
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Serve until SIGINT, SIGTERM or `stop`; finish received requests.
+    """Serve until SIGINT, SIGTERM or `stop`; then answer received requests.
 
     Args:
       server: the routes of the server.
@@ -369,17 +377,17 @@ async def serve(
             await site.start()
         except (OSError, OverflowError) as error:
             raise UserError(
-                f"cannot listen on {host}, port {port}: {error}. Choose"
-                " another --port, or 0 for any free port"
+                f"cannot listen on {host}, port {port}: {error}. Pass a"
+                " different --port, or --port=0 for any free port"
             ) from error
         server.hosts.listen(host, (address[0] for address in runner.addresses))
         host, port = runner.addresses[0][:2]
         ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()
         server.is_stopping = True
-        # Once aiohttp cleans up, requests of new connections are no longer
-        # read, but aiohttp would wait SHUTDOWN_SECONDS for these connections to
-        # end.
+        # While aiohttp cleans up, it does not read requests of new connections,
+        # but waits SHUTDOWN_SECONDS for these connections to end. The pause
+        # gives the server time to read such requests.
         await site.stop()
         await asyncio.sleep(_SETTLING_SECONDS)
     finally:

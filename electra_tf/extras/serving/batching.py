@@ -27,11 +27,11 @@ Outputs = dict[str, np.ndarray]
 class Limits:
     """The limits of batches and requests."""
 
-    # rows computed together; a single request may have more
+    # maximum number of rows of a batch; a single request may have more rows
     max_batch: int = 32
-    max_wait: float = 0.002  # seconds that a request waits for others
-    max_rows: int = 1024  # maximum rows of one request
-    max_waiting: int = 4096  # rows that may wait; further requests are refused
+    max_wait: float = 0.002  # seconds that a request waits for further requests
+    max_rows: int = 1024  # maximum number of rows of one request
+    max_waiting: int = 4096  # waiting rows beyond which requests are refused
 
 
 @dataclasses.dataclass
@@ -48,12 +48,12 @@ class _Waiting:
     """A request that waits for its answer."""
 
     request: PredictRequest
-    since: float  # seconds, on the loop's clock
+    since: float  # time of arrival on the event loop's clock, in seconds
     answer: asyncio.Future
 
 
 class Batcher:
-    """A batcher, which computes requests together."""
+    """A batcher, which groups waiting requests and computes each group."""
 
     def __init__(
         self,
@@ -76,11 +76,11 @@ class Batcher:
         self._task: asyncio.Task | None = None
 
     def start(self) -> None:
-        """Start the computation; call this in the requests' event loop."""
+        """Start the computation in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop the computation; waiting requests get an error."""
+        """Stop the computation; answer waiting requests with an error."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -95,7 +95,7 @@ class Batcher:
         return self._task is not None and not self._task.done()
 
     async def ask(self, request: PredictRequest) -> Outputs:
-        """Return the outputs of a request, computed together with others.
+        """Return the outputs of a request, which may be computed in a batch.
 
         Raises:
           RequestError: the request has too many rows, too many requests wait,
@@ -110,7 +110,7 @@ class Batcher:
                 413,
             )
         # If no other request waits, a request may exceed the limit of waiting
-        # rows. Otherwise it could never be computed.
+        # rows. Otherwise such a request could never be computed.
         if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
             raise RequestError(
                 "Too many requests are waiting. Try again later.", 503
@@ -124,10 +124,11 @@ class Batcher:
         return await entry.answer
 
     async def _work(self) -> None:
-        """Compute batches until cancelled."""
+        """Compute batches until the task is cancelled."""
         loop, limits = asyncio.get_running_loop(), self._limits
         while True:
-            # A request whose client has left is already done, so it is dropped.
+            # If a client has left, the future of its request is already done.
+            # The request is dropped.
             self._waiting = [w for w in self._waiting if not w.answer.done()]
             if not self._waiting:
                 await self._wait_for_arrival(None)
@@ -170,18 +171,18 @@ class Batcher:
         return batch, rows >= max_rows or len(batch) <= len(compatible)
 
     async def _wait_for_arrival(self, seconds: float | None) -> None:
-        """Wait for a request, but at most some seconds (None: no limit)."""
+        """Wait for a request, but no longer than `seconds` (None: no limit)."""
         self._arrival.clear()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._arrival.wait(), seconds)
 
 
 def _stopping() -> RequestError:
-    return RequestError("The server is stopping.", 503)
+    return RequestError("The server is stopping. Try again later.", 503)
 
 
 def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
-    """Return the outputs or error of each request; their keys are equal."""
+    """Compute requests with equal keys; return the outputs or error of each."""
     if len(requests) == 1:
         return [_compute_one(requests[0])]
     signature, arrays = requests[0].signature, {}
@@ -196,7 +197,8 @@ def compute(requests: Sequence[PredictRequest]) -> list[Outputs | Exception]:
             by_request = zip(*parts, strict=True)
             return [dict(zip(outputs, p, strict=True)) for p in by_request]
     except Exception:
-        # A single request may have caused the error, so each is computed alone.
+        # A single request may have caused the error, so each request is
+        # computed alone.
         pass
     return [*map(_compute_one, requests)]
 
@@ -218,8 +220,8 @@ def _compute_one(request: PredictRequest) -> Outputs | Exception:
 
 def _short_message(error: tf.errors.OpError) -> str:
     """Return the operation's error message without its graph location."""
-    # The error's text has the form: assertion failed: [the assertion's message]
-    # [Condition x <= y ...
+    # The text of an error has the form "assertion failed: [message] [Condition
+    # x <= y ...".
     messages = re.findall(r"assertion failed: \[(.*?)\]", error.message)
     if not messages:
         for line in error.message.splitlines():

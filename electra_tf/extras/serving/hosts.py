@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The check of the host names that a server answers to.
+"""The check that requests name a host of the server.
 
 A web page of any origin may resolve its name to this machine (DNS rebinding).
 Browsers would then treat the server as part of that origin. Requests of the
@@ -24,17 +24,18 @@ _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.ASCII)
 
 
 class HostCheck:
-    """A check of the header Host of requests against a server's names."""
+    """A check that the header Host of a request names the server."""
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
-        """Prepare the check.
+        """Check and normalize the allowed names.
 
         Args:
-          allowed: names or addresses besides those that the server listens on,
-            without ports, in any case; IPv6 addresses with or without brackets.
+          allowed: names or addresses in addition to those that the server
+            listens on, without ports, in any case; IPv6 addresses with or
+            without brackets.
 
         Raises:
-          UserError: one of them is neither a name nor an address.
+          UserError: an item of `allowed` is neither a name nor an address.
         """
         self._allowed = {_checked(name) for name in allowed}
         self._listening: set[str] = set()
@@ -62,9 +63,8 @@ class HostCheck:
         match = _HOST.fullmatch(headers[0].strip()) if headers else None
         if len(headers) != 1 or match is None:
             raise RequestError(
-                f"Found {len(headers)} Host headers{_quoted(headers)};"
-                " expected one: a name or an address with an optional port."
-                " Send one."
+                f"The header Host is {_quoted(headers)}; expected one name or"
+                " address with an optional port. Correct the header."
             )
         name = _normalized(match[1] or match[2])
         if name in self._listening or name in self._allowed:
@@ -75,10 +75,10 @@ class HostCheck:
             return
         shown = name[:_SHOWN]
         raise RequestError(
-            f"Host {shown!r} is not a host of this server; expected an address"
-            f" that it listens on ({', '.join(sorted(self._listening))}) or a"
-            " name in --allowed_hosts. If the name is right, start the server"
-            f" with --allowed_hosts={shown}",
+            f"The header Host is {shown!r}; expected an address that the server"
+            f" listens on ({', '.join(sorted(self._listening))}) or a name in"
+            f" --allowed_hosts. To accept {shown}, start the server with"
+            f" --allowed_hosts={shown}",
             _MISDIRECTED,
         )
 
@@ -127,5 +127,5 @@ def _is_unspecified(name: str) -> bool:
 
 def _quoted(headers: Sequence[str]) -> str:
     if not headers:
-        return ""
-    return f" ({', '.join(repr(header[:_SHOWN]) for header in headers[:2])})"
+        return "missing"
+    return ", ".join(repr(header[:_SHOWN]) for header in headers[:2])

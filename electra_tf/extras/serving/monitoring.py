@@ -41,13 +41,13 @@ class Monitor:
         )
         self._batch_rows = Histogram(
             "batch_rows",
-            "Rows that were computed at once.",
+            "Rows of a batch that was computed at once.",
             buckets=_SIZES,
             **shared,
         )
         self._batch_requests = Histogram(
             "batch_requests",
-            "Requests that were computed at once.",
+            "Requests of a batch that was computed at once.",
             buckets=_SIZES,
             **shared,
         )

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The JSON of requests and answers, and its errors.
+"""Conversion of requests from JSON and of answers to JSON.
 
 Source: TensorFlow Serving's RESTful API, "Predict API": `instances` (rows) or
 `inputs` (columns), `signature_name`, strings as text or `{"b64": ...}`.
@@ -26,7 +26,7 @@ _KEYS = {"signature_name", "instances", "inputs"}
 
 
 class RequestError(Exception):
-    """An error that answers a request, with its HTTP status."""
+    """An error that is sent as the answer to a request, with an HTTP status."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -40,11 +40,13 @@ class PredictRequest:
     signature: Signature  # the function to call
     # The function's inputs; inputs with defaults may be missing.
     arrays: dict[str, np.ndarray]
-    rows: int  # common length of the arrays' first axes; 1 without arrays
+    # common length of the arrays' first axes; 1 if they have no common axis
+    rows: int
     # Requests with equal keys can be computed together; None: the request is
     # computed alone.
     key: tuple | None
-    row_format: bool  # whether the answer has `predictions`, not `outputs`
+    # whether the answer has rows under `predictions`; False: `outputs`
+    row_format: bool
 
 
 def make_request(
@@ -69,8 +71,8 @@ def make_request(
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} {n}" for name, n in lengths.items())
         raise RequestError(
-            f"The inputs have different numbers of rows: {counts}. Send"
-            " equally many rows of each input."
+            f"The inputs have different numbers of rows: {counts}. Send the"
+            " same number of rows for each input."
         )
     if len(lengths) < len(arrays) or not lengths:
         return PredictRequest(signature, arrays, 1, None, row_format)
@@ -81,7 +83,7 @@ def make_request(
 
 
 def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
-    """Parse the request in a body; raise a RequestError for a bad one."""
+    """Parse the request in a body; raise a RequestError if it is invalid."""
     request = _parse_json(body)
     if not isinstance(request, dict):
         raise RequestError(
@@ -90,22 +92,26 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
         )
     if unknown := sorted(request.keys() - _KEYS):
         raise RequestError(
-            f"Unknown key {_short(unknown[0])}; expected signature_name and"
-            " instances or inputs. Remove the key."
+            f"Unknown key {_short(unknown[0])}; expected signature_name, and"
+            " either instances or inputs. Remove the key."
         )
     # As in TensorFlow Serving, an empty name means no name.
     name = request.get("signature_name") or "serving_default"
     if not isinstance(name, str) or name not in model.signatures:
         raise RequestError(
-            f"No signature {_short(name)}; expected one of"
-            f" {', '.join(model.signatures)}. Name one of these."
+            f"Unknown signature {_short(name)}; expected one of"
+            f" {', '.join(model.signatures)}. Set signature_name to one of"
+            " these."
         )
     try:
         return _read_inputs(request, model.signatures[name])
     except RequestError as error:
         is_named = bool(request.get("signature_name"))
         if "serve_text" in model.signatures and not is_named:
-            error.message += ' For texts send "signature_name": "serve_text".'
+            error.message += (
+                ' To send texts, add "signature_name": "serve_text" to the'
+                " request."
+            )
         raise
 
 
@@ -114,35 +120,49 @@ def _read_inputs(
 ) -> PredictRequest:
     """Return a request with the arrays of its inputs."""
     if ("instances" in request) == ("inputs" in request):
-        raise RequestError("Send either instances (rows) or inputs (columns).")
+        found = "neither" if "inputs" not in request else "both"
+        raise RequestError(
+            f"The request has {found} of the keys instances and inputs;"
+            " expected one of them. Send either instances (rows) or inputs"
+            " (columns)."
+        )
     row_format = "instances" in request
     values = request["instances" if row_format else "inputs"]
     columns = _columns(values, signature, row_format)
     inputs = ", ".join(signature.inputs)
-    expectation = f"signature {signature.name} takes {inputs}."
+    expectation = f"the signature {signature.name} expects {inputs}."
     if unknown := sorted(columns.keys() - signature.inputs.keys()):
-        raise RequestError(f"Unknown input {_short(unknown[0])}; {expectation}")
+        raise RequestError(
+            f"Unknown input {_short(unknown[0])}; {expectation} Remove the"
+            " unknown input."
+        )
     arrays = {
         name: _array(name, value, signature.inputs[name])
         for name, value in columns.items()
     }
     for name in signature.inputs:
         if name not in arrays and name not in signature.defaults:
-            raise RequestError(f"Input {name} is missing; {expectation}")
+            raise RequestError(
+                f"The input {name} is missing; {expectation} Add the missing"
+                " input."
+            )
     return make_request(signature, arrays, row_format)
 
 
 def _parse_json(body: bytes) -> Any:
-    """Parse the value of a body; raise a RequestError if it is not JSON."""
+    """Parse the JSON of a body; raise a RequestError if it is not valid."""
 
     def refuse_constant(name: str) -> None:
-        raise RequestError(f"{name} is not JSON. Send valid JSON.")
+        raise RequestError(
+            f"The body contains {name}, which is not JSON. Send a finite"
+            " number."
+        )
 
     def make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(pairs)
         if len(value) != len(pairs):
             raise RequestError(
-                "An object has a key more than once. Send each key once."
+                "An object contains a key more than once. Send each key once."
             )
         return value
 
@@ -164,7 +184,10 @@ def _parse_json(body: bytes) -> Any:
     except (RecursionError, ValueError) as error:
         # Python raises these errors for JSON that is nested too deep and for
         # integers with too many digits.
-        raise RequestError(f"The body cannot be read: {error}.") from None
+        raise RequestError(
+            f"The JSON of the body cannot be parsed: {error}. Send lists of"
+            " less depth, or numbers with fewer digits."
+        ) from None
 
 
 def _columns(
@@ -179,25 +202,27 @@ def _columns(
     """
     if by_rows and (not isinstance(values, list) or not values):
         raise RequestError(
-            "instances is not a list of at least one row. Send one row per"
-            " example."
+            "instances is empty or not a list; expected a list of rows. Send"
+            " one row per example."
         )
     parts = values if by_rows else [values]
     are_named = [isinstance(x, dict) and not _is_base64(x) for x in parts]
     if not any(are_named):
         if len(signature.inputs) == 1:
             return {next(iter(signature.inputs)): values}
-        subject = "Each row of instances" if by_rows else "inputs"
+        subject = "Each row of instances" if by_rows else "The value of inputs"
         names = ", ".join(signature.inputs)
         raise RequestError(
-            f"{subject} is not an object; send one with {names}."
+            f"{subject} must be an object, because the signature"
+            f" {signature.name} has several inputs. Send objects with the keys"
+            f" {names}."
         )
     if not by_rows:
         return values
     if not all(are_named):
         raise RequestError(
-            "The rows of instances are of different kinds; expected only"
-            " objects or no objects. Send rows of one kind."
+            "Only some rows of instances are objects. Send either all rows as"
+            " objects, or all rows as plain values."
         )
     names = values[0].keys()
     for i, row in enumerate(values):
@@ -213,23 +238,23 @@ def _columns(
 
 
 def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
-    """Return the array of nested lists, equally long at each level."""
+    """Convert nested lists to an array of an input's type and shape."""
     shape: list[int] = []
     level = [value]
     while any(isinstance(x, list) for x in level):
         lengths = {len(x) if isinstance(x, list) else -1 for x in level}
         if len(lengths) != 1:
             raise RequestError(
-                f"{name} contains lists of different lengths, which make no"
-                " tensor. Pad them."
+                f"{name} contains lists of different lengths; expected equal"
+                " lengths, as in a tensor. Pad the lists."
             )
         shape.append(lengths.pop())
         level = list(itertools.chain.from_iterable(level))
     if not spec.shape.is_compatible_with(shape):
         expected = str(spec.shape.as_list()).replace("None", "any")
         raise RequestError(
-            f"{name} has the shape {shape}; expected {expected}. Send this"
-            " shape."
+            f"{name} has the shape {shape}; expected {expected}. Send a value"
+            " of the expected shape."
         )
     array = np.empty(len(level), spec.dtype.as_numpy_dtype)
     array[:] = [_element(name, part, spec.dtype) for part in level]
@@ -237,7 +262,7 @@ def _array(name: str, value: Any, spec: tf.TensorSpec) -> np.ndarray:
 
 
 def _element(name: str, value: Any, dtype: tf.DType) -> Any:
-    """Return a value of a type; raise a RequestError for another type."""
+    """Convert a JSON value to a type, or raise a RequestError."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if dtype == tf.string:
         if isinstance(value, str):
@@ -269,9 +294,10 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
     elif dtype.min <= value <= dtype.max:
         return int(value)
     else:
-        expected = f"a number that is an {dtype.name}"
+        expected = f"a number from {dtype.min} to {dtype.max} ({dtype.name})"
     raise RequestError(
-        f"{name} holds {_short(value)}; expected {expected}. Correct the value."
+        f"{name} contains {_short(value)}; expected {expected}. Correct the"
+        " value."
     )
 
 
@@ -301,8 +327,8 @@ def format_answer(
     lengths = {len(a) if a.ndim else -1 for a in outputs.values()}
     if row_format and (len(lengths) != 1 or -1 in lengths):
         raise RequestError(
-            "This signature's outputs have no rows in common. Send inputs"
-            " (columns) instead of instances."
+            "The outputs of this signature cannot be split into rows. Send"
+            " inputs (columns) instead of instances (rows)."
         )
     plain = {name: _plain(name, array) for name, array in outputs.items()}
     key = "predictions" if row_format else "outputs"
@@ -326,7 +352,8 @@ def _plain(name: str, array: np.ndarray) -> Any:
         if not np.isfinite(array).all():
             return _map(lambda x: x if math.isfinite(x) else None, value)
         if array.dtype.itemsize < 8:
-            # The shortest text that reads back as the same float32 is written.
+            # Each float32 is written as the shortest decimal number that is
+            # converted to the same float32.
             return _map(float, array.astype("U").astype("f8").tolist())
     return value
 

@@ -26,7 +26,7 @@ _HIDDEN = ("__saved_model_init_op", "__saved_model_train_op")
 
 
 class Signature:
-    """One function of a model.
+    """One function of a served model.
 
     Attributes:
       name: the function's name.
@@ -61,7 +61,7 @@ class Signature:
         }
         outputs = {}
         for name, tensor in self._function(**tensors).items():
-            # `numpy` of a scalar string is bytes, which is not an array.
+            # For a scalar string, `numpy` returns bytes instead of an array.
             dtype = object if tensor.dtype == tf.string else None
             outputs[name] = np.asarray(tensor.numpy(), dtype)
         return outputs
@@ -76,7 +76,7 @@ def _specs(protos: Mapping[str, Any]) -> dict[str, tf.TensorSpec]:
 
 
 class ServedModel:
-    """One version of a model.
+    """One version of an exported model.
 
     Attributes:
       name: the name in URLs.
@@ -103,7 +103,7 @@ class ServedModel:
         except Exception as error:  # A damaged graph may raise any exception.
             raise UserError(
                 f"{folder}: TensorFlow cannot load the model ({error!r})."
-                " Export it again"
+                " Export the model again"
             ) from error
         functions = self._loaded.signatures
         self.signatures = {
@@ -113,8 +113,8 @@ class ServedModel:
         }
         if not self.signatures:
             raise UserError(
-                f"{folder}: no signature to call; expected an output of"
-                " export_model. Export the model again"
+                f"{folder}: the SavedModel has no signature; expected an"
+                " output of export_model. Export the model again"
             )
         self.metadata = {
             key: json_format.MessageToDict(
@@ -169,8 +169,9 @@ def open_model(
         number = int(base) if base.isdecimal() else 1
         if version not in (None, number):
             raise UserError(
-                f"--version={version}: {folder} is version {number}"
-                " itself. Remove the flag, or pass the parent folder"
+                f"--version={version}: {folder} is version {number}; expected"
+                " a folder of versions. Remove --version, or pass the parent"
+                " folder"
             )
         if base.isdecimal():
             name = name or os.path.basename(os.path.dirname(path))
@@ -189,7 +190,7 @@ def open_model(
     if version not in numbers:
         raise UserError(
             f"{folder}: no version {version}; expected one of"
-            f" {', '.join(map(str, numbers))}. Pass one of these"
+            f" {', '.join(map(str, numbers))}. Pass one of these as --version"
         )
     version_folder = os.path.join(path, str(version))
     return ServedModel(version_folder, name or os.path.basename(path), version)
@@ -200,7 +201,7 @@ def _is_saved_model(folder: str) -> bool:
 
 
 def _signature_protos(folder: str) -> dict[str, Any]:
-    """Return the stored signatures, with defaults and names in the graph."""
+    """Return the signatures that a SavedModel's file describes, by name."""
     path = os.path.join(folder, SAVED_MODEL_FILE)
     proto = saved_model_pb2.SavedModel()
     try:
@@ -215,5 +216,6 @@ def _signature_protos(folder: str) -> dict[str, Any]:
             signatures = dict(graph.signature_def)
             return {k: v for k, v in signatures.items() if k not in _HIDDEN}
     raise UserError(
-        f"{path}: has no graph tagged 'serve'. Export the model again"
+        f"{path}: no graph has the tag 'serve'; expected an output of"
+        " export_model. Export the model again"
     )

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Studies: runs of all arms, seeds and tasks of a file, compared in a table.
+"""Studies, which compare the runs of all arms, seeds and tasks of a file.
 
 study_file: a study file and its runs. arms: the compared settings, and their
-cost. checks: errors in study files. runner: runs, piece by piece, and their
-results. result_lines: the results file. report: tables of results. pictures:
-curves and scores.
+cost. checks: errors in study files. runner: the execution of runs.
+result_lines: the results file. report: tables of results. pictures: curves and
+scores.
 """

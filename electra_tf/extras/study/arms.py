@@ -30,14 +30,14 @@ class Arm:
     """One of the settings that a study compares."""
 
     line: str  # the arm's name in the file
-    point: str  # the point of the arm in the grid
+    point: str  # the arm's point in the grid
     overrides: Settings  # the keys that the file sets for this arm
-    # "": the arm is pre-trained; RANDOM; or an initial checkpoint.
+    # "": the arm is pre-trained; otherwise RANDOM or an initial checkpoint.
     start: str = ""
     pretrain: Settings = dataclasses.field(default_factory=dict)
     # None: the initial checkpoint has its own config.
     config: PretrainingConfig | None = None
-    # "steps", "tokens" and "flops" of the pre-training.
+    # The "steps", "tokens" and "flops" of the pre-training.
     cost: dict[str, float] = dataclasses.field(default_factory=dict)
 
     @property
@@ -83,7 +83,8 @@ def _complete(arm: Arm, content: Settings, output: str) -> Arm:
     """Return an arm with its config and cost."""
     if not re.fullmatch(r"\w[\w.=,+-]*", arm.name):
         raise UserError(
-            f"{arm.name!r}: not a valid folder name. Rename the arm"
+            f"{arm.name!r}: not a valid folder name; expected letters, digits"
+            " and _ . = , + -. Rename the arm"
         )
     settings = merge(content, arm.overrides)
     start, hparams = settings.get("start", ""), settings.get("pretrain", {})
@@ -104,8 +105,9 @@ def _complete(arm: Arm, content: Settings, output: str) -> Arm:
         config = with_vocab_casing(config)
         if not config.eval_every_n_steps:
             raise UserError(
-                "eval_every_n_steps: 0 evaluates nothing, so the study has no"
-                " results. Pass a positive number"
+                "eval_every_n_steps is 0; expected at least 1, because a study"
+                " needs an evaluation. Set eval_every_n_steps to a positive"
+                " number"
             )
     return dataclasses.replace(
         arm, start=start, pretrain=hparams, config=config, cost=cost
@@ -132,8 +134,8 @@ def _compute_cost(
     if len(budget) > 1 or (budget and config.is_explicit("num_train_steps")):
         raise UserError(
             "budget: expected one of steps, tokens, flops and num_train_steps;"
-            f" got {json.dumps(budget)}, num_train_steps {steps}. Set exactly"
-            " one"
+            f" found {json.dumps(budget)}, num_train_steps {steps}. Set exactly"
+            " one of these"
         )
     for name, amount in budget.items():
         steps = round(amount / per_step[name])
@@ -147,8 +149,8 @@ def _compute_cost(
             )
     if steps < 1:
         raise UserError(
-            f"budget: {json.dumps(budget)} is less than one step. Raise the"
-            " budget"
+            f"budget: {json.dumps(budget)} is less than one step; expected at"
+            " least one step. Raise the budget"
         )
     if steps > _MAX_STEPS:
         raise UserError(
@@ -161,7 +163,7 @@ def _compute_cost(
 def _two_stage_steps(
     first_steps: int, first: int, second: int, flops: float
 ) -> int:
-    """Return the steps of both stages that take this many operations.
+    """Return the steps of both stages for a budget of operations.
 
     Args:
       first_steps: the number of steps of the first stage.
@@ -173,7 +175,7 @@ def _two_stage_steps(
     if steps <= first_steps:
         raise UserError(
             f"budget: {json.dumps({'flops': flops})} ends in the first stage"
-            f" (two_stage_steps {first_steps:,}). Raise the budget, or lower"
-            " two_stage_steps"
+            f" (two_stage_steps {first_steps:,}); expected a budget for both"
+            " stages. Raise the budget, or lower two_stage_steps"
         )
     return steps

@@ -20,8 +20,8 @@ from electra_tf.checkpoints.hub import hub_hint
 from electra_tf.extras.study.settings import BUDGETS, nest
 from electra_tf.files import filesystem
 
-# This is added to a study's seeds for runs that choose a learning rate, whose
-# scores are not counted.
+# Runs that choose a learning rate add this number to the seed, so that their
+# seeds differ from those of all runs whose scores are reported.
 CHOOSING_SEEDS = 2**30
 # The limit exceeds the operations and tokens that any machine could compute.
 _MAX_OPERATIONS = 1e30
@@ -57,8 +57,8 @@ _KEYS = {
 }
 _CHOICE_KEYS = {"values": list, "num_trials": int}
 _CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
-# The hparams that a study sets for each run, from its seeds, tasks, start and
-# data_dir.
+# The hparams that a study sets for each run, from the keys seeds, tasks, start
+# and data_dir.
 _SET_BY_STUDY = frozenset(
     (
         "data_dir",
@@ -82,7 +82,7 @@ _SET_BY_STUDY = frozenset(
 
 @contextlib.contextmanager
 def name_location(location: str) -> Iterator[None]:
-    """Put the location in a study file before the message of an error."""
+    """Prefix the messages of errors with their location in a study file."""
     try:
         yield
     except UserError as error:
@@ -90,12 +90,12 @@ def name_location(location: str) -> Iterator[None]:
 
 
 def check_content(content: Any) -> None:
-    """Raise a UserError unless keys, types and hparams of a file are valid."""
+    """Raise a UserError unless a file has valid keys, types and hparams."""
     check_object(content, _KEYS, "")
     for key in ("arms", "grid", "seeds", "tasks"):
         if key in content and not content[key]:
             raise UserError(
-                f"{key}: empty; expected at least one entry. Add one"
+                f"{key}: empty; expected at least one entry. Add an entry"
             )
     for section in ("data", "exam", "figures", "grid"):
         for key, values in content.get(section, {}).items():
@@ -107,8 +107,8 @@ def check_content(content: Any) -> None:
     exams = content.get("exam", {})
     if len(exams) > 1:
         raise UserError(
-            f"exam: expected one file, got {', '.join(exams)}. Remove all but"
-            " one"
+            f"exam: found {', '.join(exams)}; expected one file. Remove all"
+            " files but one"
         )
     _check_arm({k: content[k] for k in _ARM_KEYS if k in content}, "")
     for task, hparams in content.get("tasks", {}).items():
@@ -123,12 +123,15 @@ def check_content(content: Any) -> None:
 
 
 def _check_choice(choice: Any) -> None:
-    """Check the learning rates to try."""
+    """Raise a UserError unless the learning rates to try are valid."""
     section = "choose_learning_rate."
     check_object(choice, _CHOICE_KEYS, section)
     rates = choice.get("values")
     if rates is None:
-        raise UserError(f"{section}values: missing")
+        raise UserError(
+            f"{section}values: missing; expected a list of learning rates. Add"
+            " a list"
+        )
     if not rates:
         raise UserError(
             f"{section}values: empty; expected at least one value. Add a value"
@@ -138,7 +141,7 @@ def _check_choice(choice: Any) -> None:
 
 
 def _check_arm(overrides: Any, location: str) -> None:
-    """Check the keys, the budget and the hparams of an arm."""
+    """Raise a UserError unless an arm has valid keys, budget and hparams."""
     check_object(overrides, _ARM_KEYS, location)
     budget = overrides.get("budget", {})
     check_object(budget, _BUDGET_KEYS, f"{location}budget.")
@@ -147,8 +150,8 @@ def _check_arm(overrides: Any, location: str) -> None:
             with name_location(f"{location}{kind}.{name}"):
                 if {name, f"{kind}.{name}"} & _SET_BY_STUDY:
                     raise UserError(
-                        "is set by the study (seeds, tasks, start, data_dir)."
-                        " Remove it"
+                        "the study sets this hparam from the keys seeds, tasks,"
+                        " start and data_dir. Remove the hparam"
                     )
                 config.clean_hparams({name: value})
 
@@ -171,7 +174,7 @@ def check_initial_checkpoint(start: str) -> None:
     if not (tf1.list_checkpoints(path) or find_hugging_face_weights(path)):
         raise UserError(
             f"start: {start}: no checkpoint in this folder; expected"
-            " model.ckpt-<step> or a model of transformers. Correct the path"
+            " model.ckpt-<step> or a Hugging Face folder. Correct the path"
         )
 
 
@@ -200,5 +203,5 @@ def check_task(
         if metric not in known:
             raise UserError(
                 f"figures.{name}: unknown metric {metric!r}; expected one of"
-                f" {', '.join(known)}. Choose one of these"
+                f" {', '.join(known)}. Name one of these metrics"
             )

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 from electra_tf.files.figures import encode_png
 
-# number of points from which lines have no marker at each point
+# Lines with at least this number of points have no markers.
 _MOST_MARKED = 20
 _HOLLOW = {"linestyle": "", "marker": "o", "markerfacecolor": "white"}
-# baseline that a model has to beat -> line style
+# baseline -> style of the line at its score
 _LEVEL_STYLES = {"chance": ":", "majority": "-."}
 
 
 class Point(NamedTuple):
-    """One value of an arm."""
+    """One point of an arm's curve or scores."""
 
     x: float  # NaN: the arm was not pre-trained in this study
     y: float
@@ -31,10 +31,11 @@ class Panel:
     """One set of axes."""
 
     title: str
-    # Name -> points. The part before a slash is the arm, which has one color
-    # and one label.
+    # Name -> points. The part of the name before a slash is the arm; all lines
+    # of an arm share one color and one label.
     lines: Mapping[str, Sequence[Point]]
-    # "chance" and "majority" -> values; several values if the data differ.
+    # "chance" and "majority" -> values; several values if the runs used
+    # different data.
     levels: Mapping[str, Sequence[float]]
 
 
@@ -45,8 +46,8 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
       panels: the panels; empty panels are left out.
       scale: the scale of the x axes, by matplotlib's name.
     """
-    # matplotlib is imported here, because it takes a second and --dry_run does
-    # without it.
+    # matplotlib is imported late, because the import takes a second and
+    # --dry_run does not need it.
     from matplotlib.figure import Figure
 
     panels = [panel for panel in panels if panel.lines]
@@ -71,7 +72,7 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
 
 
 def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
-    """Draw a panel's lines and levels; add the colors of new arms."""
+    """Draw the lines and levels of a panel; assign colors to new arms."""
     labels: set[str] = set()
     for name, points in panel.lines.items():
         arm = name.split("/")[0]

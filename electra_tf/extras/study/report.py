@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The report of a study: table, JSON, learning curves, scores over FLOPs.
+"""The report of a study: tables, JSON, learning curves, scores by operations.
 
 A fine-tuning whose model predicts one class for every example is marked
 everywhere, because its score does not measure the pre-trained model.
@@ -21,7 +21,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.metrics import trial_statistics
 from electra_tf.plan.flops import PETAFLOP_DAY
 
-# The table's metrics of pre-training, unless the study names others.
+# The default metrics of pre-training; a study may name different metrics.
 _PRETRAINING_METRICS = (
     "masked_lm_accuracy_at_mask",
     "disc_auc_real_tokens",
@@ -40,7 +40,8 @@ _COLUMNS = {
     "tokens": ".3g",
     "petaflop_days": ".3g",
 }
-# metric of pre-training -> the same metric for predicting the commonest value
+# metric of pre-training -> the metric of always predicting the most frequent
+# value
 _MAJORITY_METRICS = {
     "disc_accuracy": "disc_majority_accuracy",
     "masked_lm_accuracy": "masked_lm_most_frequent_accuracy",
@@ -48,7 +49,7 @@ _MAJORITY_METRICS = {
     "exam_generator_loss": "exam_generator_majority_loss",
     "exam_unigram_loss": "exam_unigram_majority_loss",
 }
-# Metrics that are 0.5 by chance.
+# Metrics that are 0.5 for random predictions.
 _AUCS = (
     "disc_auc",
     "disc_auc_real_tokens",
@@ -114,7 +115,7 @@ def compare(study: Study, lines: Lines) -> list[Table]:
 
 
 def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
-    """Return the metrics that any line has, in order of appearance."""
+    """Return the metrics of all finished runs, in the order of appearance."""
     known: dict[str, Any] = {}
     for arm, seed in itertools.product(study.arms, study.seeds):
         known |= _results(study, arm, seed, kind, lines)
@@ -130,7 +131,7 @@ def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
 
 
 def _mean_of_tasks(study: Study, task_values: Sequence[Values]) -> Values:
-    """Return means over tasks; omit arms whose tasks have unequal counts."""
+    """Return means over tasks; omit arms with unequal counts of values."""
     means: Values = {}
     for arm in study.arms:
         values = [of_task[arm.name] for of_task in task_values]
@@ -198,7 +199,7 @@ def _levels(study: Study, kind: str, metric: str, lines: Lines) -> Levels:
 def _pretraining_baselines(
     row: Mapping[str, float],
 ) -> dict[str, dict[str, float]]:
-    """Return the baselines in an evaluation of pre-training."""
+    """Return the metrics of baselines from a row of the evaluation log."""
     majority = {
         metric: row[name]
         for metric, name in _MAJORITY_METRICS.items()
@@ -265,7 +266,7 @@ def _is_compared_with(study: Study, arm: Arm, other: Arm) -> bool:
 
 
 def _count(summary: trial_statistics.Statistics) -> int:
-    """Return the number of defined values."""
+    """Return the number of values that are not NaN."""
     return len(summary.values) - summary.undefined
 
 
@@ -289,7 +290,10 @@ def _difference(
 def text_of(study: Study, tables: Sequence[Table]) -> str:
     """Return the tables as text."""
     unit = "pre-training seeds" if len(study.seeds) > 1 else "trials"
-    lines = [f"{study.path}: n counts {unit}; compared with {study.against}"]
+    lines = [
+        f"{study.path}: n is the number of {unit}; differences are"
+        f" relative to {study.against}"
+    ]
     for table in tables:
         rows = [["arm", *(name.replace("_", " ") for name in _COLUMNS)]]
         for arm, row in table["arms"].items():
@@ -386,10 +390,11 @@ def _curves(study: Study) -> Iterator[Panel]:
 
 
 def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
-    """Yield panels of relative discriminator losses and of unigram shares.
+    """Yield a panel of relative discriminator losses and one of unigram shares.
 
-    The unit of the loss is the loss of always predicting the share of replaced
-    tokens. Below 1 a discriminator has learned something, with any generator.
+    A loss is divided by the loss of always predicting the share of replaced
+    tokens. A value below 1 shows that the discriminator has learned, whatever
+    the generator is.
     """
     # TensorFlow is imported late, because --dry_run does not need it.
     from electra_tf.pretraining.metrics import binary_entropy
@@ -405,21 +410,21 @@ def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
         rows = _read_log(run, "train")
         if share_curve := _points(rows, "unigram_share"):
             shares[run.name] = share_curve
-        # With other objectives the losses are computed over other tokens, so
-        # they cannot be compared.
+        # Losses of other objectives cannot be compared, because they are
+        # computed over different tokens.
         if objectives[run.digest] != "electra":
             continue
         loss_curve = []
         for row in rows:
             loss, share = row.get("disc_loss"), row.get("replaced_share")
-            # A damaged row may lack a value. Without replaced tokens the
-            # baseline, by which the loss is divided, is 0.
+            # A damaged row may lack a value. If no token is replaced, the
+            # baseline is 0, so that the loss cannot be divided by it.
             if loss is not None and share and (base := binary_entropy(share)):
                 loss_curve.append(Point(row["step"], loss / base))
         if loss_curve:
             losses[run.name] = loss_curve
     yield Panel(
-        "disc_loss / its majority's (train) over steps",
+        "disc_loss / majority's loss (train) over steps",
         losses,
         {"majority": [1.0]},
     )

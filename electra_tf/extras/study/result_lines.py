@@ -29,8 +29,8 @@ def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
             if not (is_missing or is_right(line.get(field))):
                 raise UserError(
                     f"{location}: {field} is {str(line.get(field))[:80]!r};"
-                    f" expected {expected}. Restore the line, or remove it to"
-                    " run it again."
+                    f" expected {expected}. Restore the line, or remove the"
+                    " line to repeat its run."
                 )
         lines[line["digest"]] = line
     return lines
@@ -80,9 +80,15 @@ def _is_baselines(value: Any) -> bool:
 # field -> (function that checks a value, the expected value)
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "digest": (_is_text, "a text"),
-    "results": (_is_results, "an object: metric -> list of numbers"),
-    "collapsed": (_is_collapses, "an object: trial -> prediction"),
-    "baselines": (_is_baselines, "an object: baseline -> metric -> number"),
+    "results": (_is_results, "an object that maps metrics to lists of numbers"),
+    "collapsed": (
+        _is_collapses,
+        "an object that maps trial numbers to predictions",
+    ),
+    "baselines": (
+        _is_baselines,
+        "an object that maps baselines to objects of metrics and numbers",
+    ),
 }
 # Lines of earlier versions may lack these fields.
 _OPTIONAL = ("collapsed", "baselines")

@@ -1,10 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The runner of a study: its pieces continue after a stop or a kill.
+"""The runner of a study, which can continue after it was stopped or killed.
 
-A piece is a process of the real command, which continues from the checkpoint of
-the previous piece. A run is finished if its line is in the results file.
-Nothing else is read, so that committed lines count for runs on another machine.
+A run is executed in pieces. Each piece is a process of the run's command, which
+continues from the checkpoint of the previous piece. A run is finished if its
+line is in the results file. Nothing else is read, so that committed lines count
+for runs on another machine.
 """
 
 import contextlib
@@ -54,7 +55,7 @@ class StoppedError(Exception):
 
 
 class StudyRunner:
-    """The runner of a study's runs, in their order.
+    """The runner, which executes the runs of a study in their order.
 
     Attributes:
       results: path of the file of finished runs' lines.
@@ -76,12 +77,11 @@ class StudyRunner:
         self._child: subprocess.Popen | None = None
         self._signal = 0
         self.results = os.path.splitext(study.path)[0] + ".jsonl"
-        # The lines of finished runs by digest.
         self.lines = read_result_lines(self.results)
         self.failed: dict[str, str] = {}
 
     def run(self) -> None:
-        """Run everything that is not finished.
+        """Execute all runs that are not finished.
 
         Raises:
           StoppedError: the time is up, or a signal came.
@@ -102,29 +102,31 @@ class StudyRunner:
                 self._ensure(study.runs(self.lines)[index])
 
     def _warn_of_changed_data(self) -> None:
-        """Warn if finished runs used data that differs from data on disk."""
+        """Warn about finished runs whose data differs from the data on disk."""
         fingerprint = functools.cache(files_fingerprint)
         for run in self._study.runs(self.lines):
             line = self.lines.get(run.digest, {})
             if path := self._replaced_exam(run, line):
                 print(
                     f"warning: {run.name} was scored on an exam that differs"
-                    f" from {path}. To score it on the current exam, remove"
-                    f" its line from {self.results}, and remove {run.folder}"
+                    f" from {path}. To repeat the run with the current exam,"
+                    f" remove its line from {self.results}, and remove"
+                    f" {run.folder}"
                 )
             before = line.get("data")
             if not before or not find_files(run.reads, True)[0]:
                 continue
             if before != fingerprint(run.reads):
                 print(
-                    f"warning: {run.name} used other data ({before}) than"
-                    f" {run.reads} now contains ({fingerprint(run.reads)}). To"
-                    f" run it again, remove its line from {self.results}, and"
+                    f"warning: the data of {run.name} has changed since the"
+                    f" run: the fingerprint of {run.reads} was {before} and is"
+                    f" {fingerprint(run.reads)}. To repeat the run with the"
+                    f" current data, remove its line from {self.results}, and"
                     f" remove {run.folder}"
                 )
 
     def _replaced_exam(self, run: Run, line: Mapping[str, Any]) -> str | None:
-        """Return the path of a finished run's exam if its content differs."""
+        """Return the path of a run's exam if the file changed after the run."""
         path, digest = run.facts.get("exam"), line.get("exam_sha256")
         if not (path and digest and filesystem.exists(path)):
             return None
@@ -138,8 +140,8 @@ class StudyRunner:
             return
         if os.path.lexists(link):
             raise UserError(
-                f"{link} exists, but does not link to the study's {data}."
-                " Remove it, or pass another --output_dir or --data_dir"
+                f"{link} exists; expected a link to the study's {data}. Remove"
+                f" {link}, or pass another --output_dir or --data_dir"
             )
         os.symlink(os.path.abspath(data), link)
 
@@ -157,7 +159,7 @@ class StudyRunner:
             self._child.terminate()
 
     def _ensure(self, run: Run, is_needed: bool = False) -> bool:
-        """Finish a run after the runs it needs; return whether it succeeded.
+        """Finish a run and the runs that it needs; return whether all succeed.
 
         Args:
           run: the run.
@@ -175,9 +177,11 @@ class StudyRunner:
             need.name for need in run.needs if not self._ensure(need, True)
         )
         if failed_need := next(failed_needs, None):
-            self.failed[run.name] = f"needs {failed_need}"
+            self.failed[run.name] = f"needs {failed_need}, which failed"
         elif not run.digest:
-            self.failed[run.name] = "no learning rate gave a result"
+            self.failed[run.name] = (
+                "no run that tries a learning rate has a score"
+            )
         else:
             self._finish(run)
         return run.name not in self.failed
@@ -193,7 +197,7 @@ class StudyRunner:
                 filesystem.remove(mark)
 
     def _finish(self, run: Run) -> None:
-        """Run a run's processes until it ends, and write its line.
+        """Execute the pieces of a run until it ends, and write its line.
 
         Raises:
           StoppedError: the time is up, or a signal came.
@@ -213,8 +217,8 @@ class StudyRunner:
             status = self._signal or self._run_piece(run, limit)
             if status and self._signal:
                 raise StoppedError(128 + self._signal)
-            # Each piece is longer than the last. Otherwise a run whose start
-            # takes longer than a piece would never make a step.
+            # Each piece is longer than the previous piece. Otherwise a run
+            # whose start takes longer than a piece would never make a step.
             piece *= 2
         seconds = round(time.monotonic() - started)
         if status:
@@ -269,8 +273,8 @@ class StudyRunner:
             stdout=self._log,
             stderr=self._log,
         )
-        # A signal may have come before the child existed, so it is passed on
-        # now.
+        # A signal may have arrived before the child existed, so the signal is
+        # passed on now.
         if self._signal:
             self._stop_child()
         try:
@@ -319,7 +323,8 @@ def _verdicts(run: Run) -> dict[str, dict[str, Any]]:
     """Return the collapsed trials of a fine-tuning, and its baselines.
 
     `collapsed` maps the number of a trial to the single prediction of its
-    model, `baselines` maps "chance" and "majority" to metrics without a model.
+    model, `baselines` maps "chance" and "majority" to the metrics of these
+    baselines.
     """
     if run.facts["kind"] == "pretrain":
         return {}
@@ -338,7 +343,7 @@ def _verdicts(run: Run) -> dict[str, dict[str, Any]]:
 
 
 def _read_results(run: Run) -> dict[str, Any]:
-    """Return the results file of a fine-tuning."""
+    """Return the content of a fine-tuning's results file."""
     name = f"{run.facts['task']}_results.json"
     return read_json(os.path.join(run.folder, "results", name))
 

@@ -4,7 +4,7 @@
 
 from typing import Any
 
-# the keys of a budget, which sets one of them
+# The keys of a budget, which sets exactly one of these keys.
 BUDGETS = ("steps", "tokens", "flops")
 Settings = dict[str, Any]
 

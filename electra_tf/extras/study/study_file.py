@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A study file, validated, and its runs.
+"""A study: the validated content of a study file, and its runs.
 
 A run builds data, draws an exam, pre-trains, or fine-tunes on a task. The
 digest of a run covers everything that determines its result, so a run that is
@@ -38,16 +38,16 @@ Lines = Mapping[str, Mapping[str, Any]]  # digest -> the line of a finished run
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """One run, which a series of processes completes."""
+    """One run of a study, which a series of processes completes."""
 
     name: str
     digest: str  # "" until the learning rate is chosen
     # The content of the run's line; {} for data and exams, which have no line.
     facts: dict[str, Any]
     command: Sequence[str] = ()  # program and arguments
-    needs: tuple["Run", ...] = ()
-    folder: str = ""  # the folder of the model and results
-    reads: str = ""  # the patterns of the data's files; "": unknown
+    needs: tuple["Run", ...] = ()  # the runs that must be finished before
+    folder: str = ""  # the folder of the model and its results
+    reads: str = ""  # the patterns of the data files; "": unknown
 
 
 class Study:
@@ -121,27 +121,27 @@ class Study:
         for name in names:
             if names.count(name) > 1:
                 raise UserError(
-                    f"arms, grid, seeds: two runs have the name {name}. Make"
-                    " the values or the seeds differ"
+                    f"arms, grid, seeds: two runs have the name {name};"
+                    " expected different names. Change a value or a seed"
                 )
         arm_names = {arm.name for arm in self.arms}
         arm_names |= {arm.line for arm in self.arms}
         if self.against not in arm_names:
             raise UserError(
-                f"against: no arm {self.against!r}; expected one of"
-                f" {', '.join(sorted(filter(None, arm_names)))}. Choose one of"
-                " these"
+                f"against: unknown arm {self.against!r}; expected one of"
+                f" {', '.join(sorted(filter(None, arm_names)))}. Name one of"
+                " these arms"
             )
         if self.tasks and not self.data_dir:
             raise UserError(
-                "data_dir: missing; expected the folder of finetuning_data."
-                " Add it"
+                "data_dir: missing; expected the directory that contains"
+                " finetuning_data. Add data_dir to the file"
             )
         for name in self.figures:
             if name not in ("pretrain", *self.tasks):
                 raise UserError(
-                    f"figures.{name}: no such task in this study. Add the"
-                    " task, or remove the key"
+                    f"figures.{name}: no such task; expected pretrain or a"
+                    " task of this study. Add the task, or remove the key"
                 )
 
     def _check_runs(self) -> None:
@@ -170,14 +170,15 @@ class Study:
             )
             if config.num_trials < 1:
                 raise UserError(
-                    "num_trials: expected 1 or more. Pass a positive number"
+                    f"num_trials is {config.num_trials}; expected at least 1."
+                    " Set num_trials to a positive number"
                 )
         check_task(config, task, metrics)
 
     def _finetuning_hparams(self, arm: Arm, task: str) -> Settings:
         """Return the hparams of an arm's fine-tuning on a task."""
-        # Without a checkpoint the sizes are those of the arm's pre-training.
-        # Merging keeps the sizes that the file does not override.
+        # An arm may start without a checkpoint, so its fine-tunings get the
+        # sizes of its pre-training, unless the file sets different sizes.
         sizes = {}
         if arm.config:
             for name in (*SIZE_HPARAMS, *TOKENIZER_HPARAMS):
@@ -188,7 +189,7 @@ class Study:
         return merge(sizes, hparams)
 
     def runs(self, lines: Lines) -> list[Run]:
-        """Return all runs except those of data and exams, in order.
+        """Return all pre-trainings and fine-tunings, in the order of execution.
 
         Args:
           lines: the lines of finished runs, which determine the learning rates.
@@ -203,7 +204,7 @@ class Study:
         return list({run.name: run for run in runs}.values())
 
     def pretraining(self, arm: Arm, seed: int) -> Run | None:
-        """Return an arm's pre-training, which arms with equal settings share.
+        """Return an arm's pre-training; arms with equal settings share one.
 
         The result is None if the arm has an initial checkpoint or random
         weights.
@@ -211,7 +212,7 @@ class Study:
         if arm.start:
             return None
         arm = next(a for a in self.arms if a.pretrain == arm.pretrain)
-        # An exam changes no weight, so the digest does not cover it.
+        # An exam changes no weight, so the digest does not cover the exam.
         exam = {"exam": self.exam} if self.exam and arm.takes_exams else {}
         facts = {
             "kind": "pretrain",
@@ -261,7 +262,7 @@ class Study:
         return runs
 
     def _choices(self) -> Iterator[Settings]:
-        """Yield the hparams of each learning rate to try."""
+        """Yield the hparams for each learning rate that is to be tried."""
         hparams = {"num_trials": 1, **self._choice}
         for rate in hparams.pop("values", ()):
             yield {**hparams, "learning_rate": rate}
@@ -344,6 +345,6 @@ class Study:
 
 
 def _digest(value: Any) -> str:
-    """Return eight digits of the SHA-256 of a value's JSON."""
+    """Return the first eight hexadecimal digits of the SHA-256 of a value."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:8]

@@ -122,8 +122,8 @@ def test_skipped_files_are_reported(opened, text_folder):
     (text_folder / ".hidden").write_bytes(b"\0")
     (text_folder / "again").symlink_to("deep")
     assert opened()[1][:2] == [
-        "Skipped files and folders reached a second time: 1 (again)",
-        "Skipped hidden: 1 (.hidden)",
+        "Skipped hidden files and folders: 1 (.hidden)",
+        "Skipped repeated files and folders: 1 (again)",
     ]
 
 

@@ -84,7 +84,11 @@ def test_long_text_without_spaces_is_cut_at_letters(cut, text, sizes):
         ("a.jsonl", b'{"text": "a"}\n{', r"a.jsonl:2: .* one JSON object"),
         ("a.jsonl", b'{"text": 4.5}', r"text is the number 4.5; .*a text und"),
         ("a.json", b'{"data": [{"paragraphs": [{}]}]}', "a.json: data.0.: .*e"),
-        ("a.json.gz", b"\x1f\x8b", r"a.json.gz: compressed; .*gunzip"),
+        (
+            "a.json.gz",
+            b"\x1f\x8b",
+            r"a.json.gz: the file is compressed; .*gunzip",
+        ),
     ],
 )
 def test_an_unreadable_file_is_refused(tmp_path, name, content, message):

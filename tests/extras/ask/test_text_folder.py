@@ -30,10 +30,10 @@ FILES = ["b.txt", "deep/a.txt"]
     ("add", "names", "reason", "skipped"),
     [
         (lambda root: None, FILES, None, None),
-        (linked("."), FILES, "files and folders reached a second", ["link"]),
-        (linked("deep"), FILES, "files and folders reached a second", ["link"]),
-        (linked("../b.txt", "deep/link"), FILES, "files and", ["deep/link"]),
-        (linked("b.txt", "a-link"), FILES, "files and", ["a-link"]),
+        (linked("."), FILES, "repeated files and folders", ["link"]),
+        (linked("deep"), FILES, "repeated files and folders", ["link"]),
+        (linked("../b.txt", "deep/link"), FILES, "repeated", ["deep/link"]),
+        (linked("b.txt", "a-link"), FILES, "repeated", ["a-link"]),
         (linked("nothing"), FILES, "broken links", ["link"]),
         (linked("link"), FILES, "broken links", ["link"]),
         (linked("/dev/zero"), FILES, "pipes, devices and sockets", ["link"]),
@@ -83,7 +83,7 @@ def test_two_links_to_the_folder_itself_end(root):
     folder = find_texts(str(root))
     assert list(folder.paths) == FILES
     assert list(folder.report()) == [
-        "Skipped files and folders reached a second time: 2 (one, two)"
+        "Skipped repeated files and folders: 2 (one, two)"
     ]
 
 
@@ -100,7 +100,7 @@ def test_a_linked_folder_is_read_under_its_link(root, tmp_path):
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [("/dev/zero", "expected a folder or a file"), ("none", "none: cannot be")],
+    [("/dev/zero", "neither a folder nor a"), ("none", "none: cannot be")],
 )
 def test_a_device_and_a_missing_path_are_refused(path, message):
     refused(message, find_texts, path)

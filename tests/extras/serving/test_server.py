@@ -240,7 +240,7 @@ def test_a_port_in_use_and_a_missing_extra_are_messages(
         taken.listen()
         port = taken.getsockname()[1]
         args = serve.parse_flags(["serve", toy_folder, f"--port={port}"])
-        refused("Choose another --port", serve.main, args)
+        refused("Pass a different --port", serve.main, args)
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     refused(r'pip install .*"\.\[serve\]"', serve.main, args)
 

@@ -70,7 +70,7 @@ def test_trials_of_one_seed_are_counted(finished):
     study, lines = finished(trials=3, seeds=[1])
     table = report.compare(study, lines)[-1]
     assert table["arms"]["electra"]["values"] == scores(lines, "electra")[0]
-    assert "n counts trials" in report.text_of(study, [table])
+    assert "n is the number of trials" in report.text_of(study, [table])
 
 
 def test_missing_runs_are_not_counted(finished):
@@ -304,7 +304,7 @@ def test_curves_show_detection_against_its_majority(finished, axes_of):
         if axes.lines
     }
     # No token was replaced in the second row, which has no ratio.
-    ratio = curves["disc_loss / its majority's (train) over steps"]
+    ratio = curves["disc_loss / majority's loss (train) over steps"]
     assert ratio == [[2, pytest.approx(1.0)]]
     share = curves["unigram_share (train) over steps"]
     assert share == [[2, 1.0], [4, 0.5]]

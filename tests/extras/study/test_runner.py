@@ -143,7 +143,7 @@ def test_ones_own_data_are_not_replaced(
     if is_link:
         data = data.rename(tmp_path / "elsewhere")
         (tmp_path / "out" / "finetuning_data").symlink_to(data)
-    with pytest.raises(UserError, match="does not link to the study's"):
+    with pytest.raises(UserError, match="expected a link to the study's"):
         StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
     assert data.is_dir()
     # Where it is the study's own there is nothing to do.
@@ -224,7 +224,7 @@ def test_a_finished_run_of_other_data_is_warned_of(
         StudyRunner(Study(write_study(data_study)), 60.0, 60.0).run()
         return capsys.readouterr().out
 
-    warnings = ("warning: electra/1 used other data", "jsonl, and ")
+    warnings = ("warning: the data of electra/1 has changed", "jsonl, and ")
     printed = run()
     assert not any(warning in printed for warning in warnings)
     (first, *_) = sorted(records.glob("pretrain*"))

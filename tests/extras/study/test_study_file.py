@@ -38,8 +38,8 @@ def put(content, key, value):
         ("tasks", {"mrpc": {}}, "tasks.mrpc: "),  # has no data
         ("tasks.sst", {"max_seq_length": 64}, "tasks.sst: hparam max_seq_len"),
         ("data_dir", REMOVED, "data_dir: missing"),
-        ("against", "bert", "against: no arm 'bert'"),
-        ("pretrain.seed", 1, "pretrain.seed: is set by the study"),
+        ("against", "bert", "against: unknown arm 'bert'"),
+        ("pretrain.seed", 1, "pretrain.seed: the study sets"),
         (
             "pretrain.num_train_steps",
             5,
@@ -52,8 +52,8 @@ def put(content, key, value):
         ("arms.m/l", {}, "arms.m/l: 'm/l': not a valid folder name"),
         ("data", {"there": ["-m", 6]}, "data.there[1]: expected text, got 6"),
         ("choose_learning_rate", {"values": ["x"]}, "expected a number"),
-        ("finetune.num_trials", -1, "num_trials: expected 1 or more"),
-        ("pretrain.eval_every_n_steps", 0, "0 evaluates nothing"),
+        ("finetune.num_trials", -1, "num_trials is -1; expected at least 1"),
+        ("pretrain.eval_every_n_steps", 0, "eval_every_n_steps is 0"),
         ("pretrain.max_seq_length", 10**400, "max_seq_length: expected"),
         ("choose_learning_rate", {}, "choose_learning_rate.values: missing"),
         (
@@ -331,14 +331,14 @@ def test_an_exam_is_drawn_before_pre_training(runs_with_exam):
         (
             "exam",
             {**EXAM, "b.npz": ["-m"]},
-            "exam: expected one file, got exam",
+            "exam: found exam.npz, b.npz; expected one file",
         ),
         ("exam", {"exam.npz": "-m"}, "exam.exam.npz: expected a list"),
         ("exam", {"exam.npz": [1]}, r"exam.exam.npz\[0\]: expected text"),
         (
             "pretrain",
             {"exam": "exam.npz"},
-            "pretrain.exam: is set by the study",
+            "pretrain.exam: the study sets",
         ),
     ],
 )
