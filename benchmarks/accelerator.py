@@ -85,13 +85,13 @@ class Program:
         """Make one step; return its numbers and the next state.
 
         Args:
-          state: is given up to the device, which writes the next one over it.
-          rows: int [B], records of the batch.
+          state: the state; the device reuses its memory for the next state.
+          rows: int [B], the indices of the batch's records.
         """
         return self._step(state, self._records, self._np.asarray(rows))
 
     def set_step(self, state, step):
-        """Set the number of completed updates, which sets rate and draws."""
+        """Set the completed updates, which determine the rate and the draws."""
         value = self._np.asarray(step, self._np.int64)
         state[self._names.index(STEP)] = self._jax.device_put(
             value, self.device
@@ -123,13 +123,15 @@ def make_folder(path):
     """Create a folder; exit if it exists, so that nothing is replaced."""
     folder = pathlib.Path(path)
     if folder.exists():
-        sys.exit(f"error: {folder} exists; expected a new folder")
+        sys.exit(
+            f"error: {folder} exists; expected a new folder. Pass another path"
+        )
     folder.mkdir(parents=True)
     return folder
 
 
 def check(program):
-    """Return the largest relative difference from TensorFlow's numbers."""
+    """Return each number's largest relative difference from TensorFlow's."""
     state, worst = program.start(), {}
     for index, expected in enumerate(program.about["expected"]):
         begin = index * program.rows
@@ -146,7 +148,7 @@ def check(program):
 
 
 def time_steps(program, steps):
-    """Return the seconds of a step in several turns."""
+    """Time steps in several turns; return the seconds of a step."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -181,8 +183,9 @@ def train(program, steps, seed, output):
     if steps > scheduled:
         sys.exit(
             f"error: --steps={steps}: the exported schedule has {scheduled}"
-            f" steps, and every step needs draws of its own. Export with"
-            f" --steps={steps} or more."
+            " steps; expected at most this number, because each step of the"
+            f" schedule has different draws. Export with --steps={steps} or"
+            " more."
         )
     output = make_folder(output)
     rng, order = np.random.default_rng(seed), np.zeros(0, int)
@@ -230,7 +233,7 @@ def run(args):
         report["time"] = time_steps(program, args.time)
     if args.steps:
         if not args.output:
-            sys.exit("error: --steps needs --output, the folder of the weights")
+            sys.exit("error: --steps needs a folder for weights. Pass --output")
         report["train"] = train(program, args.steps, args.seed, args.output)
         report["train"]["peak_mib"] = program.memory()
     text = json.dumps(report, indent=1)
@@ -257,7 +260,9 @@ def main(arguments=None):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("export", help="write the program and more")
+    command = commands.add_parser(
+        "export", help="write the program, the weights and the records"
+    )
     command.set_defaults(run=export)
     add = command.add_argument
     add("folder")
@@ -265,28 +270,32 @@ def main(arguments=None):
     add("--batch", type=int, default=128)
     add("--length", type=int, default=128)
     add("--precision", default="float32", choices=("float32", "bf16"))
-    add("--steps", type=int, default=100_000, help="of the schedule")
-    add("--hparams", type=json.loads, default={}, help="JSON; more of them")
+    add("--steps", type=int, default=100_000, help="steps of the schedule")
+    add("--hparams", type=json.loads, default={}, help="JSON of more hparams")
     add("--vocab_file", required=True)
-    add("--records", default="", help="of build_pretraining_dataset.py")
-    add("--examples", type=int, help="largest number of records; default: all")
-    add("--check", type=int, default=3, help="steps to compare")
+    add(
+        "--records",
+        default="",
+        help="pattern of files that build_pretraining_dataset.py wrote",
+    )
+    add("--examples", type=int, help="maximum number of records; default: all")
+    add("--check", type=int, default=3, help="steps for run --check")
     command = commands.add_parser("run", help="check, time or train")
     command.set_defaults(run=run)
     add = command.add_argument
     add("folder")
     add("--check", action="store_true", help="compare with TensorFlow")
-    add("--time", type=int, metavar="STEPS", help="of each of five turns")
+    add("--time", type=int, metavar="STEPS", help="steps of a timed turn")
     add("--steps", type=int, help="steps to train")
-    add("--seed", type=int, default=0, help="of the order of the records")
+    add("--seed", type=int, default=0, help="seed of the order of the records")
     add("--output", default="", help="folder for weights and log")
-    add("--json", default="", metavar="FILE", help="the report")
+    add("--json", default="", metavar="FILE", help="file for the report")
     command = commands.add_parser("home", help="write a checkpoint")
     command.set_defaults(run=home)
     add = command.add_argument
-    add("folder", help="of the exported program")
-    add("trained", help="--output of run")
-    add("model_dir", help="a new folder")
+    add("folder", help="folder of the exported program")
+    add("trained", help="folder that run --output wrote")
+    add("model_dir", help="new folder for the checkpoint")
     args = parser.parse_args(arguments)
     args.run(args)
 

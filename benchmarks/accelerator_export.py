@@ -4,8 +4,8 @@
 
 The program has few arguments: all variables of one rate and one decay are one
 vector, as are their slots, which the device updates in one loop and in place. A
-step with an argument for each of 1,200 arrays spends more time on their
-bookkeeping than on some of its products.
+step with an argument for each of 1,200 arrays spends more time on the
+bookkeeping of arguments than on some of its matrix products.
 """
 
 import json
@@ -27,7 +27,7 @@ from accelerator import (
 )
 
 PRECISIONS = {"float32": "", "bf16": "bf16"}  # name -> hparam `mixed_precision`
-# Operations of TensorFlow's dialect that devices do not know.
+# Operations of TensorFlow's dialect that devices do not support.
 _FORWARDED, _ERROR_FUNCTION = "mhlo.copy", "mhlo.erf"
 _ALIAS = re.compile(
     r"parameter_number = (\d+) .*?output_index = array<i64: (\d+)>"
@@ -71,7 +71,7 @@ def export(args):
 
 
 def _make_config(args):
-    """Return the config of the step; exit if no program can be made of it."""
+    """Return the config of the step; exit if the step cannot be exported."""
     from configure.pretraining import PretrainingConfig
 
     hparams = {
@@ -93,7 +93,7 @@ def _make_config(args):
         if getattr(config, name) not in values:
             sys.exit(
                 f"error: {name} {getattr(config, name)!r} cannot be exported;"
-                f" expected {' or '.join(map(repr, values))}"
+                f" expected {' or '.join(map(repr, values))}. Change --hparams"
             )
     return config
 
@@ -138,17 +138,17 @@ class _Step:
         for variable in self._concrete.graph.variables:
             if variable.handle is captured:
                 return variable
-        return captured  # not a variable but a constant
+        return captured  # a constant
 
     def numbers(self):
-        """Return the names of the step's numbers."""
+        """Return the names of the numbers that a step returns."""
         return list(self._loop._names)
 
     def stablehlo(self):
         """Return the program as StableHLO.
 
-        It maps the batch, by name, and the captured values to the numbers and
-        the new values of variables.
+        The program maps the batch, by name, and the captured values to the
+        numbers and the new values of variables.
         """
         import tensorflow as tf
 
@@ -157,7 +157,7 @@ class _Step:
         return make(stage="stablehlo_serialized")
 
     def parts(self):
-        """Return the state; variables joined by the optimizer are one array."""
+        """Return the state; variables that the optimizer joins are one part."""
         named = {
             self._name_of(v): v for v in self.captured if hasattr(v, "handle")
         }
@@ -247,7 +247,7 @@ def _flat_program(step, parts):
 
 
 def _exported(step):
-    """Return the step as `jax.export.Exported`, and the inputs it changes."""
+    """Return the step as `jax.export.Exported`, and the changed inputs."""
     import jax
     import jax.export
     from jax._src.export._export import _module_to_bytecode
@@ -330,7 +330,10 @@ def _translate(module):
             operation.results[0].replace_all_uses_with(portable.result)
             operation.erase()
         elif operation.name.startswith("mhlo."):
-            raise ValueError(f"{operation.name}: no portable operation known")
+            raise ValueError(
+                f"{operation.name}: expected an operation that _translate"
+                " replaces by a portable one. Extend _translate"
+            )
 
     visit(module.operation)
 
@@ -389,8 +392,8 @@ def _batches(records, size, count):
 def bring_home(folder, trained, model_dir):
     """Write the weights of `run` as a checkpoint of a model directory.
 
-    It has the optimizer's slots and the count of steps; a run that continues
-    from it reads its records from their start.
+    The checkpoint has the optimizer's slots and the count of steps. A run that
+    continues from the checkpoint reads the records from their start.
     """
     from electra_tf.checkpoints import formats, tf2
     from electra_tf.checkpoints.weights import MemoryWeights

@@ -88,7 +88,7 @@ class Pretraining(Arm):
 
 
 class Finetuning(Arm):
-    """Graphs of the original's run_finetuning.py for a task of equal shape."""
+    """Graphs of the original's run_finetuning.py for a classification task."""
 
     TASK = "cola"
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of this project, in this checkout or another one (`--before`).
+"""Arms of this project, in this checkout or in a checkout of `--before`.
 
 `PLACES` lists every name of the product that benchmarks use.
 """
@@ -16,7 +16,7 @@ import tempfile
 import harness
 import work
 
-# Module -> the name that it exports. Update them when the product's names
+# Module -> names in the module. Update this table when the product's names
 # change.
 PLACES = {
     "configure.pretraining": "PretrainingConfig",
@@ -39,8 +39,8 @@ PLACES = {
     "electra_tf.checkpoints.tf2": "write_native",
     "electra_tf.checkpoints.huggingface_writer": "write_huggingface",
 }
-# The modules of these names in earlier checkouts, from 4a16307 on, for
-# --before.
+# Module -> names in the modules of earlier checkouts, from 4a16307 on. These
+# checkouts may be passed as --before.
 EARLIER_PLACES = {
     "electra_tf.finetuning.trial": "PredictLoop",
     "electra_tf.training.loss_scale": "LossScale",
@@ -69,7 +69,8 @@ def product(name, root=None, needed=True):
                 return getattr(imported, name)
     if needed:
         raise ImportError(
-            f"{name} is in none of the modules that arm_ours.py lists"
+            f"{name}: not found in the modules that arm_ours.py lists. Add its"
+            " module to PLACES"
         )
     return None
 
@@ -157,7 +158,7 @@ class Finetuning(Arm):
         if count := _count_cores():
             shared["cores"] = count(self._config, shared["strategy"])
         build, steps = self._build.build_optimizer, work.FINETUNING["steps"]
-        # Checkouts at 4a16307 have this class.
+        # Only checkouts at 4a16307 have this class.
         train_loop = product("FinetuningLoop", needed=False)
         self._loop = (train_loop or product("TrainLoop"))(
             element_spec=train.element_spec,
@@ -225,7 +226,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
     def __init__(self, spec):
         super().__init__(spec)
         self._format = spec["format"]
-        by_name = product("variables_by_name", needed=False)  # at 4a16307
+        # Only checkouts at 4a16307 have this function.
+        by_name = product("variables_by_name", needed=False)
         variables = by_name(self.weights()) if by_name else self.weights()
         self._weights = product("ModelWeights")(variables, 0, "model")
 
@@ -253,7 +255,8 @@ class Predictor(work.Answering):
     PACKAGES = ("tensorflow", "tensorflow-text")
 
     def load(self, spec):
-        # The product must be imported before TensorFlow.
+        # The product sets environment variables for TensorFlow, so it must be
+        # imported before TensorFlow.
         make = product("Predictor", spec["root"])
         work.use_threads(spec["threads"])
         predictor = make.from_pretrained(spec["paths"]["run"])
@@ -321,7 +324,8 @@ class Tokenizers(work.Tokenizers):
         super().__init__(spec, names)
 
     def encoder(self, name, file):
-        # Graphs have only a weak reference to the tokenizer, so it is returned.
+        # Graphs have only a weak reference to the tokenizer, so the closure
+        # must keep the tokenizer alive.
         tokenizer = self._kind(file)
         call = getattr(tokenizer, name)
         if self._spec["in_graph"]:

@@ -118,8 +118,8 @@ class Pretraining(Arm):
             attention_mask=batch["input_mask"],
             token_type_ids=batch["segment_ids"],
         )[0]
-        # Only one position in seven is masked, so these are selected before the
-        # projection.
+        # Only one position in seven is masked, so the masked positions are
+        # selected before the projection.
         picked = hidden[self._rows, batch["positions"]]
         logits = generator.generator_lm_head(
             generator.generator_predictions(picked)
@@ -180,7 +180,7 @@ class Finetuning(Arm):
 
 
 class Checkpoints(work.Checkpoints, Pretraining):
-    """Both networks in separate folders, read into new models."""
+    """Both networks, which are saved to separate folders and loaded again."""
 
     def write(self, folder):
         for role, model in zip(self._kinds(), self._models, strict=True):
@@ -192,8 +192,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    # The head is one dense layer on the first token, as in this project, which
-    # is less work than the head of transformers.
+    # The head is one dense layer on the first token, as in this project. The
+    # head of transformers would be more work.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
     def load(self, spec):
@@ -237,7 +237,7 @@ class _FirstTokenHead(torch.nn.Module):
 
 
 class Tokenizers(work.Tokenizers):
-    """Tokenizers of the library `tokenizers`: by line, by batch, no offsets."""
+    """Three ways to call the tokenizer of the library `tokenizers`."""
 
     def __init__(self, spec):
         super().__init__(spec, ("encode", "encode_batch", "encode_batch_fast"))
@@ -256,7 +256,7 @@ class Tokenizers(work.Tokenizers):
 
 
 class Parity:
-    """Converted folders in transformers; see huggingface_parity.py."""
+    """An arm that runs converted folders; see huggingface_parity.py."""
 
     def __init__(self, spec):
         transformers.logging.set_verbosity_error()
@@ -265,7 +265,10 @@ class Parity:
         return {"versions": harness.versions("transformers", "torch", "numpy")}
 
     def outputs(self, folder):
-        """Load a folder without warnings, run batch.npz, and save outputs."""
+        """Load a folder, run batch.npz, and save the outputs and the folder.
+
+        Any warning of the loading is an error.
+        """
         names, logits = ("input_ids", "attention_mask", "token_type_ids"), {}
         with np.load(os.path.join(folder, "batch.npz")) as batch:
             inputs = [torch.tensor(array).long() for array in batch.values()]

@@ -1,8 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks: lost outputs, damaged models, odd folders, caches, long lines.
+"""Attack commands with lost outputs, damaged files, odd folders, long lines.
 
-Trials are in the folder of `faults.py`, whose `totals` also counts these.
+Trials are in the folder of `faults.py`, whose `totals` also counts these
+trials.
 
   python benchmarks/attacks.py outputs
   python benchmarks/attacks.py best
@@ -30,7 +31,7 @@ import faults
 from faults import TUNED, VICTIMS, begin, fresh, keep, read, start, write
 from harness import ROOT
 
-LONG = 10**8  # steps beyond the end of any run here
+LONG = 10**8  # steps; more than any run makes here
 ENDLESS = f"--save_checkpoints_steps={LONG} --log_every_n_steps=5"
 COMMANDS = {
     "pretraining": f"{VICTIMS['pretraining']} {ENDLESS} --keep_best=none"
@@ -40,11 +41,11 @@ COMMANDS = {
     "study": VICTIMS["study"],
 }
 LOST = ("tee", "standard output", "standard error", "both closed", "full")
-ODD_SECONDS = 10  # the limit for `ask` with an odd folder
+ODD_SECONDS = 10  # maximum time of `ask` for an odd folder
 
 
 def lose(lost):
-    """Return arguments of Popen, and the file to close before a signal."""
+    """Return Popen's arguments for a lost output, and the file to close."""
     if lost == "full":
         full = os.open("/dev/full", os.O_WRONLY)
         return {"stdout": full, "stderr": full}, full
@@ -77,7 +78,7 @@ def built():
 
 
 def output_trial(name, lost, number):
-    """Run a command whose output is lost and that then gets a signal."""
+    """Run a command, close its output, send a signal; record the outcome."""
     begin(name)
     if name == "study":
         study = json.loads(faults.study_file()) | {"budget": {"steps": LONG}}
@@ -242,7 +243,7 @@ def odd_folders():
 
 
 def folders(args):
-    """Check `ask`'s walk and index of 12 odd folders, in one process."""
+    """Check in one process that `ask` indexes or refuses 12 odd folders."""
     from fuzzing import attempt
 
     from electra_tf.extras.ask.index import open_index
@@ -269,7 +270,7 @@ def folders(args):
 
 
 def cached(args):
-    """Flip 20 bytes in cached records; check that each is named or repaired."""
+    """Flip a bit of cached records 20 times; check that no result changes."""
     from configure.finetuning import FinetuningConfig
     from electra_tf.finetuning import runner
     from electra_tf.training.console import Console
@@ -329,7 +330,7 @@ def cpu_seconds(session):
 
 
 def lines(args):
-    """Measure CPU seconds of a build over one line of 8 MB and of 64 MB."""
+    """Measure the CPU seconds of building a line of 8 MB and one of 64 MB."""
     words = "the king of the north was in 12 cities and "
     for megabytes in (8, 64):
         text = (words * (megabytes * 10**6 // len(words) + 1)).encode()

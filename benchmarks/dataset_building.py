@@ -36,7 +36,7 @@ RATIOS = {
 
 
 def copy_corpus(args, target):
-    """Copy the corpus, or the first lines of its files; return megabytes."""
+    """Copy the corpus or the first lines of its files; return the megabytes."""
     names = sorted(os.listdir(args.corpus_dir))
     share = int(args.megabytes * 1e6 / len(names)) if args.megabytes else -1
     total = 0
@@ -53,7 +53,7 @@ def copy_corpus(args, target):
 
 
 def make_routes(args, corpus):
-    """Return (command, root) by name, in the order of turns, for --arms."""
+    """Return (command, root) by route, for the routes that --arms names."""
     vocab_file = os.path.abspath(args.vocab_file)
     shared = [f"--corpus-dir={corpus}", f"--vocab-file={vocab_file}"]
     single = [sys.executable, "build_pretraining_dataset.py", *shared]
@@ -74,7 +74,10 @@ def make_routes(args, corpus):
     for name, root in list(harness.checkouts(args).items())[1:]:
         routes |= {f"one {name}": (single, root), f"two {name}": (double, root)}
     if unknown := set(args.arms) - set(routes):
-        sys.exit(f"error: no routes {unknown}; expected some of {list(routes)}")
+        sys.exit(
+            f"error: --arms: unknown routes {', '.join(unknown)}; expected some"
+            f" of {', '.join(routes)}. Pass some of these"
+        )
     return {name: routes[name] for name in args.arms or routes}
 
 

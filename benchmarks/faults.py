@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Kill tiny runs of the commands hundreds of times, or soak them for hours.
+"""Kill tiny runs of the commands hundreds of times, or watch them for hours.
 
 The number of a trial seeds its random draws, and its outcome is a line of
 STATE/trials.jsonl. The same command continues with the next number, and
@@ -127,7 +127,7 @@ def start(command, log="said", **environment):
 
 
 def start_all(name):
-    """Return the processes of a command, keyed by the files of their output."""
+    """Start a command; return its processes, keyed by their output files."""
     if "workers" not in name:
         return {"said": start(VICTIMS[name])}
     servers = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
@@ -210,7 +210,7 @@ def make_material():
 
 
 def study_file(folder="killed", output="killed/out"):
-    """Make a study of one arm: its pre-training, and a fine-tuning after it."""
+    """Return a study file, as JSON: one pre-training and one fine-tuning."""
     pretrain, finetune = json.loads(PRETRAINING), json.loads(FINETUNING)
     del pretrain["num_train_steps"], finetune["task_names"]
     records = f"{folder}/pretrain_tfrecords"
@@ -224,7 +224,7 @@ def study_file(folder="killed", output="killed/out"):
 
 
 def child_of(process):
-    """Return the id of a process's child; None if it has none."""
+    """Return the id of a process's first child; None without a child."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
         children = read(f"/proc/{process.pid}/task/{process.pid}/children")
         return int(children.split()[0]) if children.split() else None
@@ -314,7 +314,7 @@ def newest():
 
 
 def wait(process, seconds):
-    """Return a process's exit status; kill it after some seconds."""
+    """Return a process's exit status; kill the process after `seconds`."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         return process.wait(seconds)
     process.kill()
@@ -322,7 +322,7 @@ def wait(process, seconds):
 
 
 def kill(name, most, args):
-    """Kill a command several times, then let it end; write a row for each."""
+    """Kill a command several times, then let it end; write a row per start."""
     whole = undisturbed(name)
     number = len(kept(kind="ends", case=name))
     draw = random.Random(f"{name} {number} {args.saving}")
@@ -503,7 +503,7 @@ def growth(rows):
 
 
 def totals(args):
-    """Print totals of all trials, and those whose outcome --show matches."""
+    """Print totals of all trials; print the trials that --show selects."""
     groups = collections.defaultdict(list)
     for row in kept():
         groups[row["kind"], row["case"], row.get("session")].append(row)
@@ -568,6 +568,6 @@ if __name__ == "__main__":
     switches = {
         "saving": "kill while a file is written",
         "parent_only": "kill the parent, not its child processes",
-        "frozen": "of two workers: stop one instead of killing it",
+        "frozen": "stop one of two workers instead of killing it",
     }
     run(__doc__, (kills, soak, totals), count=10, **switches)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Digests of the files that runs write, without times."""
+"""Digests of the files that runs write, without the times in the files."""
 
 import contextlib
 import glob
@@ -21,7 +21,7 @@ def digest(*parts):
 
 
 def fingerprint(folder):
-    """Return digests of tensors, rows of logs and files, without times."""
+    """Return the digest of each file in a folder, without times, by path."""
     digests = {}
     for path in sorted(glob.glob(f"{folder}/**/*", recursive=True)):
         if os.path.isdir(path) or re.search(r"\.data-|tfevents|\.lock$", path):

@@ -185,7 +185,7 @@ def damaged(path, draw):
 
 
 def attempt(work, *arguments):
-    """Return an outcome (the result or error), and the warnings."""
+    """Call a function; return the outcome, the result or error, warnings."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
@@ -222,7 +222,7 @@ def damage_worker(name, count):
 
 
 def supervised(work, kind, case, most):
-    """Work in a process; if it dies or hangs, write a row and restart it."""
+    """Run a function in processes; record each that dies or hangs."""
     code = None
     while code != 0:
         process = SPAWN.Process(target=work, args=(case, most))
@@ -405,7 +405,8 @@ def requests(port, bodies, draw):
 
 def fuzz_worker(case, minutes):
     """Draw inputs until the time is over; write rows every ten seconds."""
-    # Temporary files must be inside the folder, too.
+    # Temporary files must be inside the folder, because writes outside the
+    # folder are recorded as faults.
     os.makedirs("temporary", exist_ok=True)
     tempfile.tempdir = os.path.abspath("temporary")
     with contextlib.ExitStack() as stack:

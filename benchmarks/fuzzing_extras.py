@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Further files for `fuzzing.py`: of studies, `ask`, `ensemble`, tokenizers.
+"""Further cases for `fuzzing.py`: studies, `ask`, `ensemble`, tokenizers.
 
 Files are opened as commands open them, in one process. Mistakes are made in the
-text of a file, or in the values of its JSON, so that they get past the parser.
+text of a file, or in the values of its JSON, so that the parser accepts them.
 """
 
 import functools
@@ -31,7 +31,7 @@ COUNTED, BPE = "made/counted", "made/bpe"
 
 
 def make_extras():
-    """Make the files that these cases damage, once."""
+    """Make the files that these cases damage, unless the files exist."""
     if os.path.exists("made/extras"):
         return
     write(f"{STUDIED}/study.json", study_file("made", f"{STUDIED}/out"))
@@ -210,7 +210,7 @@ def fuzz_cluster(draw, nonsense):
 
 
 def fuzz_index(draw, nonsense):
-    """Make mistakes in the parts of an index whose checksums are right."""
+    """Open an index that has mistakes in its parts, but correct checksums."""
     fresh("fuzzed/texts", f"{ASKED}/texts")
     packed = io.BytesIO()
     with (
@@ -238,7 +238,7 @@ def _mistaken_part(draw, content, nonsense):
         changed = mistaken(draw, lines[at], nonsense)
         lines = [line.encode() for line in lines]
         return b"\n".join([*lines[:at], changed, *lines[at + 1 :]])
-    except ValueError:  # Mistakes in NumPy arrays.
+    except ValueError:  # Bits are flipped, because the part is not text.
         content = bytearray(content)
         for _ in range(draw.randint(1, 4)):
             content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
@@ -249,7 +249,7 @@ FUZZED = (fuzz_study, fuzz_tokenizer, fuzz_cluster, fuzz_index)
 
 
 def descriptions(draw, nonsense, fuzz_task):
-    """Draw a file with mistakes, of a kind above or of a task, and open it."""
+    """Draw a kind of file, and open a file of this kind with mistakes."""
     fresh("fuzzed")
     work = draw.choice((*FUZZED, None))
     if work:

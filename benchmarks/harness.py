@@ -51,15 +51,15 @@ def parser(description, repeats):
     made = Flags(description=description)
     add = made.add_argument
     by_commas = {"type": lambda text: text.split(",")}
-    add("--arms", default=[], help="default: all", **by_commas)
-    add(
-        "--python", default="", help="Python with transformers; '': no such arm"
-    )
-    original = "folder with electra/, a copy of the original that runs, and"
-    add("--original", default="", help=f"{original} env/bin/python for it")
+    more = "names of arms, separated by commas; default: all arms"
+    add("--arms", default=[], help=more, **by_commas)
+    more = "interpreter that has transformers; default: no arm of transformers"
+    add("--python", default="", help=more)
+    more = "folder with electra/, a working copy of the original, and with"
+    add("--original", default="", help=f"{more} its interpreter env/bin/python")
     more = "another checkout of this project, as a further arm; repeatable"
     add("--before", action="append", default=[], metavar="DIR", help=more)
-    more = 'further arms, JSON: {"NAME": {"arm": KIND (default ours),'
+    more = 'further arms as JSON: {"NAME": {"arm": KIND (default: ours),'
     more += ' "hparams": {...}, "environment": {...}, fields of its spec}}'
     add("--variants", type=json.loads, default={}, help=more)
     add("--threads", type=int, default=CORES)
@@ -69,7 +69,7 @@ def parser(description, repeats):
         default=repeats,
         help="number of turns of each arm",
     )
-    add("--json", default="", metavar="FILE", help="everything measured")
+    add("--json", default="", metavar="FILE", help="file for all measurements")
     return made
 
 
@@ -79,7 +79,10 @@ def checkouts(args):
     folders = {"ours": ROOT}
     for path in map(os.path.abspath, args.before):
         if not os.path.isdir(os.path.join(path, "electra_tf")):
-            sys.exit(f"error: --before {path}: no electra_tf in this folder")
+            sys.exit(
+                f"error: --before {path}: no electra_tf in this folder. Pass a"
+                " checkout of this project"
+            )
         name = f"before, {os.path.basename(path)}" if several else "before"
         folders[name] = path
     return folders
@@ -100,7 +103,7 @@ def plan(args, kinds, **shared):
         if name not in available:
             sys.exit(
                 f"error: no arm {name!r}; expected one of"
-                f" {', '.join(available)}"
+                f" {', '.join(available)}. Pass some of these as --arms"
             )
     arms = {}
     for kind in args.arms or available:
@@ -123,11 +126,11 @@ def plan(args, kinds, **shared):
 
 
 class ArmError(RuntimeError):
-    """An error for an arm that failed or ended, with its last output."""
+    """An error for an arm that failed or ended, with the arm's last output."""
 
 
 class Worker:
-    """An arm in its own process; raises ArmError if its preparation fails."""
+    """A process that runs one arm; a failed preparation raises an ArmError."""
 
     def __init__(self, name, python, script, spec, environment=None):
         self.name = name
@@ -165,7 +168,7 @@ class Worker:
 
 
 class Arms(dict):
-    """Workers by name; `failed` has the errors of those that failed."""
+    """Workers by name; `failed` maps the names of failed arms to errors."""
 
     def __init__(self, args, planned):
         super().__init__()
@@ -204,7 +207,7 @@ class Arms(dict):
 
 
 def serve():
-    """Make the class named by the spec's `task`, and handle requests.
+    """Create the arm whose class the spec's `task` names; handle requests.
 
     The public methods of the class take keyword arguments and return JSON
     values.
@@ -228,7 +231,7 @@ def serve():
 
 
 def process_memory():
-    """Return the present and peak memory of this process in megabytes."""
+    """Return the current and peak memory of this process in megabytes."""
     with open("/proc/self/status", encoding="ascii") as file:
         fields = dict(line.split(":", 1) for line in file)
     now, peak = (int(fields[n].split()[0]) / 1024 for n in ("VmRSS", "VmHWM"))
@@ -248,7 +251,7 @@ def module_command(root, name):
 
 
 class Program:
-    """A running program; `stages` are patterns of its lines by name."""
+    """A running program; `stages` maps names to patterns of output lines."""
 
     def __init__(self, command, root, environment=None, stages=None):
         self._stages = stages or {}

@@ -98,7 +98,7 @@ def forward(model, batch):
 
 
 def compare(arm, folder, seed, hparams, prefix):
-    """Write a model for transformers; return the differences of its outputs."""
+    """Run a model in transformers, too; return the differences of outputs."""
     random = np.random.default_rng(seed)
     config = PretrainingConfig.create("parity", "unused", **hparams)
     model = PretrainingModel(config)

@@ -84,7 +84,7 @@ def _has_onnx():
 
 
 def save_head(paths):
-    """Save the head, which the Hugging Face folder stores in other layers."""
+    """Save the head as arrays; transformers' own head has different layers."""
     import tensorflow as tf
 
     reader, tensors = tf.train.load_checkpoint(paths["run"]), {}
@@ -145,7 +145,10 @@ def compare(arms, texts):
     answers = arms.ask_all("probabilities", texts=texts)
     first = next(iter(answers.values()))
     if len({round(row[0], 6) for row in first}) < len(texts) // 2:
-        raise RuntimeError("the model gives most texts the same probabilities")
+        raise RuntimeError(
+            "the model gives most texts the same probabilities, so the arms"
+            " cannot be compared. Raise initializer_range"
+        )
     differences = {n: np.subtract(row, first) for n, row in answers.items()}
     return {
         n: float(np.abs(difference).max())
@@ -154,7 +157,7 @@ def compare(arms, texts):
 
 
 def turns_of(stream, size, count, arms):
-    """Yield batches of new texts for a turn of all arms."""
+    """Yield the batches of each arm's turn; all arms of a turn share texts."""
     while True:
         turn = [list(itertools.islice(stream, size)) for _ in range(count)]
         yield from [turn] * arms
@@ -197,8 +200,8 @@ def main():
     add("--vocab_file", default=harness.VOCAB)
     add("--model_size", default="small")
     add("--length", type=int, default=128, help="maximum wordpieces of a text")
-    add("--batches", default="1,32", help="sizes, by commas")
-    add("--texts", type=int, default=192, help="of each turn")
+    add("--batches", default="1,32", help="batch sizes, separated by commas")
+    add("--texts", type=int, default=192, help="texts of each turn")
     args = parser.parse_args()
     path = os.path.join(args.data_dir, "finetuning_data", "sst", "train.tsv")
     with open(path, encoding="utf-8") as file:

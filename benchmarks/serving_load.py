@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Load a server of this machine with valid and malformed requests.
+"""Time a server on this machine under valid and malformed requests.
 
 Each turn starts `serve` on a free port of 127.0.0.1 (also for each --before),
 sends 5,000 requests from 16 clients and then 200 malformed ones, and ends the
@@ -39,7 +39,7 @@ def main():
     parser = harness.parser(__doc__, repeats=1)
     add = parser.add_argument
     add("--folder", required=True, help="an exported model to serve")
-    add("--requests", type=int, default=5000, help="of each turn")
+    add("--requests", type=int, default=5000, help="requests of each turn")
     add("--clients", type=int, default=16)
     add("--malformed", type=int, default=200)
     args = parser.parse_args()
@@ -77,7 +77,7 @@ def serving(command, **settings):
             if line.startswith("Predict:"):
                 yield process, int(line.split("/v1/")[0].rpartition(":")[2])
                 return
-        raise SystemExit("the server did not start")
+        raise SystemExit("error: the server did not start. Read its output")
     finally:
         process.terminate()
         process.wait(60)
@@ -170,7 +170,7 @@ def malformed_bodies(about):
     right = text | {"instances": [row]}
     values += [text, right | {"other": 1}, right | {"inputs": row}]
     values += [right | {"signature_name": wrong} for wrong in ("none", 7)]
-    # Ids that are texts, floats, too large, ragged, and a scalar.
+    # Ids that are texts, fractions, too large or ragged, and a scalar.
     for ids in (["a"], [1.5], [2**40], [1, [2]], 1):
         values.append({"instances": [{"input_ids": ids}]})
     bodies = [json.dumps(value).encode() for value in values]

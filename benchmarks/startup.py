@@ -21,7 +21,7 @@ import tempfile
 
 import harness
 
-# stage -> the line that a run prints at it
+# stage -> pattern of the line that a run prints when it reaches the stage
 STAGES = {
     "imports": re.compile(r"Config:"),
     "model": re.compile(r"Model: "),
@@ -86,8 +86,9 @@ def main():
     add("--model_size", default="small")
     add("--batch", type=int, default=16)
     add("--length", type=int, default=128)
-    add("--warm_up", type=int, default=1, help="runs not counted")
-    add("--hparams", type=json.loads, default={}, help="JSON, further ones")
+    more = "number of first runs that are not measured"
+    add("--warm_up", type=int, default=1, help=more)
+    add("--hparams", type=json.loads, default={}, help="JSON of more hparams")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data_dir = build_records(args, folder)

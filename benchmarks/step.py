@@ -95,13 +95,15 @@ def main():
     add = parser.add_argument
     add("task", choices=tuple(WORK))
     add("--model_size", default="small", choices=tuple(work.SIZES))
-    add("--batch", type=int, help="default: 16; for fine-tuning 32")
+    more = "rows of a batch; default: 16, in fine-tuning 32"
+    add("--batch", type=int, help=more)
     add("--length", type=int, default=128)
-    add("--steps", type=int, default=5, help="of each turn")
+    add("--steps", type=int, default=5, help="steps of each turn")
     add("--precision", default="float32", choices=("float32", "bf16"))
-    add("--hparams", type=json.loads, default={}, help="JSON, of ours")
+    more = "hparams of this project, as JSON"
+    add("--hparams", type=json.loads, default={}, help=more)
     add("--rows", default="full", choices=("full", "sst"))
-    add("--eval_batches", type=int, default=27, help="of each turn")
+    add("--eval_batches", type=int, default=27, help="batches of each turn")
     add(
         "--data_dir",
         default=harness.DATA,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time tokenizers and their peers on one core, in Python or in a graph.
 
-Every repeat makes new tokenizers (so that this project's starts with an empty
-memo), which take turns in tokenizing the same chunk of lines. CPU time is
+Every repeat makes new tokenizers (so that the cache of this project's tokenizer
+is empty), which take turns in tokenizing the same chunk of lines. CPU time is
 measured for all threads of the arm's process, without reading files, making
 tokenizers and tracing graphs; nothing runs in parallel. At the end the ids of
 every line are compared.
@@ -29,7 +29,7 @@ ONE_CORE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
 
 
 def read_lines(args):
-    """Return all lines, or a sample spread evenly over the corpus."""
+    """Return all lines of the corpus, or a random sample in their order."""
     lines = []
     for path in sorted(pathlib.Path(args.corpus_dir).iterdir()):
         lines += path.read_text(encoding="utf-8").split("\n")
@@ -65,8 +65,9 @@ def main():
     add("--corpus_dir", default=harness.CORPUS)
     add("--vocab_file", default=harness.VOCAB)
     add("--in_graph", action="store_true")
-    add("--chunk", type=int, default=1000, help="lines at a time")
-    add("--max_lines", type=int, default=0, help="0: the whole corpus")
+    add("--chunk", type=int, default=1000, help="lines of a call")
+    more = "maximum number of lines; 0: the whole corpus"
+    add("--max_lines", type=int, default=0, help=more)
     args = parser.parse_args()
     args.threads = 1
     lines, rows, result = read_lines(args), [], {"faster": {}, "different": {}}

@@ -146,7 +146,7 @@ def _full_rows(args, split, count):
 
 
 def _sst_rows(args, split, count):
-    """Return the ids of SST's sentences, shuffled."""
+    """Return [ids, label] of SST's sentences, in a random order."""
     import arm_ours
 
     make = arm_ours.product("FullTokenizer", harness.ROOT)
@@ -231,7 +231,7 @@ class Answering:
 
 
 class Tokenizers:
-    """Base class of arms of tokenizers.
+    """Base class of arms that tokenize.
 
     A subclass defines `encoder(name, vocab_file)`, which returns a function
     from a list of lines (with `in_graph`, a string tensor) to ids or tokens.
