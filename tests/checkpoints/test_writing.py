@@ -245,7 +245,7 @@ def test_no_damaged_copy_of_a_file_is_read_silently(name, damage, copies, pair):
     for _ in range(copies):
         path.write_bytes(damage(content, other, random))
         messages.append(error_of(read_all, pair[0]))
-    expected = f"{path}: the checksum differs"
+    expected = f"{path}: checksum differs"
     assert [m for m in messages if expected not in str(m)] == []
 
 
