@@ -217,6 +217,9 @@ class FinetuningConfig(TrainingConfig):
     # Pad batches to their longest row instead of max_seq_length: same results
     # in less time.
     length_buckets: bool = True
+    # Train on the real tokens of a batch without its padding: less time if the
+    # lengths of rows differ, more time if they do not. Dropout draws differ.
+    skip_padding: bool = False
     # Group training examples of similar length, which changes the batches.
     group_by_length: bool = False
     # Group evaluation examples of similar length: same results in less time.
@@ -294,6 +297,12 @@ class FinetuningConfig(TrainingConfig):
                 f"{self.early_stopping_patience} requires evaluations during"
                 " training, but eval_every_n_steps is 0; set eval_every_n_steps"
                 " above 0",
+            )
+        if self.skip_padding and self.jit_compile:
+            yield hparam_error(
+                "skip_padding",
+                "true, but jit_compile is true, too: XLA would compile again"
+                " for each number of tokens; set one of them to false",
             )
         if self.wnli_majority and "wnli" not in self.task_names:
             yield hparam_error(

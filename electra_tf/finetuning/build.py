@@ -44,7 +44,8 @@ def build_model(
         activations_limit(machine_memory()),
     )
     dtype = block_dtype(config.mixed_precision)
-    set_compute_policy(model, ComputePolicy(dtype, checkpoints))
+    policy = ComputePolicy(dtype, checkpoints, config.skip_padding)
+    set_compute_policy(model, policy)
     return model
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from absl import logging
 
+from electra_tf.modeling.real_tokens import RealTokens
 from electra_tf.modeling.seeds import SeedStream
 
 
@@ -19,13 +20,14 @@ def run_checkpointed(
     hidden: tf.Tensor,
     bias: tf.Tensor,
     seeds: SeedStream,
+    tokens: RealTokens | None = None,
 ) -> tf.Tensor:
     """Return a block's output; only `hidden` is kept for the gradient.
 
     The recomputation equals the first computation, because `seeds` determines
     all draws.
     """
-    return tf.recompute_grad(lambda x: block(x, bias, seeds)[0])(hidden)
+    return tf.recompute_grad(lambda x: block(x, bias, seeds, tokens)[0])(hidden)
 
 
 def needs_checkpointing(

@@ -14,6 +14,7 @@ from electra_tf.modeling.layers import (
     ScopedLayer,
     static_or_dynamic_shape,
 )
+from electra_tf.modeling.real_tokens import RealTokens
 from electra_tf.modeling.seeds import SeedStream
 
 # The original adds this value instead of minus infinity. A query without a
@@ -72,22 +73,27 @@ class SelfAttention(ScopedLayer):
         hidden: tf.Tensor,
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
+        tokens: RealTokens | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the mixed values and the attention probabilities.
 
         Args:
-          hidden: float32 or half precision, [B, L, H].
+          hidden: float32 or half precision, [B, L, H]; with `tokens` [T, H].
           bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
           seeds: seeds for dropout of the probabilities; None: no dropout.
+          tokens: the T real tokens of the batch; None: all positions.
 
         Returns:
-          Mixed values [B, L, H] and probabilities after dropout [B, A, L, L],
-          both with the dtype of `hidden`. The softmax is computed in float32.
+          Mixed values with the shape of `hidden`, and probabilities after
+          dropout [B, A, L, L], both with the dtype of `hidden`. The softmax is
+          computed in float32.
         """
-        batch, length, width = static_or_dynamic_shape(hidden)
         heads, size = self.sizes.num_attention_heads, self.sizes.size_per_head
 
         def split_heads(tensor: tf.Tensor) -> tf.Tensor:
+            if tokens is not None:
+                tensor = tokens.unpack(tensor)
+            batch, length = static_or_dynamic_shape(tensor)[:2]
             tensor = tf.reshape(tensor, [batch, length, heads, size])
             return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
 
@@ -112,7 +118,9 @@ class SelfAttention(ScopedLayer):
         rate = self.sizes.attention_probs_dropout_prob
         probs = _attention_probs(scores, bias, rate, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
-        return tf.reshape(mixed, [batch, length, width]), probs
+        batch, length = static_or_dynamic_shape(mixed)[:2]
+        mixed = tf.reshape(mixed, [batch, length, heads * size])
+        return mixed if tokens is None else tokens.pack(mixed), probs
 
 
 def _attention_probs(

@@ -12,6 +12,7 @@ from electra_tf.modeling.attention import SelfAttention, attention_bias
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder_config import EncoderConfig
 from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
+from electra_tf.modeling.real_tokens import RealTokens
 from electra_tf.modeling.seeds import SeedStream
 
 
@@ -21,6 +22,8 @@ class ComputePolicy:
 
     dtype: str = "float32"  # dtype of blocks; see `precision.block_dtype`
     activation_checkpointing: bool = False  # used only in training
+    # Compute only real tokens, see `RealTokens`; used only in training.
+    skip_padding: bool = False
 
 
 class TransformerBlock(ScopedLayer):
@@ -66,6 +69,7 @@ class TransformerBlock(ScopedLayer):
         hidden: tf.Tensor,
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
+        tokens: RealTokens | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Run the block; see `SelfAttention` for arguments and results."""
         rate = self.sizes.hidden_dropout_prob
@@ -73,12 +77,13 @@ class TransformerBlock(ScopedLayer):
         def seed(site: str) -> tf.Tensor | None:
             return seeds.seed(site) if seeds else None
 
-        mixed, probs = self.attention(hidden, bias, seeds)
+        mixed, probs = self.attention(hidden, bias, seeds, tokens)
         mixed = self.attention_output(mixed)
         hidden = self.attention_norm(
             mixed, hidden, rate, seed("attention_output")
         )
-        inner = self.intermediate(hidden)  # [B, L, intermediate_size]
+        # [B, L, intermediate_size], with `tokens` [T, intermediate_size]
+        inner = self.intermediate(hidden)
         inner = self.output_dense(inner)
         return self.output_norm(inner, hidden, rate, seed("output")), probs
 
@@ -160,7 +165,10 @@ class Encoder(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> EncoderOutput:
-        """Encode a batch of int32 [B, L] tensors; `seeds` enable dropout."""
+        """Encode a batch of int32 [B, L] tensors; `seeds` enable dropout.
+
+        If training skips padding, the outputs of blocks are 0 there.
+        """
         if seeds is not None:
             seeds = seeds.child(self.scope)
         hidden = self.embeddings(input_ids, segment_ids, seeds)
@@ -171,14 +179,20 @@ class Encoder(ScopedLayer):
         layers, all_probs = [], []
         hidden = tf.cast(hidden, self.compute_policy.dtype)
         checkpoints = self.compute_policy.activation_checkpointing
+        tokens = None
+        if seeds is not None and self.compute_policy.skip_padding:
+            tokens = RealTokens(input_mask)
+            hidden = tokens.pack(hidden)
         for i, block in enumerate(self.blocks):
             block_seeds = seeds.child(f"layer_{i}") if seeds else None
             if block_seeds is not None and checkpoints:
-                hidden = run_checkpointed(block, hidden, bias, block_seeds)
+                hidden = run_checkpointed(
+                    block, hidden, bias, block_seeds, tokens
+                )
             else:
-                hidden, probs = block(hidden, bias, block_seeds)
+                hidden, probs = block(hidden, bias, block_seeds, tokens)
                 all_probs.append(probs)
-            layers.append(hidden)
+            layers.append(hidden if tokens is None else tokens.unpack(hidden))
         return EncoderOutput(embedding_output, tuple(layers), tuple(all_probs))
 
 

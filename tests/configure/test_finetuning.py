@@ -26,6 +26,7 @@ def create(**hparams):
         ({"gradient_accumulation_steps": 3}, "does not divide"),
         ({"mixed_precision": "fp8"}, "bf16, fp16 or empty"),
         ({"wnli_majority": True}, r"wnli is not among task_names \(chunk\)"),
+        ({"skip_padding": True, "jit_compile": True}, "skip_padding: true"),
         ({"adam_beta_1": 1.0}, "adam_beta_1: must be at least 0 and below 1"),
     ],
 )

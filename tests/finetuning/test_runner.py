@@ -237,6 +237,7 @@ def plain_weights():
     [
         ("gradient_accumulation_steps", 2, 1e-5),
         ("recompute_grad", True, 1e-5),
+        ("skip_padding", True, 1e-5),
         ("mixed_precision", "bf16", 2e-3),
         ("mixed_precision", "fp16", 2e-3),
     ],

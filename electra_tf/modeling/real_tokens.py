@@ -1,0 +1,58 @@
+# Copyright 2026 The electra_tf Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Computation of the real tokens of a batch, without its padding."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+
+class RealTokens:
+    """The positions of the real tokens of a batch of padded rows.
+
+    All layers but attention compute one token at a time, so that they need no
+    padding: they take the T real tokens of all rows, [T, W]. Attention takes
+    padded rows, [B, L, W]. Both directions are gathers of whole vectors, and
+    each is the gradient of the other.
+
+    Args:
+      input_mask: int32 [B, L], 1 for real tokens.
+    """
+
+    def __init__(self, input_mask: tf.Tensor) -> None:
+        is_real = tf.reshape(input_mask, [-1]) > 0  # [B * L]
+        self._shape = tf.shape(input_mask)
+        # Index of each real token among the B * L positions, [T].
+        self._positions = tf.where(is_real)[:, 0]
+        # Index of each position among the real tokens, [B * L]; 0 is a vector
+        # of zeros, the value of padding.
+        numbers = tf.cumsum(tf.cast(is_real, tf.int32))
+        self._numbers = tf.where(is_real, numbers, 0)
+
+    def pack(self, rows: tf.Tensor) -> tf.Tensor:
+        """Return the real tokens [T, W] of rows [B, L, W]."""
+
+        @tf.custom_gradient
+        def pack(rows: tf.Tensor):
+            return self._gather_tokens(rows), self._gather_rows
+
+        return pack(rows)
+
+    def unpack(self, tokens: tf.Tensor) -> tf.Tensor:
+        """Return rows [B, L, W] of real tokens [T, W]; padding is 0."""
+
+        @tf.custom_gradient
+        def unpack(tokens: tf.Tensor):
+            return self._gather_rows(tokens), self._gather_tokens
+
+        return unpack(tokens)
+
+    def _gather_tokens(self, rows: tf.Tensor) -> tf.Tensor:
+        width = rows.shape[-1]
+        return tf.gather(tf.reshape(rows, [-1, width]), self._positions)
+
+    def _gather_rows(self, tokens: tf.Tensor) -> tf.Tensor:
+        width = tokens.shape[-1]
+        padding = tf.zeros([1, width], tokens.dtype)
+        flat = tf.gather(tf.concat([padding, tokens], 0), self._numbers)
+        return tf.reshape(flat, [self._shape[0], self._shape[1], width])
