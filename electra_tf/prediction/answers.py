@@ -52,7 +52,9 @@ class BadInputError(UserError):
 
 
 class Answerer(abc.ABC):
-    """Base class of answerers: inputs become examples, outputs become answers.
+    """Base class of answerers.
+
+    An answerer converts inputs to examples, and a head's outputs to answers.
 
     Attributes:
       columns: the values of an input, and their names in files.
@@ -130,9 +132,10 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
         if isinstance(task, task_class):
             return answerer_class(task)
     raise UserError(
-        f"task {task.name}: predictions do not support a"
-        f" {type(task).__name__}. Choose a task of classification, regression,"
-        " several labels, tagging, question answering or summarization"
+        f"task {task.name}: predictions do not support the class"
+        f" {type(task).__name__}; expected a task of classification,"
+        " regression, several labels, tagging, question answering or"
+        " summarization. Choose such a task"
     )
 
 
@@ -219,7 +222,7 @@ class TextAnswerer(Answerer):
 
 
 class ClassAnswerer(TextAnswerer):
-    """Answerer of classification: `label`, `probability`, `probabilities`."""
+    """Answerer with the best `label` and the `probabilities` of all labels."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
@@ -233,7 +236,7 @@ class ClassAnswerer(TextAnswerer):
 
 
 class LabelSetAnswerer(TextAnswerer):
-    """Answerer of several labels: `labels` (above 0.5) and `probabilities`."""
+    """Answerer with all `labels` above 0.5, and all `probabilities`."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Return the labels with a logit above 0, and all probabilities."""
@@ -247,7 +250,7 @@ class LabelSetAnswerer(TextAnswerer):
 
 
 class NumberAnswerer(TextAnswerer):
-    """Answerer of regression: an unclipped `value` in the labels' unit."""
+    """Answerer with an unclipped `value` in the unit of the labels."""
 
     outputs = ("predictions",)
 
@@ -270,7 +273,7 @@ class TextOfWords(TaggingExample):
 
 
 class TagAnswerer(Answerer):
-    """Answerer of tagging.
+    """Answerer of tagging tasks.
 
     An input is running text, a list of words, or a mapping with `text` or
     `words`. Answers have `words`, and for each word a tag and its probability

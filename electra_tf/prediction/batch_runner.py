@@ -55,7 +55,7 @@ class PackedFunction:
     def __call__(
         self, rows: Sequence[Row], length: int
     ) -> dict[str, np.ndarray]:
-        """Return the outputs of rows, padded or cut to a length."""
+        """Return the outputs of rows, which are padded or cut to `length`."""
         packed = np.zeros([len(self.names), len(rows), length], np.int32)
         for i, name in enumerate(self.names):
             for j, row in enumerate(rows):
@@ -72,7 +72,7 @@ def run_in_batches(
     batch_size: int,
     longest: int,
 ) -> list[dict[str, np.ndarray]]:
-    """Return the outputs of each row, batched with rows of similar length.
+    """Return the outputs of each row; rows of similar length share a batch.
 
     Args:
       function: the graph.
@@ -120,7 +120,7 @@ def call_cost() -> float:
 def batch_sizes(
     lengths: Sequence[int], most: int, call_cost: float
 ) -> list[int]:
-    """Return the batch sizes for sorted rows with the least total cost.
+    """Return the batch sizes that minimize the total cost of sorted rows.
 
     A batch costs its number of rows times the longest row, plus `call_cost`.
 
@@ -132,8 +132,8 @@ def batch_sizes(
     count = len(lengths)
     if math.isinf(call_cost):
         return [min(most, count - i) for i in range(0, count, most)]
-    # best[i]: the least cost of rows i to the last, and minus the size of the
-    # first batch, so that larger batches win ties.
+    # best[i]: the least cost of the rows from i on, and the negated size of
+    # their first batch. The size is negated, so that larger batches win ties.
     best: list[tuple[float, int]] = [(0.0, 0)] * (count + 1)
     for i in reversed(range(count)):
         best[i] = min(

@@ -29,7 +29,7 @@ from electra_tf.text.offsets import OffsetTokenizer, Piece
 from electra_tf.text.wordpiece import JOINER
 from electra_tf.text.words import split_words
 
-SEVERAL = ("words", "none")  # The poolings with several vectors per text.
+SEVERAL = ("words", "none")  # poolings that return several vectors per text
 POOLINGS = ("first", "mean", "max", *SEVERAL)
 COMBINATIONS = ("mean", "concat")
 PARTS = ("encoder", "generator")
@@ -62,7 +62,7 @@ class _Text(NamedTuple):
 
 
 class Embedder:
-    """A function from texts to vectors.
+    """An embedder, which maps texts to vectors.
 
     Attributes:
       encoder: the encoder.
@@ -110,7 +110,7 @@ class Embedder:
         if part not in PARTS:
             raise UserError(
                 f"part {part!r}: expected one of {', '.join(PARTS)}."
-                " Choose one of them"
+                " Choose one of these parts"
             )
         loaded = load(path, vocab_file, hparams)
         vocabulary.require_wordpiece(loaded.config.vocab_file, "embed")
@@ -131,7 +131,7 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> np.ndarray | list[np.ndarray]:
-        """Return the vectors of one text or of several; see `embed`.
+        """Return the vectors of one text or of several texts; see `embed`.
 
         Returns:
           float32: [H] for one text and [N, H] for several. With pooling "words"
@@ -156,7 +156,7 @@ class Embedder:
         pooling: str = "mean",
         combine: str = "mean",
     ) -> list[Embedded]:
-        """Return the vectors of texts, and the units that vectors represent.
+        """Return vectors of texts, and the units that the vectors represent.
 
         Args:
           texts: the texts.
@@ -194,7 +194,10 @@ class Embedder:
         if isinstance(text, bytes):
             text = text.decode("utf-8", "ignore")
         if not isinstance(text, str):
-            raise UserError(f"found {text!r:.80}; expected a text. Pass a text")
+            raise UserError(
+                f"texts: an item is {text!r:.80}; expected a str or bytes. Pass"
+                " texts only"
+            )
         most = self.max_length - 2
         ids: list[int] = []
         words, starts, total = [], [], 0
@@ -214,8 +217,8 @@ class Embedder:
                 word = text[start:end]
                 yield word, self._tokenizer.encode(word)
             return
-        # The library's tokenizers split text differently, so the words are put
-        # together from wordpieces.
+        # Tokenizers of the library `tokenizers` split texts differently from
+        # `split_words`, so the words are put together from wordpieces.
         vocab = self._tokenizer.vocab
         groups: list[list[Piece]] = []
         for piece in self._offsets.tokenize(text):
@@ -251,7 +254,7 @@ class Embedder:
             if not -count - 1 <= layer <= count:
                 raise UserError(
                     f"layer {layer}: expected 1 to {count} (or -{count} to"
-                    " -1), or 0 for the embeddings. Choose one of these"
+                    " -1), or 0 for the embeddings. Choose one of these layers"
                 )
         if not numbers:
             raise UserError(
@@ -269,7 +272,7 @@ class Embedder:
             if value not in supported:
                 raise UserError(
                     f"{name} {value!r}: expected one of"
-                    f" {', '.join(supported)}. Choose one of them"
+                    f" {', '.join(supported)}. Choose one of these values"
                 )
         # A word's vector is the mean of its wordpieces' vectors, computed
         # outside the graph.

@@ -77,7 +77,9 @@ class FinetunedModel:
             return 0
         if name in names:
             return names.index(name)
-        problem = "has several tasks" if name is None else f"has no {name}"
+        problem = "has several tasks"
+        if name is not None:
+            problem = f"has no task {name}"
         raise UserError(
             f"{self.folder}: the model {problem}. Pass one of its tasks:"
             f" {', '.join(names)}"
@@ -142,7 +144,7 @@ def read_run(
     )
     if weights:
         return config, tokenizer, make_tasks(config, tokenizer, weights)
-    path = config.task_config  # the description at its current path
+    path = config.task_config  # the current path of the task's description
     is_argument = config.origins.get("task_config") == "argument"
     copy = None
     if path and not is_argument:
@@ -172,13 +174,13 @@ def read_run(
 
 
 def _find_description(home: str) -> str | None:
-    """Return the path of a stored task description, or None without one."""
+    """Return the path of a run's task description; None if it is missing."""
     path = os.path.join(home, TASK_FILE)
     return path if tf.io.gfile.exists(path) else None
 
 
 def read_heads(weights: Weights, path: str) -> dict[str, TaskHead]:
-    """Return the heads of tasks, from the run's config or by task name."""
+    """Return the heads of a run's tasks, or of a checkpoint's known tasks."""
     if is_finetuned(path):
         return {
             task.name: dataclasses.replace(
@@ -265,8 +267,9 @@ def select_encoder(
     if reason is None and isinstance(encoder, Encoder):
         return encoder
     raise UserError(
-        f"{reason or f'{loaded.path} has two towers'}; {purpose} needs one."
-        " Pass the run's model directory, or a checkpoint that contains it."
+        f"{reason or f'{loaded.path} has two towers'}; {purpose} needs one"
+        " encoder with all its weights. Pass the run's model directory, or a"
+        " checkpoint that contains this encoder."
     )
 
 
@@ -294,8 +297,8 @@ def find_run(folder: str) -> tuple[str, str]:
     if not _has_config(home):
         raise UserError(
             f"{path}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
-            f" trial (..._model_1) of run_finetuning, or its {formats.BEST}."
-            " Pass such a folder"
+            " trial (..._model_1) of run_finetuning, or its folder"
+            f" {formats.BEST}. Pass such a folder"
         )
     if checkpoint is None and home != path:
         checkpoint = tf1.find_latest(path)
@@ -315,7 +318,7 @@ def _path_hint(path: str, folder: str) -> str:
     candidates = sorted(tf.io.gfile.glob(f"{path}_*"))
     trials = [*filter(_has_config, candidates)][:3]
     if trials:
-        return f" Do you mean {', '.join(trials)}?"
+        return f" Pass an existing folder, such as {', '.join(trials)}."
     remedy = " Pass the path of an existing folder or checkpoint."
     return remedy + hub_hint(folder)
 

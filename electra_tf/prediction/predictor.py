@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The predictor: a fine-tuned model that is loaded once.
+"""The predictor, which loads a fine-tuned model once and answers inputs.
 
 predictor = Predictor.from_pretrained("models/reviews_model_1")
 predictor("A fine film.")["label"]
@@ -21,7 +21,7 @@ from electra_tf.prediction.batch_runner import PackedFunction, run_in_batches
 from electra_tf.prediction.loading import FinetunedModel, load_finetuned
 
 # Rows are sorted by length within a pool. The first pool is one batch, so that
-# the first answers come soon. Later pools grow up to this size.
+# the first answers come soon. Later pools grow up to this number of batches.
 _BATCHES_PER_POOL = 32
 _GROWTH = 4
 
@@ -97,7 +97,7 @@ class Predictor:
         items: Iterable[Any],
         on_error: Callable[[int, BadInputError], None] | None = None,
     ) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield the numbers of inputs and their answers, in limited memory.
+        """Yield the number and the answer of each input, in limited memory.
 
         Args:
           items: the inputs.

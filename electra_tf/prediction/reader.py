@@ -28,7 +28,7 @@ _BY_EXTENSION = {
     ".text": "text",
     ".json": "jsonl",
 }
-# A name of one or two words: header cells look like this, texts seldom do.
+# A name of one or two words. Most header cells are such names, few texts are.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
 Columns = Mapping[str, Options]  # column -> names or indices that it may have
 _ID = ""  # the key of the id column among column indices
@@ -36,7 +36,7 @@ _ID = ""  # the key of the id column among column indices
 
 @dataclasses.dataclass(frozen=True)
 class InputRow:
-    """One input of a file, or the problem of a bad line."""
+    """One input of a file, or the description of a bad line."""
 
     path: str  # the file; "-" for standard input
     line: int  # number of the (first) line, from 1
@@ -132,7 +132,7 @@ class Source:
                 self.blank += 1
 
     def _read_conll(self) -> Iterator[InputRow]:
-        """Yield sentences; the words are in the first numbered column."""
+        """Yield sentences, whose words are in the first numbered column."""
         (name, options), *_ = self.columns.items()
         numbers = [option for option in options if isinstance(option, int)]
         reader = conll.ConllReader(
@@ -168,7 +168,7 @@ class Source:
                 if name in self.optional:
                     continue
                 content = keys if key is None else f"{key}: null"
-                expected = f"a value for the key {_join_options(options)}"
+                expected = _expected_key(options)
                 return self._bad(number, content, expected)
             values[name] = value
         if self.id_column not in (None, *row):
@@ -181,7 +181,7 @@ class Source:
             expected = f"an object with the key {self.id_column}"
             return self._bad(number, str(value), expected)
         if isinstance(value, list) and any(isinstance(v, dict) for v in value):
-            expected = "one JSON object per line, not a list of objects"
+            expected = "one JSON object per line instead of a list of objects"
             return self._bad(number, str(value), expected)
         if not isinstance(value, str | list):
             expected = "one JSON object, text or list per line"
@@ -189,7 +189,8 @@ class Source:
         is_one_column = len(self.columns) == 1 or isinstance(value, str)
         parts = [value] if is_one_column else value
         if len(parts) > len(self.columns):
-            expected = f"{' and '.join(self.columns)}, no more"
+            names = " and ".join(self.columns)
+            expected = f"at most {len(self.columns)} parts ({names})"
             return self._bad(number, f"{len(parts)} parts", expected)
         values = dict(zip(self.columns, parts, strict=False))
         return InputRow(self.path, number, values)
@@ -219,7 +220,7 @@ class Source:
             fewest = max(i + 1 if i >= 0 else -i for i in indices.values())
             if len(cells) < fewest:
                 content = f"{len(cells)} cells: {'|'.join(cells)}"
-                yield self._bad(row.line, content, f"at least {fewest}")
+                yield self._bad(row.line, content, f"at least {fewest} cells")
                 continue
             values = {name: cells[index] for name, index in indices.items()}
             key = values.pop(_ID, None)
@@ -251,9 +252,9 @@ class Source:
         raise UserError(
             f"{self.path}:{first.line}: found {' | '.join(cells)[:200]}, which"
             f" looks like a header; expected {' and '.join(expected)}. If the"
-            f" row is a header, name the columns, such as --columns={columns}"
-            " (pass --header for columns by number); if the row is data, pass"
-            " --header=false"
+            " row is a header, pass names of columns, for example"
+            f" --columns={columns}, or pass --header to select columns by"
+            " number. If the row is data, pass --header=false"
         )
 
     def _column_indices(
@@ -265,27 +266,32 @@ class Source:
             header,
             self.path,
             lambda name: (
-                f"Name a column, such as --columns={name}=0 for the first"
+                f"Pass, for example, --columns={name}=0 for the first column"
             ),
             self.optional,
         )
         if len({*indices.values()}) < len(indices):
             raise UserError(
-                f"{self.path}: {' and '.join(self.columns)} have the same"
-                f" column (found: {' | '.join(first_row)[:200]}). Name"
-                " different columns with --columns"
+                f"{self.path}: {' and '.join(self.columns)} are read from the"
+                f" same column (first row: {' | '.join(first_row)[:200]});"
+                " expected different columns. Pass different --columns"
             )
         if self.id_column is not None:
             ids = column_indices(
                 {"ids": [self.id_column]},
                 header,
                 self.path,
-                lambda _: "Name a column, such as --id_column=0 for the first",
+                lambda _: (
+                    "Pass, for example, --id_column=0 for the first column"
+                ),
             )
             indices[_ID] = ids["ids"]
         return indices
 
 
-def _join_options(options: Options) -> str:
-    names = (option for option in options if isinstance(option, str))
-    return " or ".join(names) or "of that number"
+def _expected_key(options: Options) -> str:
+    """Describe the key that a JSON object should have, for a message."""
+    names = [option for option in options if isinstance(option, str)]
+    if not names:
+        return "the name of a key in --columns (JSON keys have no number)"
+    return f"a value for the key {' or '.join(names)}"

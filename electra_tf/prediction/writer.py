@@ -49,11 +49,11 @@ def check_free(
         )
     folder = os.path.dirname(path)
     if folder and not filesystem.is_remote(path) and not os.path.isdir(folder):
-        raise UserError(f"{folder}: no such folder. Create it first")
+        raise UserError(f"{folder}: no such folder. Create the folder")
 
 
 def choose_format(path: str, requested: str | None) -> str:
-    """Return the requested format of the output, or that of its extension."""
+    """Return the requested format, or the format of the path's extension."""
     if requested is not None:
         return requested
     return "tsv" if path.lower().endswith(".tsv") else "jsonl"
@@ -75,7 +75,8 @@ def answer_file(
       overwrite: whether an existing file is replaced.
 
     Raises:
-      UserError: the file exists, or an answer has other columns than the first.
+      UserError: the file exists, or an answer has columns that the first answer
+        does not have.
     """
     check_free(path, overwrite)
     columns: list[str] = []
@@ -103,7 +104,7 @@ def answer_file(
                 raise UserError(
                     f"{path}: a later answer has columns that the first answer"
                     f" does not have: {join_names(sorted(new_columns), 3)}."
-                    " Write .jsonl instead"
+                    " Write a .jsonl file instead"
                 )
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 
@@ -129,8 +130,8 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, list | tuple | bool):
         return json.dumps(value, ensure_ascii=False)
-    # All line ends become spaces, because readers differ in which ones end a
-    # row.
+    # All line ends become spaces, because readers of TSV files disagree on the
+    # line ends that end a row.
     return " ".join(str(value).replace("\t", " ").splitlines())
 
 

@@ -67,7 +67,7 @@ def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
     ("model", "flags", "message"),
     [
         ("finetuned", "", "several tasks. Pass one of its tasks: cola, sst"),
-        ("finetuned", "--task=mnli", "has no mnli"),
+        ("finetuned", "--task=mnli", "has no task mnli"),
         ("finetuned", "--head=fill_mask", "Pass --head=task or encoder"),
         ("pretrained", "", "--head is missing, but .* Pass --head=encoder or"),
         ("pretrained", "--head=encoder --task=sst", "--task applies to heads"),

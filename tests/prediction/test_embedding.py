@@ -116,7 +116,7 @@ def test_wordpieces_beyond_the_length_are_counted(embedder):
 def test_unknown_layers_and_poolings_are_refused(embedder):
     refused("expected 1 to 2", embedder, "a", layers=3)
     refused("pooling 'sum': expected one of", embedder, "a", pooling="sum")
-    refused("expected a text", embedder, [3])
+    refused("an item is 3; expected a str", embedder, [3])
 
 
 def test_a_generator_of_a_fine_tuned_model_is_refused(finetuned_folder):

@@ -154,7 +154,7 @@ def test_an_unknown_task_is_refused(finetuned_folder):
 
 def test_a_path_without_a_model_is_refused(finetuned_folder, tmp_path):
     folder = finetuned_folder("grade")
-    refused("Do you mean .*m_1", load_finetuned, folder.removesuffix("_1"))
+    refused("such as .*m_1", load_finetuned, folder.removesuffix("_1"))
     refused("no such folder", load_finetuned, str(tmp_path / "nothing"))
     refused("no config.json", load_finetuned, str(tmp_path))
 
