@@ -20,7 +20,7 @@ from electra_tf.text.wordpiece import JOINER
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A wordpiece with the generator's probability at a mask (softmax)."""
+    """A wordpiece and the probability that the generator gives it at a mask."""
 
     token: str
     token_id: int
@@ -29,7 +29,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class FilledMask:
-    """The candidates for one mask; all other masks remain unknown."""
+    """The candidates for one mask, while all other masks are unknown."""
 
     position: int  # position among the text's tokens, from 1 ([CLS] is 0)
     candidates: tuple[Candidate, ...]  # by probability, highest first
@@ -172,7 +172,7 @@ def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
 def candidates(
     pretrained: PretrainedModel, ids: Sequence[int], values: Sequence[float]
 ) -> tuple[Candidate, ...]:
-    """Return candidates from token ids and their probabilities."""
+    """Return the candidates that have these ids and probabilities."""
     return tuple(
         Candidate(token_name(pretrained, i), i, float(p))
         for i, p in zip(ids, values, strict=True)

@@ -106,16 +106,15 @@ def summary(inspection: TokenInspection) -> str:
     if proposals:
         first = sum(p.true_rank == 1 for p in proposals)
         parts.append(
-            f"{len(proposals)} of {len(tokens)} tokens masked; the original is"
-            f" the likeliest at {first} of them"
+            f"{len(proposals)} of {len(tokens)} tokens were masked; the"
+            f" original token is the likeliest at {first} of them"
         )
     verdicts = [seen.prediction.verdict for seen in tokens if seen.prediction]
     for name in ("found", "missed", "false alarm", "fake"):
         if count := verdicts.count(name):
             parts.append(f"{name}: {count}")
     return (
-        "; ".join(parts)
-        or "no token was masked, and none was found to be replaced"
+        "; ".join(parts) or "no token was masked or judged to be replaced"
     ) + "."
 
 

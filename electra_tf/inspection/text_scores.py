@@ -193,7 +193,7 @@ def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
     if method not in METHODS:
         raise UserError(
             f"method {method!r}: expected one of {', '.join(METHODS)}."
-            " Choose one of them."
+            " Choose one of these methods."
         )
     if method == "auto":
         if pretrained.is_electric and not pretrained.lacks_discriminator():
@@ -204,8 +204,8 @@ def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
         if not pretrained.is_electric:
             raise UserError(
                 f"{pretrained.path}: method 'electric' needs an Electric"
-                " model, which this is not. Choose cloze (two towers) or"
-                " masked_lm."
+                " model, but the model has a different objective. Choose"
+                " cloze (for two towers) or masked_lm."
             )
         pretrained.require_discriminator("scoring")
     else:

@@ -32,12 +32,12 @@ from electra_tf.pretraining.masking import MaskingRule, mask_inputs
 from electra_tf.text.wordpiece import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
-# Shown instead of an input: a two-tower generator does not see the token that
-# it predicts.
+# This is shown instead of the input of a two-tower generator, which does not
+# see the token that it predicts.
 LEFT_OUT = "(left out)"
 _GENERATORS = {
     GeneratorKind.SMALL: "small generator",
-    GeneratorKind.FULL: "one network is both generator and discriminator",
+    GeneratorKind.FULL: "one network as generator and discriminator",
     GeneratorKind.TWO_TOWER: "two-tower generator",
     GeneratorKind.UNIFORM: "uniform generator",
     GeneratorKind.UNIGRAM: "unigram generator",
@@ -105,7 +105,7 @@ class InspectedToken:
     position: int  # position in the input; [CLS] is 0
     token: str  # the original wordpiece
     input_token: str  # the discriminator's input
-    special: bool  # whether it is [CLS] or [SEP]
+    special: bool  # whether the token is [CLS] or [SEP]
     proposal: Proposal | None  # None: the position was not chosen
     prediction: Prediction | None  # None: the model has no discriminator
 
@@ -116,7 +116,7 @@ class TokenInspection:
 
     text: str
     model: str  # the path of the model
-    kind: str  # the kind of the model, as "ELECTRA, small generator"
+    kind: str  # the kind of the model, such as "ELECTRA, small generator"
     global_step: int | None  # completed updates, if known
     masking: str  # how positions were chosen: "drawn", "chosen" or "none"
     seed: int
@@ -147,9 +147,9 @@ class TokenInspector:
         self.pretrained, self.top_k, self.seed = pretrained, top_k, seed
         model = pretrained.model
         self._proposes = not pretrained.lacks_generator()
-        # A uniform or unigram generator has no variables, so the variables of
-        # the checkpoint may be those of a discriminator alone. The generator
-        # counts only if hparams state it or token counts exist.
+        # A uniform or unigram generator has no variables, so the variables do
+        # not show whether the model has such a generator. Such a generator is
+        # used only if hparams name it or token counts exist.
         is_uniform = model.kind is GeneratorKind.UNIFORM
         is_fixed = is_uniform and "uniform_generator" in pretrained.stated
         is_fixed = is_fixed or model.token_counts is not None
@@ -157,8 +157,9 @@ class TokenInspector:
         self._discriminates = not pretrained.lacks_discriminator()
         if not self._proposes and not self._discriminates:
             raise UserError(
-                f"{pretrained.path}: expected a generator, or a discriminator"
-                " with its head. Pass a checkpoint of pre-training."
+                f"{pretrained.path}: found no complete network; expected a"
+                " generator, or a discriminator with its head. Pass a"
+                " checkpoint of pre-training."
             )
 
     def inspect(
@@ -210,15 +211,20 @@ class TokenInspector:
         nothing: bool,
         seed: tf.Tensor,
     ) -> tuple[str, Features]:
-        """Return the way of masking, and the masked inputs."""
+        """Mask the inputs; return them and how the positions were chosen."""
         model = self.pretrained.model
         mask_id = model.special.mask_id
         if nothing or not (self._proposes or self._is_fixed):
+            if words and nothing:
+                raise UserError(
+                    "mask_words and nothing exclude each other. Pass only one"
+                    " of these arguments."
+                )
             if words:
                 raise UserError(
-                    f"mask_words: {self.pretrained.lacks_generator()}, which"
-                    " predicts masked words. Remove mask_words, or pass a"
-                    " checkpoint with a generator."
+                    "mask_words: masked words need a generator, but"
+                    f" {self.pretrained.lacks_generator()}. Remove mask_words,"
+                    " or pass a checkpoint with a generator."
                 )
             return NONE, _masked_at(features, [], 0)
         if words or mask_id in ids:
@@ -254,7 +260,7 @@ class TokenInspector:
         if not positions or not pieces:
             raise UserError(
                 f"mask_words: {word!r} ({' '.join(pieces) or 'no tokens'}) is"
-                " not in the text. Choose words from its tokens:"
+                " not in the text. Choose words from the tokens of the text:"
                 f" {' '.join(tokens[1:-1])}"
             )
         return positions
@@ -262,7 +268,7 @@ class TokenInspector:
     def _compute(
         self, features: Features, masked: Features, seed: tf.Tensor
     ) -> dict[str, np.ndarray]:
-        """Return the sentence's outputs, per slot or per token."""
+        """Compute the model's outputs for a sentence, per slot or per token."""
         model = self.pretrained.model
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
         if self._discriminates and self.pretrained.is_electric:
@@ -366,7 +372,7 @@ class TokenInspector:
         return proposal
 
     def _kind(self) -> str:
-        """Return the kind of the model, as "ELECTRA, small generator"."""
+        """Return the kind of the model, such as "ELECTRA, small generator"."""
         pretrained = self.pretrained
         name = pretrained.config.objective_facts.title
         if pretrained.model.discriminator is None:
@@ -378,9 +384,9 @@ class TokenInspector:
         return f"{name}, {_GENERATORS[pretrained.model.kind]}"
 
     def _notes(self) -> list[str]:
-        """Return sentences about the parts that the model has or misses."""
+        """Return sentences about the model's present and missing parts."""
         pretrained, kind = self.pretrained, self.pretrained.model.kind
-        notes = [f"Not stated anywhere: {a}." for a in pretrained.assumptions]
+        notes = [f"No file states this: {a}." for a in pretrained.assumptions]
         if pretrained.model.discriminator is None:
             notes.append(
                 "A masked LM has no discriminator, so no token is sampled."
@@ -405,11 +411,14 @@ class TokenInspector:
                 " positions: its frequency in the records."
             )
         if self._discriminates and pretrained.config.predicts_tokens:
-            notes.append("A token that is not copied is shown as replaced.")
+            notes.append(
+                "The second network predicts tokens: a token that it does not"
+                " copy from its input is shown as replaced."
+            )
         if kind is GeneratorKind.TWO_TOWER:
             notes.append(
                 "The two-tower generator reads no [MASK]: each token is"
-                " predicted from all others."
+                " predicted from all other tokens."
             )
         if pretrained.is_electric:
             notes.append(
@@ -420,7 +429,7 @@ class TokenInspector:
         if pretrained.is_electric and not self._proposes:
             notes.append(
                 "Electric's probability of a replacement depends on the"
-                " generator's, so without a generator only log P is shown."
+                " generator, so without a generator only log P is shown."
             )
         return notes
 

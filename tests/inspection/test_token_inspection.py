@@ -152,7 +152,7 @@ def test_uniform_and_copying_models_are_named(pretrained):
     check_predictions(pretrained("uniform"), seen)
     seen = TokenInspector(pretrained("all_tokens")).inspect(SENTENCE, ("cat",))
     assert seen.kind == "All-Tokens MLM, small generator"
-    assert any("not copied" in note for note in seen.notes)
+    assert any("does not copy" in note for note in seen.notes)
     check_predictions(pretrained("all_tokens"), seen)
 
 
@@ -232,7 +232,7 @@ def test_only_whole_words_are_masked(pretrained):
             "electra/discriminator",
             SENTENCE,
             ("cat",),
-            "which predicts masked words",
+            "masked words need a generator",
         ),
     ],
 )
