@@ -149,8 +149,9 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         for name, value in arguments.items():
             if value != sizes.get(name, value) and "dropout" not in name:
                 raise UserError(
-                    f"{path}: its {name} is {sizes[name]}, not {value!r}."
-                    f" Remove {name}, or make an Encoder without its weights."
+                    f"{path}: {name} is {value!r}; expected {sizes[name]}, as"
+                    f" in the model. Remove the argument {name}, or call"
+                    " Encoder(...) for a new encoder with random weights."
                 )
         layer = cls(**(sizes | arguments))
         # The first part of a name is the scope, which may be the generator's.
@@ -214,10 +215,10 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         for name in inputs:
             if name not in INPUTS:
                 hint = _OTHER_NAMES.get(name)
-                hint = f" (its name here is {hint})" if hint else ""
+                hint = f" (called {hint} here)" if hint else ""
                 raise ValueError(
                     f"{self.name}: unknown input {name!r}{hint}; expected"
-                    f" {', '.join(INPUTS)}. Rename it, or remove it."
+                    f" {', '.join(INPUTS)}. Rename or remove the input."
                 )
         if "input_ids" not in inputs:
             raise ValueError(
@@ -324,8 +325,8 @@ class Tokenizer(tf_keras.layers.Layer):
         """Load the vocabulary and the casing of a model; see `Encoder`."""
         settings = read_settings(path, vocab_file)
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
-        # A path would make the constructor read the casing next to it, instead
-        # of the model's casing.
+        # The tokens are passed instead of a path, because the constructor would
+        # read the casing from the files next to the path.
         stored = {
             "vocabulary": list(load_wordpieces(settings.vocab_file)),
             "do_lower_case": settings.do_lower_case,
@@ -375,7 +376,10 @@ class Tokenizer(tf_keras.layers.Layer):
             )
         size = len(self._vocabulary_of())
         is_known = tf.reduce_all((ids >= 0) & (ids < tf.cast(size, ids.dtype)))
-        message = f"{self.name}: an id is outside the vocabulary of {size}"
+        message = (
+            f"{self.name}: detokenize got an id outside the vocabulary;"
+            f" expected ids from 0 to {size - 1}. Pass ids of this tokenizer."
+        )
         with tf.control_dependencies(
             [tf.debugging.Assert(is_known, [message])]
         ):
@@ -419,8 +423,9 @@ class Tokenizer(tf_keras.layers.Layer):
                 texts = list(inputs)
         if len(texts) > 2:
             raise ValueError(
-                f"{self.name}: found {len(texts)} inputs; expected the texts"
-                " [B], or a pair of them. Pass a tensor or a list of two."
+                f"{self.name}: found {len(texts)} inputs; expected one tensor"
+                " of texts, or a pair of such tensors. Pass one tensor, or a"
+                " list of two tensors."
             )
         encoded = [tokenizer.encode(self._column(text)) for text in texts]
         packed, _ = pack(

@@ -97,7 +97,7 @@ def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        ({"input_ids": IDS, "attention_mask": MASK}, "name here is input_mask"),
+        ({"input_ids": IDS, "attention_mask": MASK}, "called input_mask here"),
         (IDS.astype(np.float32), "float32; expected integers"),
         (IDS[0], "expected .batch, length."),
         (np.ones([1, 33], np.int32), "33 wordpieces"),
@@ -331,9 +331,9 @@ def test_ragged_ids_become_texts(tiny_vocab):
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        ([[200]], "outside the vocabulary of 200"),
-        ([[-1]], "outside the vocabulary of 200"),
-        ([[2**40]], "outside the vocabulary of 200"),
+        ([[200]], "outside the vocabulary; expected ids from 0 to 199"),
+        ([[-1]], "outside the vocabulary; expected ids from 0 to 199"),
+        ([[2**40]], "outside the vocabulary; expected ids from 0 to 199"),
         ([[1.0]], "detokenize got float32 of shape"),
         (7, "expected integers"),
         (["a"], "detokenize got string"),
