@@ -201,9 +201,7 @@ def _read_sizes(
     """
     origin = "the given hparams"
     if debug:
-        origin = (
-            "the hparams of debug (which requires init_checkpoint to be null)"
-        )
+        origin = "the hparams of debug (set init_checkpoint to null)"
     weights.contents.check_hparams(stated, origin)
     model_hparams = dict(weights.hparams) or weights.contents.hparams()
     hparams = merge_hparams(model_hparams, stated)

@@ -146,7 +146,9 @@ def test_trials_of_other_weights_are_refused(
     other = dataclasses.replace(config, num_trials=2)
     refused("starting weights: ", run, other)
     tiny = config_of(init_checkpoint=str(start), debug=True, overwrite=True)
-    refused("model that debug .set init_checkpoint to null. hparams", run, tiny)
+    refused(
+        "hparams of debug .set init_checkpoint to null. describe", run, tiny
+    )
 
 
 def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
