@@ -481,7 +481,7 @@ def check_shapes(
         elif stored.dtype != spec.dtype:
             lines.append(
                 f"{name}: checkpoint {stored.dtype}, model {spec.dtype};"
-                " convert the checkpoint"
+                f" save the tensor as {spec.dtype}"
             )
     if lines:
         shapes = {n: tuple(v.shape) for n, v in (model or targets).items()}

@@ -42,8 +42,9 @@ def parse_flags(argv: Sequence[str]) -> Parsed:
             "measure",
             int,
             "B",
-            "time steps of B random examples on this machine, after two"
-            " untimed steps; the time is scaled to the run's batch",
+            "measure the time of a step on B random examples, on this machine"
+            " and after two untimed steps; the time is scaled to the run's"
+            " batch",
         ),
         ("measured_steps", 5, "N", "number of steps that --measure times"),
         ("json", False, "", "print JSON instead of tables"),

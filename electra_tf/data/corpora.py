@@ -253,11 +253,15 @@ def _text_of(record: Any, field: str, where: str) -> str | bytes:
     value = record
     is_key = isinstance(record, dict) and field in record
     for name in [field] if is_key else field.split("/"):
+        if not isinstance(record, dict):
+            raise UserError(
+                f"{where}: the record is of type {type(record).__name__};"
+                " expected an object with fields. Correct the record."
+            )
         if not isinstance(value, dict) or name not in value:
-            names = record if isinstance(record, dict) else ["no fields"]
             raise UserError(
                 f"{where}: the record has no field {field!r} (it has:"
-                f" {', '.join(names)}). Pass --text_field with one of these"
+                f" {', '.join(record)}). Pass --text_field with one of these"
                 " fields."
             )
         value = value[name]

@@ -147,9 +147,9 @@ def find_differences(
             lines.append(f"{name}: built with {before!r}, requested {value!r}")
     if existing["vocabulary"]["hash"] != requested["vocabulary"]["hash"]:
         lines.append(
-            "vocab_file: built with a different vocabulary of"
-            f" {existing['vocabulary']['size']} tokens, requested"
-            f" {requested['vocabulary']['size']} tokens"
+            "vocab_file: built with a vocabulary of"
+            f" {existing['vocabulary']['size']} tokens, requested a different"
+            f" vocabulary of {requested['vocabulary']['size']} tokens"
         )
     # Newer tables contain more characters, so the same text may have different
     # tokens.

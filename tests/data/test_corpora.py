@@ -117,6 +117,7 @@ def test_unsafe_archives_are_refused(tmp_path, name, content):
     ("files", "message"),
     [
         ({"a.jsonl": b"       \n{oops\n"}, "byte 8 is not JSON"),
+        ({"a.jsonl": b"[1]\n"}, "of type list; expected an object.*Correct"),
         ({"a.jsonl": b'{"x": 1}\n'}, "no field 'text'.*has: x.*--text_field"),
         ({}, "does not exist"),
         ({"empty.txt": b"", "inner/a": b"a"}, r"files: 1, all empty\).*inner"),
