@@ -248,7 +248,9 @@ def test_a_build_with_another_vocabulary_is_not_continued(build, tmp_path):
     build("out", seed=1)
     path = tmp_path / "other.txt"
     path.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
-    message = "vocabulary of 305 tokens, requested 306"
+    message = (
+        "vocabulary of 305 tokens, requested a different vocabulary of 306"
+    )
     refused(message, build, "out", seed=1, vocab_file=str(path))
 
 

@@ -117,7 +117,6 @@ def test_unsafe_archives_are_refused(tmp_path, name, content):
     ("files", "message"),
     [
         ({"a.jsonl": b"       \n{oops\n"}, "byte 8 is not JSON"),
-        ({"a.jsonl": b"[1]\n"}, "of type list; expected an object.*Correct"),
         ({"a.jsonl": b'{"x": 1}\n'}, "no field 'text'.*has: x.*--text_field"),
         ({}, "does not exist"),
         ({"empty.txt": b"", "inner/a": b"a"}, r"files: 1, all empty\).*inner"),
@@ -215,3 +214,8 @@ def test_tfds_data_sets_are_read_by_name_and_range(tmp_path):
     assert len(parts) == 4 and _documents(corpus, parts)[0] == documents
     corpus = dataclasses.replace(corpus, text_field="text")
     refused("no field 'text'.*body", _documents, corpus, [source])
+
+
+def test_an_example_without_fields_is_refused():
+    message = "tiny_prose.0.: the record is of type bytes; expected an object"
+    refused(message, corpora._text_of, b"prose", "text", "tiny_prose[0]")
