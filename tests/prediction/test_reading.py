@@ -178,7 +178,13 @@ HEADER = {"header": True}
             {"id_column": "k"},
         ),
         ("several columns 'text'", "b.csv", "text,text\na,b\n", ONE, {}),
-        ("text_a and text_b have the same", "d.csv", "a", SHARED, {}),
+        (
+            "text_a and text_b are read from the same column",
+            "d.csv",
+            "a",
+            SHARED,
+            {},
+        ),
     ],
 )
 def test_files_that_cannot_be_read_are_refused(
