@@ -15,7 +15,8 @@ from electra_tf.metrics.scorers import (
 )
 from electra_tf.text.basic_tokenizer import BasicTokenizer
 
-# The null odds (odds that a question has no answer) if no window exists.
+# The null odds (odds that a question has no answer) of a question without
+# windows.
 NO_WINDOW = np.float32(1000000)
 # Names of the head's outputs that determine the spans, by the value of
 # `joint_prediction`.
@@ -81,7 +82,7 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Sum of both scores, in their precision; answers are sorted by it."""
+        """Sum of `start_score` and `end_score`, which ranks the answers."""
         return self.start_score + self.end_score
 
 
@@ -173,7 +174,7 @@ def _search_text(
     doc_tokens: Sequence[str],
     tokenizer: BasicTokenizer,
 ) -> str:
-    """Return an answer's text, searched in the passage as in the original."""
+    """Search the passage for an answer's text, as the original does."""
     words = doc_tokens[window.words[start] : window.words[end] + 1]
     joined = " ".join(window.tokens[start : end + 1])
     joined = joined.replace(" ##", "").replace("##", "")
@@ -182,7 +183,7 @@ def _search_text(
 
 
 def probabilities(answers: Sequence[Answer]) -> list[float]:
-    """Return the softmax of the answers' scores; at least one is required."""
+    """Return the softmax of the scores of one or more answers."""
     scores = np.array([answer.score for answer in answers], np.float64)
     odds = np.exp(scores - scores.max())
     return (odds / odds.sum()).tolist()
@@ -198,7 +199,8 @@ def _allowed_spans(
     names = SPAN_OUTPUTS[rule.joint_prediction]
     arrays = [np.asarray(output[name]) for name in names]
     if rule.joint_prediction:
-        # The head scored the ends separately for each start of the beam.
+        # The head chose the best starts and, separately for each of these
+        # starts, the best ends.
         start_score, start, end_score, end = arrays
         grid = np.broadcast_arrays(
             start[:, None], end, start_score[:, None], end_score
@@ -233,7 +235,7 @@ def _allowed_spans(
 def project_to_passage(
     answer: str, passage: str, tokenizer: BasicTokenizer
 ) -> str:
-    """Return the part of a passage that a tokenized answer represents.
+    """Return the part of a passage that corresponds to a tokenized answer.
 
     Tokenization lower-cases a text, separates its punctuation and may strip its
     accents. The passage is tokenized in the same way, and the answer is

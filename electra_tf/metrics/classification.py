@@ -43,7 +43,10 @@ class SentenceLevelScorer(Scorer):
         self._preds: list = []
 
     def update(self, results: Row) -> None:
-        """Add an example: `loss`, `predictions`, `label_ids` or `targets`."""
+        """Add an example: `loss`, `predictions`, and `label_ids` or `targets`.
+
+        Classification has `label_ids`, regression has `targets`.
+        """
         super().update(results)
         self._total_loss += float(results["loss"])
         key = "label_ids" if "label_ids" in results else "targets"
@@ -62,8 +65,8 @@ class SentenceLevelScorer(Scorer):
     def baselines(self) -> dict[str, dict[str, float]]:
         majority = collections.Counter(self._true_labels).most_common(1)[0][0]
         return {
-            # Predicting each class once for each example gives, without random
-            # numbers, the metrics of uniform guessing.
+            # Predicting each class once for each example gives the metrics of
+            # uniform guessing without random numbers.
             "chance": self._metrics_of_answers(range(self._n_classes)),
             "majority": self._metrics_of_answers([majority]),
         }
@@ -71,7 +74,7 @@ class SentenceLevelScorer(Scorer):
     def _metrics_of_answers(
         self, answers: Sequence[int | tuple[int, ...]]
     ) -> dict[str, float]:
-        """Return the metrics if every answer is predicted for every example."""
+        """Return the metrics of predicting each answer once per example."""
         return self._metrics_of(
             {"label_ids": label, "predictions": np.asarray(answer)}
             for answer in answers
@@ -159,7 +162,8 @@ class RegressionScorer(SentenceLevelScorer):
         pearson = spearman = math.nan
         if len(targets) > 1:
             with warnings.catch_warnings():
-                # Constant input yields NaN, which needs no warning.
+                # Constant input has no correlation. The result is NaN, so
+                # scipy's warning is not needed.
                 warnings.simplefilter("ignore")
                 pearson = stats.pearsonr(targets, predictions)[0]
                 spearman = stats.spearmanr(targets, predictions)[0]

@@ -53,7 +53,7 @@ class EncodedQuestion:
 
 
 def keeps_script(match: str | None, question: ComparedQuestion) -> bool:
-    """Return whether the official script receives the original answers."""
+    """Return whether the official script receives answers without encoding."""
     if match is None:
         return True
     if match == "characters" or any(map(_SPACELESS.search, question.answers)):
@@ -93,7 +93,7 @@ def encode_answers(
     questions: Sequence[ComparedQuestion],
     predictions: Mapping[str, str],
 ) -> tuple[Sequence[ComparedQuestion | EncodedQuestion], Mapping[str, str]]:
-    """Return questions and predictions, encoded for the official scripts.
+    """Encode questions and predictions for the official scripts.
 
     Args:
       predictions: answers by question key; questions may lack an answer.
@@ -111,5 +111,5 @@ def encode_answers(
 
 
 def _name(unit: str) -> str:
-    """Return a unit's name in ASCII letters and digits, never an article."""
+    """Return a unit's name: ASCII letters and digits, never an article."""
     return f"u{unit.encode('utf-8', 'surrogatepass').hex()}"

@@ -46,13 +46,13 @@ class ScoredQuestion(Protocol):
 
 
 def metric_names(version: str, match: str | None) -> tuple[str, ...]:
-    """Return the names of the metrics, which depend on both arguments."""
+    """Return the names of the metrics for a data version and a `match`."""
     names = (*_METRICS[version], "loss", "questions", "windows")
     return names if match is None else (*names, ANY_SCRIPT)
 
 
 class SpanScorer(Scorer, Generic[QuestionT]):
-    """Scorer that combines the windows of each question into answers.
+    """Scorer that finds each question's answer in the outputs for its windows.
 
     Differs: windows may come in any order. Only outputs that answers need are
       stored. The files include the best answers with their probabilities, which
@@ -149,7 +149,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return details
 
     def single_prediction(self) -> str | None:
-        """Return the one answer that is predicted for all questions, or None.
+        """Return the answer if it is the same for all questions, or None.
 
         The result is None if predictions differ or all expected answers are
         equal.
@@ -162,7 +162,7 @@ class SpanScorer(Scorer, Generic[QuestionT]):
         return None
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return the metrics of a baseline that never answers (SQuAD 2.0)."""
+        """Return, for SQuAD 2.0, the metrics of always predicting no answer."""
         if self._version != "squad2":
             return {}
         keys = [example.key for example in self._examples]
@@ -264,8 +264,8 @@ def _describe_answers(answers: Sequence[Answer]) -> list[dict[str, Json]]:
     ]
 
 
-# Name of a metric in the original's script -> its name in the script of
-# tf-models-official.
+# Name of a metric in the original's script -> name of the metric in the script
+# of tf-models-official.
 _BEST = {
     f"best_{name}": f"final_{name}"
     for name in ("exact", "exact_thresh", "f1", "f1_thresh")
@@ -306,8 +306,8 @@ def evaluate_squad1(
     answered = [question for question in questions if question.answers]
     _require_answers(answered, len(questions))
     scores = squad_evaluate_v1_1.evaluate(_dataset(answered), predictions)
-    # The original's script multiplies before it divides; the other order rounds
-    # differently.
+    # The original's script computes 100 * matches / count. Dividing before
+    # multiplying, as tf-models-official does, would round differently.
     matches = round(scores["exact_match"] * len(answered))
     return {
         "exact_match": 100.0 * matches / len(answered),

@@ -53,7 +53,7 @@ class Scorer(abc.ABC):
         """Compute the metrics, which `get_results` caches."""
 
     def get_results(self) -> Metrics:
-        """Return the metrics that the original reports, in its order."""
+        """Return the metrics that the original reports, in the same order."""
         if self._updated:
             self._cached_results = self._get_results()
             self._updated = False
@@ -71,7 +71,7 @@ class Scorer(abc.ABC):
         return {}
 
     def single_prediction(self) -> int | float | str | list[str] | None:
-        """Return the prediction that a collapsed model makes for all examples.
+        """Return the only prediction of a model that ignores its input.
 
         The result is None if predictions differ or all labels are equal.
         """
@@ -124,7 +124,7 @@ class Scorer(abc.ABC):
 def compute_accuracy(
     labels: Sequence[object], predictions: Sequence[object]
 ) -> float:
-    """Return the percentage of correct predictions; 0 if there are none."""
+    """Return the percentage of correct predictions; 0 for empty lists."""
     right = sum(a == b for a, b in zip(labels, predictions, strict=True))
     return 100.0 * right / max(1, len(labels))
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""ROUGE of extractive summaries, oracles and baselines."""
+"""ROUGE of a model's extractive summaries, and of baseline summaries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 # Summaries with which a model is compared; see `SummaryScorer`.
 BASELINES = ("lead", "oracle", "random")
 
-# Names, as written to results, of the ways of splitting texts into words.
+# Names that results contain for the two ways of splitting texts into words.
 ROUGE_SCORE = "rouge-score"
 WORDS_OF_ANY_SCRIPT = f"words of any script (version {VERSION})"
 MEASURE = (
@@ -88,7 +88,10 @@ class _AnyScript:
 
 @functools.cache
 def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
-    """Return rouge-score's scorer and tokenizer for each way of splitting."""
+    """Return a scorer and a tokenize function for each way of splitting texts.
+
+    The scorers are rouge-score's.
+    """
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
@@ -108,7 +111,7 @@ def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
 
 
 def choose_splitting(reference: str) -> str:
-    """Return the name of the splitting for a reference and its summaries.
+    """Return the way of splitting a reference and its summaries into words.
 
     rouge-score's tokenizer treats all letters outside of a-z as spaces
     ("fiancée" becomes "fianc" and "e"). English texts are split with this
@@ -182,7 +185,7 @@ def choose(scores: Sequence[float], limit: int) -> list[int]:
 
 
 class SummaryScorer(Scorer):
-    """Scorer of the ROUGE of each document's best sentences, in percent.
+    """Scorer of ROUGE, in percent, of the sentences that a model chooses.
 
     The details include ROUGE of the first sentences (`lead`), of the sentences
     of `find_oracle`, and of random sentences, which depend only on the
@@ -255,7 +258,7 @@ class SummaryScorer(Scorer):
         return [*itertools.chain.from_iterable(means), (ANY_SCRIPT, count)]
 
     def baselines(self) -> dict[str, dict[str, float]]:
-        """Return the metrics of randomly drawn sentences."""
+        """Return the ROUGE of summaries that consist of random sentences."""
         return {"chance": dict(self._means("random", ""))}
 
     def _means(self, name: str, prefix: str) -> Metrics:
@@ -267,7 +270,7 @@ class SummaryScorer(Scorer):
         ]
 
     def files(self) -> Mapping[str, Json]:
-        """Return the indices and the ROUGE of each document's summaries."""
+        """Return each document's summaries: sentence indices and ROUGE."""
         return {"summaries": self._compute_summaries()}
 
     def _compute_summaries(self) -> list[dict]:

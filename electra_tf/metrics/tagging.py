@@ -61,7 +61,7 @@ class WordLevelScorer(Scorer):
         self._total_words += n_words
 
     def get_loss(self) -> float:
-        """Return twice the mean loss per word, as the original reports it."""
+        """Return twice the mean loss per word, as the original does."""
         return 2 * self._total_loss / max(1, self._total_words)
 
     def get_details(self) -> Metrics:
@@ -89,7 +89,7 @@ class WordLevelScorer(Scorer):
         }
 
     def _rows_of(self, predict: Callable[[int], np.ndarray]) -> Iterable[Row]:
-        """Yield the collected sentences, with predictions by `predict`."""
+        """Yield the collected sentences with predictions from `predict`."""
         for labels in self._labels:
             yield {
                 "labels": np.asarray(labels),
@@ -154,7 +154,7 @@ class EntityLevelF1Scorer(WordLevelScorer):
         return [*compute_f1(*counts), ("loss", self.get_loss())]
 
     def get_details(self) -> Metrics:
-        """Return conlleval's metrics, the word accuracy and the word loss."""
+        """Return conlleval's metrics, and the accuracy and loss per word."""
         from seqeval import metrics
 
         labels = [self._iob_tags(ids) for ids in self._labels]

@@ -26,7 +26,7 @@ class Statistics:
     values: tuple[float, ...]  # value of each trial, in order; may be NaN
     mean: float
     median: float
-    std: float  # sample standard deviation (n - 1); 0 for a single value
+    std: float  # sample standard deviation (n - 1); 0 for less than 2 values
     best: float  # highest value; for losses and errors the lowest
     best_index: int | None  # index of the best value in `values`
     undefined: int  # number of undefined values
@@ -96,7 +96,7 @@ def summarize(
 def best_trial(
     trials: Sequence[TrialResults], preferred: Mapping[str, str | None]
 ) -> int | None:
-    """Return the index of the trial with the best mean of its main metrics.
+    """Return the index of the trial whose main metrics have the best mean.
 
     The result is None if all means are undefined.
 
@@ -134,5 +134,5 @@ def finite(value: float) -> float | None:
 
 
 def from_json(values: Iterable[float | None]) -> list[float]:
-    """Return numbers from JSON, with NaN for each None that `finite` made."""
+    """Return numbers from JSON, with NaN for None, which `finite` writes."""
     return [math.nan if value is None else value for value in values]
