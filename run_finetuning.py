@@ -14,7 +14,7 @@ from configure.finetuning import FinetuningConfig
 
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
-    """Run the config; return 128 + signal if a signal interrupted the run."""
+    """Execute the run; return 0, or 128 + the number of an ending signal."""
     # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.finetuning import runner
 

@@ -17,8 +17,8 @@ PROGRAMS = {
     "run_pretraining.py": "pre-train or evaluate a model",
     "run_finetuning.py": "fine-tune a model and evaluate it",
 }
-# The commands by title. Each is a module of `electra_tf.commands`; users may
-# write dashes instead of underscores.
+# Descriptions of the commands, by the title of their group. Each command is a
+# module of `electra_tf.commands`; users can write dashes for underscores.
 COMMAND_GROUPS = {
     "Train": {
         "demo": "pre-train a tiny ELECTRA on text that comes with Python",
@@ -53,8 +53,8 @@ COMMANDS = {
     for name, text in commands.items()
 }
 
-# These commands report progress on standard output; other commands print their
-# answers there.
+# Commands that report progress on standard output; all other commands print
+# their answers on standard output.
 LOGGING = {
     "build_vocab",
     "convert_checkpoint",

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 
 from configure import output
 
-# the option of prctl that sets the signal at the parent's death
+# Option of prctl that sets the signal for a process whose parent dies.
 PR_SET_PDEATHSIG = 1
 
 
 def become_worker() -> None:
     """Make this process a worker that ends with its parent.
 
-    The worker ignores Ctrl-C, because its parent ends it. It continues if its
-    standard output is closed.
+    The worker ignores Ctrl-C, because the parent ends the worker. The worker
+    continues if its standard output is closed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     output.outlive_output()
@@ -43,8 +43,9 @@ def become_worker() -> None:
 def interrupts_later() -> Iterator[None]:
     """Block Ctrl-C until workers are forked.
 
-    Python runs hooks around a fork and ignores exceptions in them. An exception
-    that a signal raises there would be lost, and the program would continue.
+    Python runs hooks around a fork and ignores exceptions in them. If a signal
+    raised an exception in a hook, the exception would be lost, and the program
+    would continue.
     """
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

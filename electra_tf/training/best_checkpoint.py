@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The best checkpoint of a run, by a metric of its evaluations."""
+"""A run's best checkpoint, chosen by a metric of the run's evaluations."""
 
 import json
 import math
@@ -23,12 +23,12 @@ STATE_FILE = "best.json"  # metric, value and step of the best checkpoint
 
 
 def find_best_or_latest(path: str) -> str | None:
-    """Return a run's best checkpoint, or the latest one if none was chosen."""
+    """Return a run's best checkpoint, or the latest if no best one exists."""
     return formats.find_best_checkpoint(path) or tf1.find_latest(path)
 
 
 class BestCheckpoint:
-    """The checkpoint in `<run>/best`, which had the best metric so far."""
+    """The checkpoint in `<run>/best`, whose evaluation is the best so far."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class BestCheckpoint:
         write_settings: Callable[[str], None],
         scored_on: str = "",
     ) -> None:
-        """Read the best metric of an earlier part of the run.
+        """Read the best metric value that earlier parts of the run recorded.
 
         Args:
           directory: folder of the run.

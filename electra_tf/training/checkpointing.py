@@ -34,14 +34,16 @@ class Checkpoints:
     model: tf.Module
     optimizer: OptimizerState
     step: tf.Variable  # int64 scalar, completed updates
-    # State of the position in the data, such as the data iterator.
+    # Objects that store the position in the data, such as the data iterator, by
+    # checkpoint key.
     position: dict[str, Any]
     keep: int | None  # number of latest checkpoints to keep; 0 or None: all
-    # Checkpoints at multiples of this step are never removed; 0: `keep` applies
-    # to all checkpoints.
+    # Checkpoints at multiples of this number of steps are never removed; 0:
+    # `keep` applies to all checkpoints.
     keep_every: int = 0
     write_directory: str = ""  # folder of new checkpoints; "": `directory`
-    # Further state, which older checkpoints may lack.
+    # Further objects to save, by checkpoint key; a checkpoint without these
+    # objects can be loaded, too.
     extras: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -96,7 +98,7 @@ class Checkpoints:
         return prefix
 
     def save_best(self, directory: str) -> str:
-        """Write a checkpoint to a folder, and remove earlier checkpoints there.
+        """Write a checkpoint to a folder, as the folder's only checkpoint.
 
         The checkpoint does not contain the data position.
         """
@@ -176,7 +178,7 @@ class Checkpoints:
         return with_position
 
     def _damaged(self, path: str, error: Exception) -> str:
-        """Return the message for files that are truncated or corrupt."""
+        """Return the error message about a truncated or corrupt checkpoint."""
         text = (
             f"checkpoint {path} cannot be read: {error}. The data file is"
             " corrupt or truncated. Copy the checkpoint again."
@@ -195,7 +197,7 @@ class Checkpoints:
         return os.path.join(directory, name)
 
     def _surplus(self, paths: list[str]) -> list[str]:
-        """Return this project's checkpoints that are beyond the limits."""
+        """Return the checkpoints of this project that `save` has to remove."""
         if not self.keep:
             return []
         surplus = []
@@ -227,7 +229,7 @@ def _write(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
 
 
 def sweep(directory: str) -> None:
-    """Remove unfinished checkpoints of a killed run."""
+    """Remove the unfinished checkpoints that a killed run left in a folder."""
     if tf.io.gfile.isdir(directory):
         for name in map(str, tf.io.gfile.listdir(directory)):
             name = name.rstrip("/")
@@ -251,7 +253,7 @@ def restore_model(path: str, model: tf.Module, step: tf.Variable) -> Coverage:
 def check_same_variables(
     weights: Weights, variables: list[tf.Variable]
 ) -> None:
-    """Raise a UserError if a checkpoint's variables are not those of a model.
+    """Raise a UserError if a checkpoint and a model have different variables.
 
     The names and the shapes are compared.
     """

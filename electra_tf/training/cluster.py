@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster of workers that the environment variable TF_CONFIG describes."""
+"""The cluster of workers, read from the environment variable TF_CONFIG."""
 
 import dataclasses
 import itertools
@@ -35,8 +35,8 @@ class Cluster:
 def read_cluster(text: str) -> Cluster:
     """Return the cluster that TF_CONFIG describes.
 
-    TF_CONFIG is checked, because TensorFlow exits with a traceback at a wrong
-    type, and waits for a worker that is listed twice.
+    TF_CONFIG is checked, because TensorFlow exits with a traceback at a value
+    of a wrong type, and waits for a worker that is listed twice.
 
     Raises:
       UserError: TF_CONFIG is invalid.
@@ -72,7 +72,7 @@ def read_cluster(text: str) -> Cluster:
 
 
 def _addresses(job: str, entry: object) -> list[str]:
-    """Return a job's addresses, from a list or from a JSON object by index."""
+    """Return a job's addresses; `entry` is a list, or an object by index."""
     field = f"cluster.{job}"
     addresses = entry
     if isinstance(entry, dict):

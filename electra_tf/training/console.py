@@ -20,7 +20,7 @@ from electra_tf.training.threads import count_cores
 
 
 class Console:
-    """A stream of lines, each flushed at once."""
+    """A console that flushes each line immediately."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Set the stream; None means the current standard output."""
@@ -71,7 +71,7 @@ class Progress:
         self._last = self._rate_from
 
     def first_step_done(self, step: int) -> None:
-        """Measure rates from `step` on, after the graph was traced."""
+        """Measure rates from `step` on, to exclude the tracing of the graph."""
         self._rate_from = self._last = (step, self._clock())
 
     def timing(

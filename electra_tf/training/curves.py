@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Curves of a run's logs, drawn as a picture."""
+"""Curves of the values in a run's logs, drawn as a picture."""
 
 import dataclasses
 import os
@@ -25,7 +25,7 @@ class Panel:
     """A plot of fields of the training log and of the evaluation log."""
 
     title: str  # metric and unit
-    train: str | None = None  # field, as a faint line and its mean
+    train: str | None = None  # field; a faint line and its running mean
     evaluation: str | None = None  # field, as a line with dots
     baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed
     chance: float | None = None  # score of guessing, as a dotted line
@@ -54,7 +54,8 @@ def draw_curves(
     rows = max(1, -(-len(panels) // columns))
     width, height = 4.2 * columns, 3.2 * rows + 0.4
     figure = Figure(figsize=(width, height))
-    # Margins are in inches; an automatic layout takes twice the time.
+    # The numerators are inches. An automatic layout would double the time of
+    # drawing.
     figure.subplots_adjust(
         left=0.6 / width,
         right=1 - 0.15 / width,

@@ -23,7 +23,7 @@ ITERATOR = "iterator"  # key in checkpoints
 
 
 def open_iterator(dataset: tf.data.Dataset) -> Iterator[Any]:
-    """Return an iterator at the first batch, placed on the CPU."""
+    """Return an iterator on the CPU that starts at the first batch."""
     with tf.device("/cpu:0"):
         return iter(dataset)
 

@@ -24,7 +24,7 @@ TENSORBOARD_DIR = "tensorboard"
 
 
 class Log:
-    """Log rows of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
+    """A log of a run: `<name>_log.jsonl`, and scalars for TensorBoard.
 
     The file contains one JSON object per line, each with its `step`. On
     opening, rows after `resume_step` are removed, because their steps are
@@ -59,7 +59,7 @@ class Log:
         gap = max([every, *map(operator.sub, steps[1:], steps)])
         steps_without_row = resume_step - steps[-1]
         # A step is evaluated after its checkpoint is saved, so a run may have
-        # ended between the checkpoint and the row of its step.
+        # ended after the checkpoint, but before the row of the evaluation.
         if name == "eval":
             steps_without_row -= 1
         # An existing empty file shows that no row was due so far.
@@ -77,7 +77,7 @@ class Log:
         self._resume_step: int | None = resume_step
 
     def write(self, step: int, values: dict[str, Any]) -> None:
-        """Append a row, and flush the file."""
+        """Append a row to the log file and to TensorBoard's event file."""
         row = {"step": step, **values}
         self.rows.append(row)
         try:
@@ -96,7 +96,7 @@ class Log:
             ) from error
 
     def _start_board(self) -> None:
-        """Make TensorBoard drop earlier rows of steps that are now repeated."""
+        """Make TensorBoard drop the scalars of steps that are now repeated."""
         if self._resume_step is None:
             return
         start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
@@ -104,7 +104,8 @@ class Log:
             wall_time=time.time(), step=self._resume_step + 1, session_log=start
         )
         # tf.summary has no public function for events that are not summaries.
-        # TensorBoard takes a session start as the point at which a run begins.
+        # At a session start, TensorBoard drops earlier scalars of this step and
+        # of later steps.
         tf.raw_ops.ImportEvent(
             writer=self._writer._resource, event=event.SerializeToString()
         )

@@ -77,15 +77,15 @@ class StepMetrics(tf.train.experimental.PythonState):
 
 
 # Name of the step value that counts tokens without padding. The console and the
-# logs report its rate per second.
+# logs report this count per second.
 TOKENS = "tokens"
 # Function from features, `seed` (int32 [2]) and `training` to outputs, which
 # include the scalar `total_loss`.
 Compute = Callable[..., dict[str, tf.Tensor]]
 # Function from features and outputs to scalars that are summed over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-# Memory limits the steps of a chunk, because the chunk's batches are kept for
-# `stop_on_non_finite`.
+# Maximum number of steps in a chunk, which keeps the batches of all steps in
+# memory for `stop_on_non_finite`.
 MAX_CHUNK_STEPS = 100
 
 
@@ -139,8 +139,8 @@ class TrainLoop:
     cores: int = 1  # number of cores that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False
-    # Scale for gradients in float16. An update whose gradients overflow is
-    # skipped, but still counts as a step.
+    # Scale of the loss for training in float16. An update whose gradients
+    # overflow is skipped, but still counts as a step.
     loss_scale: LossScale | None = None
     first_step: int = 0  # step of the run at the optimizer's step 0
     # Types of the tensors of a batch, if the lengths of batches vary: one graph
@@ -181,7 +181,7 @@ class TrainLoop:
                     raise TrainingInterruptedError
 
     def take_chunk(self) -> Chunk:
-        """Return the scalars of pending steps, in one transfer to the host."""
+        """Return the scalars of `train`, read in one transfer to the host."""
         pending, self._pending = self._pending, []
         return Chunk(
             first_step=self._first_step,
@@ -220,7 +220,8 @@ class TrainLoop:
         if self.loss_scale is not None:
             scaled = self.loss_scale.update(update["grad_norm"])
             for name in update.keys() - {"learning_rate"}:
-                # The networks' norms overflow together with the global norm.
+                # `scaled` has 0 for a global norm that overflowed. The norms of
+                # the single networks are then logged as 0, too.
                 overflowed = tf.math.is_finite(scaled["grad_norm"])
                 overflowed &= ~tf.math.is_finite(update["grad_norm"])
                 logged[name] = tf.where(overflowed, 0.0, update[name])
@@ -231,7 +232,7 @@ class TrainLoop:
     def _gradients(
         self, rows: Features, batch: replicas.BatchRows, scheduled: Values
     ) -> tuple[Gradients, Values]:
-        """Return the gradients of a replica's rows, and their step values."""
+        """Return the gradients and the step values of a replica's rows."""
         parallel = 1
         if self.cores > 1 and (size := _count_rows(rows)):
             parallel = math.gcd(self.cores, size // self.micro_batches)
@@ -378,7 +379,7 @@ class EvalLoop:
 
 @contextlib.contextmanager
 def _graph_as_traced(enabled: bool) -> Iterator[None]:
-    """Prevent TensorFlow from rewriting the graphs that a block calls.
+    """Prevent TensorFlow from rewriting the graphs that the block runs.
 
     Rewriting the graph of a training step takes seconds, and makes no step
     faster if cores share a batch. Graphs for inference become faster; see
@@ -435,5 +436,5 @@ def next_batch(iterator: Iterator[Features], purpose: str) -> Features | None:
 
 
 def _count_rows(features: Features) -> int | None:
-    """Return the number of rows in a batch; None if Keras leaves it unknown."""
+    """Return a batch's number of rows, or None if the number is not static."""
     return next(iter(features.values())).shape[0]

@@ -19,7 +19,9 @@ from typing import Any, NoReturn, cast
 from configure.errors import TRY_AGAIN, UserError
 from electra_tf.training.cluster import Cluster
 
-WAIT_SECONDS = 120.0  # seconds from the start of the first worker
+# Seconds that the first worker waits for all other workers, and each other
+# worker for the first worker.
+WAIT_SECONDS = 120.0
 _REPORT_SECONDS = 10.0  # seconds between reports of missing workers
 _RETRY_SECONDS = 0.5  # seconds between attempts to reach the first worker
 # Seconds of silence after which the first worker counts as lost.
@@ -28,7 +30,7 @@ _LINE_BYTES = 1 << 16
 
 
 class WorkersMissingError(UserError):
-    """Error of workers that ended or did not connect in time."""
+    """Error about workers that ended or did not connect in time."""
 
     exit_status = TRY_AGAIN
 
@@ -73,7 +75,7 @@ def _names(cluster: Cluster, indices: Iterable[int]) -> str:
 
 
 class _Meeting:
-    """The first worker's part in a meeting, which waits for other workers."""
+    """The first worker's task in a meeting: to wait for all other workers."""
 
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
@@ -201,7 +203,7 @@ def _index_of(line: bytes, cluster: Cluster) -> int | None:
 
 
 def _send(connection: socket.socket, message: dict[str, Any]) -> None:
-    """Send a line; ignore errors, because reading reveals a lost connection."""
+    """Send a message; ignore errors, because reads reveal lost connections."""
     with contextlib.suppress(OSError):
         connection.sendall(json.dumps(message).encode() + b"\n")
 
@@ -232,15 +234,15 @@ def _connect(cluster: Cluster) -> socket.socket:
     address = cluster.host_and_port(0)
     connection = socket.create_connection(address, timeout=_REPORT_SECONDS)
     if connection.getsockname() == connection.getpeername():
-        # If no process listens on the port, the system may choose the same port
-        # for this end, which connects the socket to itself.
+        # If no process listens on the port, the system may choose this port as
+        # the local port, too, which connects the socket to itself.
         connection.close()
         raise ConnectionRefusedError
     return connection
 
 
 def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
-    """Wait for all workers; return False if the other end is not a worker."""
+    """Wait for all workers; return False if no worker answers."""
     hello = {"electra_tf_worker": cluster.index, "of": len(cluster.workers)}
     _send(connection, hello)
     message = None

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Micro-batches, computed in turn to save memory, or on several cores."""
+"""Micro-batches, computed in turn to save memory or in parallel on cores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Error about a loss that is not finite, and a file with its batch."""
+"""Error about a loss that is not finite, and a file with the batch."""
 
 import io
 import os
@@ -15,7 +15,7 @@ from electra_tf.training.loop import (
 
 
 class NonFiniteLossError(UserError):
-    """Error of a loss or gradient norm that is NaN or infinite."""
+    """Error about a step with a value that is NaN or infinite."""
 
 
 def stop_on_non_finite(chunk: Chunk, seed: int, directory: str) -> None:

@@ -17,7 +17,7 @@ _SAME_REQUEST_SECONDS = 5.0
 
 
 class PreemptionHandler:
-    """A context in which SIGTERM and SIGINT request a stop after the step.
+    """A context in which SIGTERM or SIGINT stops a run after the current step.
 
     A second signal stops the run at once, except a SIGTERM within 5 seconds of
     the first signal. Schedulers kill a process some time after SIGTERM. Before
@@ -76,7 +76,7 @@ class PreemptionHandler:
         self._previous = {}
         if self._pipe:
             signal.set_wakeup_fd(self._former)
-            # The loop of `_watch` ends when this end of the pipe is closed.
+            # Closing the pipe's write end stops the loop of `_watch`.
             os.close(self._pipe[1])
             self._pipe = None
 

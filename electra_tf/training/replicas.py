@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas: their rows of a batch, their draws, sums and variables."""
+"""The replicas' rows of a batch, random draws, sums and variables."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +80,7 @@ def batch_rows(
 
 
 def _replica_of(worker: Worker) -> tuple[Any, int]:
-    """Return the replica's index in its worker, and the number of replicas."""
+    """Return a replica's index in its worker, and a worker's replica count."""
     context = tf.distribute.get_replica_context()
     replicas = context.num_replicas_in_sync // worker.total
     index = context.replica_id_in_sync_group - worker.rank * replicas
@@ -113,7 +113,7 @@ def worker_rows(
     strategy: tf.distribute.Strategy,
     batch_size: int,
 ) -> Iterator[dict[str, tf.Tensor]]:
-    """Yield a worker's rows of each batch, even if a batch has all rows.
+    """Yield the rows of each batch that this worker computes.
 
     The chief's batches contain all rows. Other workers' batches contain all
     rows if they were prefetched in the checkpoint from which the run continues.
@@ -160,7 +160,7 @@ def sum_over_replicas(
 
 @contextlib.contextmanager
 def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Make all replicas copy the block's variables from the first replica.
+    """Give the block's variables on all replicas the first replica's values.
 
     All replicas compute the same update from summed gradients. A plain `assign`
     inside a step therefore needs no additional reduction.

@@ -59,7 +59,7 @@ MAX_REWINDS = 3  # maximum number of rewinds to one checkpoint
 
 
 class Run(abc.ABC):
-    """A training run, which continues the earlier run in its directory.
+    """A training run, which continues an earlier run in the same directory.
 
     `train` executes the whole run, from the first line on the console to the
     last file. Pre-training and fine-tuning differ in the abstract methods,
@@ -77,7 +77,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def prepare_training(self) -> tuple[tf.data.Dataset, int]:
-        """Return the batches to train on and the number of steps."""
+        """Return the training batches and the number of training steps."""
 
     @abc.abstractmethod
     def build_optimizer(self) -> OptimizerState:
@@ -105,7 +105,7 @@ class Run(abc.ABC):
 
     @abc.abstractmethod
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Write an evaluation to `eval_log`; print it with its warnings."""
+        """Write an evaluation to `eval_log`; print the metrics and warnings."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Run(abc.ABC):
             resolver = strategy.cluster_resolver
             name = f"worker_{resolver.task_id}"
             self.output = os.path.join(self.directory, name)
-        self.stopped_early = False  # `record_evaluation` may set this flag.
+        self.stopped_early = False  # `record_evaluation` can set this flag.
         # `prepare_training` sets the fingerprint.
         self.data_fingerprint: DataFingerprint | None = None
         with creation_scope(strategy):
@@ -328,7 +328,7 @@ class Run(abc.ABC):
         return {**result, "global_step": self.global_step}
 
     def _check_steps_of_workers(self) -> None:
-        """Wait until all workers have restored, and compare their steps."""
+        """Wait until all workers have loaded checkpoints; compare the steps."""
         step = self.global_step
         chief_step = gather(self.strategy, step)[0]
         if step != chief_step:
@@ -352,8 +352,8 @@ class Run(abc.ABC):
         if self.best and rows and not self.best.chosen_otherwise:
             row = rows[-1]
             has_metric = row.get(self.config.keep_best or "") is not None
-            # The first stage trains no discriminator, and its models are never
-            # the best.
+            # The first of two stages trains no discriminator, so its models are
+            # never chosen as the best.
             if has_metric and row.get("stage") != 1:
                 self.best.update(step, row)
         return due
@@ -383,7 +383,7 @@ class Run(abc.ABC):
         )
 
     def keep_if_best(self, step: int, result: Mapping[str, float]) -> None:
-        """Save the checkpoint if it is the best, and draw the curves."""
+        """Save the model if its evaluation is the best so far; draw curves."""
         if self.best and (text := self.best.update(step, result)):
             self.console.line(f"  {text}")
         self.draw_curves()
@@ -436,7 +436,7 @@ class Run(abc.ABC):
         return {**_with_prefix(self._row), **result}
 
     def _after_chunk(self, loop: Loop, first_step: int) -> bool:
-        """Log and save; return False if the run was rewound instead."""
+        """Log and save a chunk of steps; return False if the run is rewound."""
         chunk = loop.take_chunk()
         if not chunk.batches:  # A signal was received during an evaluation.
             return True

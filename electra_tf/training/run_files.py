@@ -15,7 +15,7 @@ from electra_tf.training import checkpointing, curves, logs
 
 REWINDS_FILE = "rewinds.jsonl"
 
-# Files that every run may leave in its directory.
+# Names of files that runs of all kinds write to the run's directory.
 _NAMES = (
     "checkpoint",
     # Files of the original's Estimator.

@@ -37,7 +37,7 @@ ALONE = Worker()
 
 
 class WorkerLostError(UserError):
-    """Error of a lost worker; the other workers cannot continue alone."""
+    """Error about a lost worker; the other workers cannot continue alone."""
 
     exit_status = TRY_AGAIN
 
@@ -120,7 +120,7 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
 def gather(
     strategy: tf.distribute.Strategy, value: npt.ArrayLike
 ) -> np.ndarray:
-    """Return the value of each worker, int32 [workers, ...].
+    """Return the values of all workers, int32 [workers, ...].
 
     All workers must call this function with a value of the same shape, and wait
     for the last call.
