@@ -15,7 +15,7 @@ from electra_tf.data.input_pipeline import input_options
 # batches if each new length requires a compilation.
 BUCKET_WIDTH = 16  # tokens
 _BATCHES_PER_POOL = 50  # batches whose examples are sorted by length together
-_PARSE_AT_ONCE = 4096
+_PARSE_AT_ONCE = 4096  # records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Batches:
     by_length: bool = False  # whether a batch has examples of similar length
     trim: bool = True  # whether to pad to the longest row of a batch, not to L
     shortest: int = 1  # minimum length of a batch
-    multiple: int = 1  # batch lengths are multiples of this number, or L
+    # Batch lengths are rounded up to multiples of this number, at most to L.
+    multiple: int = 1
     seed: int = 0
 
     def __call__(self) -> tf.data.Dataset:
@@ -107,7 +108,7 @@ class Batches:
         return numbers.map(lambda batch: tf.gather(records, batch))
 
     def _epoch_order(self, lengths: tf.Tensor, epoch: tf.Tensor) -> tf.Tensor:
-        """Return the record numbers of each batch, int32 [batches, size]."""
+        """Return the record numbers of an epoch's batches, [batches, size]."""
         size = self.batch_size
         count = self.n_examples // size * size
 

@@ -21,7 +21,8 @@ from electra_tf.plan.machine import machine_memory
 from electra_tf.plan.memory import activations_limit, finetuning_memory
 from electra_tf.training.replicas import rows_per_machine
 
-# The pattern of the variables of heads, which the initial weights may lack.
+# The pattern of the names of heads' variables. Initial weights without these
+# variables are accepted.
 HEADS = "^task_specific/"
 
 

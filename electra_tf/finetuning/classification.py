@@ -88,7 +88,7 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def read_label(self, cell: Any) -> Any:
-        """Return a cell's label; raise BadLabelError for other content."""
+        """Return a cell's label; raise BadLabelError for an invalid label."""
 
     @abc.abstractmethod
     def label_spec(self) -> FeatureSpec:
@@ -96,7 +96,7 @@ class TextTask(Task):
 
     @abc.abstractmethod
     def label_value(self, label: Any) -> Any:
-        """Return the label feature's value; for None, return a placeholder."""
+        """Return the label feature's value, or a placeholder for None."""
 
     @property
     def described_labels(self) -> tuple[Any, ...] | None:
@@ -158,7 +158,7 @@ class TextTask(Task):
     def featurize(
         self, example: TextExample, is_training: bool
     ) -> dict[str, Any]:
-        """Return the features of the joined texts.
+        """Return the features of an example, whose texts are joined.
 
         If there are more than `max_seq_length` tokens, the longer text is cut.
         """
@@ -263,7 +263,10 @@ class TextTask(Task):
 
 
 def _swap_texts(examples: Sequence[TextExample]) -> list[TextExample]:
-    """Return copies with swapped texts; numbers continue after `examples`."""
+    """Return copies of pairs with swapped texts and with other numbers.
+
+    The number of a copy is the number of the pair plus the count of pairs.
+    """
     return [
         dataclasses.replace(
             example,
@@ -316,11 +319,11 @@ class ClassificationTask(TextTask):
         return len(self.labels)
 
     def label_names(self, example: TextExample) -> Iterable[str]:
-        """Return a list of the name of an example's class; [] if unknown."""
+        """Return the name of an example's class in a list; [] if unknown."""
         return [] if example.label is None else [example.label]
 
     def read_label(self, cell: Any) -> Any:
-        """Return the class in a cell; raise BadLabelError for other content."""
+        """Return a cell's class; raise BadLabelError for an unknown class."""
         label = _match_label(cell, self.labels)
         if label not in self.labels:
             if isinstance(cell, str) and _parse_list(cell) is not None:
@@ -406,7 +409,7 @@ class MultiLabelTask(ClassificationTask):
         return tuple(label for label in self.labels if label in cell_labels)
 
     def label_value(self, label: Any) -> Any:
-        """Return a list: 1 for each label of the example, 0 for others."""
+        """Return 1 or 0 for each label: 1 if the example has the label."""
         return [int(name in (label or ())) for name in self.labels]
 
     def label_spec(self) -> FeatureSpec:
@@ -416,7 +419,9 @@ class MultiLabelTask(ClassificationTask):
         return scorers.MultiLabelScorer(self.labels)
 
     def _split_cell(self, cell: Any) -> list[str]:
-        """Return the labels in a cell, which is a list or a separated text.
+        """Return the labels in a cell, which holds a list or a text.
+
+        In a text, `label_separator` separates the labels.
 
         A text in Python's or JSON's list notation is parsed as a list, because
         other programs write lists into tables in this way.
@@ -443,7 +448,7 @@ class MultiLabelTask(ClassificationTask):
 
     @property
     def _set_labels(self) -> Sequence[str]:
-        """The labels of the description, or else the labels set so far."""
+        """The labels of the description, or the labels that were set."""
         return self.described_labels or self._resolved_labels or ()
 
 

@@ -14,8 +14,8 @@ def watched_metric(
 ) -> str:
     """Return the metric that decides when training stops.
 
-    The preferred metric comes first, then F1, then the first metric that is not
-    a loss.
+    The first choice is the preferred metric, the second is F1, and the last is
+    the first metric that is not a loss.
 
     Args:
       rows: rows of an evaluation log, at least one.

@@ -34,8 +34,8 @@ class Evaluation:
     task: str
     results: dict[str, float]  # the original's metrics, in the original's order
     details: dict[str, float]  # further metrics
-    # A sentence that names the value of all predictions; None if predictions
-    # differ.
+    # A sentence that names the value that all predictions share; None if
+    # predictions differ.
     collapse: str | None
     scorer: Scorer  # the scorer, which contains the predictions
 

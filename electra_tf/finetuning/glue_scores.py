@@ -70,7 +70,7 @@ class TaskScore:
 
 @dataclasses.dataclass(frozen=True)
 class Average:
-    """The average over tasks of the means, the medians and the best trials.
+    """Averages over tasks of the trials' mean, median and best scores.
 
     Averages with missing tasks cannot be compared with published averages.
     """

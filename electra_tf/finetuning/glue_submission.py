@@ -164,7 +164,10 @@ def collect(
 def _open_results(
     model_name: str, data_dir: str, task: str, run_name: str
 ) -> tuple[FinetuningConfig, int]:
-    """Return the settings of a run and the number of its best dev trial."""
+    """Return a run's settings and the number of the trial that is best on dev.
+
+    Without results, the number is 1.
+    """
     config = FinetuningConfig.create(
         model_name, data_dir, task_names=[task], run_name=run_name
     )
@@ -231,7 +234,7 @@ def _read_rows(
 def _format_predictions(
     part: Part, predictions: Mapping[int, Any], path: str, notes: list[str]
 ) -> dict[int, str]:
-    """Format predictions as the server expects, keyed by example number."""
+    """Return predictions in the server's format, keyed by example number."""
     spec = GLUE_TASKS[part.task]
     count = len(spec.labels or ())
     expected = f"{count} finite logits" if count else "a finite number"
@@ -285,7 +288,7 @@ def _read_file_indices(part: Part, directory: str) -> Indices:
 
 
 def _check_indices(part: Part, indices: Indices) -> Indices:
-    """Return the indices of a split; raise a UserError if one repeats."""
+    """Return the indices of a split; raise a UserError if an index repeats."""
     if len({index for index, _ in indices.values()}) != len(indices):
         raise UserError(
             f"{part.task}: the {part.split} split contains an index twice;"
@@ -296,7 +299,10 @@ def _check_indices(part: Part, indices: Indices) -> Indices:
 
 
 def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
-    """Yield the items of `Indices`; number rows if there is no index column."""
+    """Yield the items of `Indices` for the rows of a file.
+
+    In a file without an index column, the rows are numbered.
+    """
     rows = tables.read_rows(path, "tsv")
     header = next(rows, None)
     names = header.cells if header is not None else []

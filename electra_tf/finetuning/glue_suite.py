@@ -43,7 +43,7 @@ class Outcome:
 
 
 class GlueSuite:
-    """A run over the GLUE tasks of a config, one after the other."""
+    """A run that fine-tunes on the GLUE tasks of a config, one by one."""
 
     def __init__(
         self, config: FinetuningConfig, console: Console | None = None
@@ -115,7 +115,7 @@ class GlueSuite:
                 )
 
     def run(self) -> dict[str, Any]:
-        """Fine-tune on each task that has data; skip finished tasks.
+        """Fine-tune on each task that has data; skip finished trials.
 
         Returns:
           `outcomes`: task -> `Outcome`; `interrupted`: the number of the signal

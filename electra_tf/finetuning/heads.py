@@ -25,8 +25,8 @@ Tensors = Mapping[str, tf.Tensor]
 # The seeds of dropout during training; None: no dropout.
 Dropout = SeedStream | None
 
-# The rate of dropout on sentence vectors, which is a constant in the original,
-# too.
+# The rate of dropout on the vectors of texts and sentences. The rate is a
+# constant in the original, too.
 DROPOUT_RATE = 0.1
 QA_HIDDEN_SIZE = 512
 # The value added to the logits of positions that cannot hold an answer.
@@ -114,7 +114,7 @@ class SentenceHead(Head):
     def sentence_output(
         self, encoded: EncoderOutput, features: Tensors, seeds: Dropout = None
     ) -> tf.Tensor:
-        """Return the last layer's output, float32 [B, units]."""
+        """Return the output of the last dense layer, float32 [B, units]."""
         vectors = encoded.pooled_output  # [B, H]
         if self.pooling == "mean":
             vectors = mean_over_tokens(
@@ -150,7 +150,7 @@ class ClassificationHead(SentenceHead):
 
 
 class RegressionHead(SentenceHead):
-    """A head that predicts one number and learns by the squared error."""
+    """A head that predicts one number and is trained on the squared error."""
 
     labels = ("targets",)
 
@@ -166,7 +166,7 @@ class RegressionHead(SentenceHead):
 
 
 class MultiLabelHead(SentenceHead):
-    """A head that predicts independent labels; `units` is their number."""
+    """A head that predicts any number of the `units` labels for a text."""
 
     def named(self, output: tf.Tensor) -> dict[str, tf.Tensor]:
         """Return `logits` and `predictions` (0 or 1), both [B, units]."""
@@ -248,7 +248,7 @@ class SummarizationHead(TaggingHead):
         numbers = self.feature(features, "numbers")
         starts = self.feature(features, "labeled_positions")
         mask = features["input_mask"]
-        last = tf.reduce_sum(mask, -1, keepdims=True) - 1  # [SEP]
+        last = tf.reduce_sum(mask, -1, keepdims=True) - 1  # index of [SEP]
         after = tf.pad(numbers[:, 1:], [[0, 0], [0, 1]])
         ends = tf.roll(starts, -1, 1)
         ends = tf.where(after > 0, ends, last)[:, :, tf.newaxis]
@@ -270,7 +270,7 @@ class AnswerHeadSettings:
 
     joint_prediction: bool  # whether the score of an end depends on the start
     beam_size: int  # start positions in a beam of joint prediction
-    max_seq_length: int  # L
+    max_seq_length: int  # L in the shapes of tensors
     answerable_classifier: bool  # whether the head predicts answerability
     # whether the answerability classifier also uses hidden states weighted by
     # the start logits
@@ -384,8 +384,8 @@ class QuestionAnsweringHead(Head):
         starts = self.feature(features, "start_positions")
         losses = cross_entropy(starts, outputs["start_logits"])
         if self.settings.joint_prediction and not training:
-            # In evaluation the original uses zeros as end logits; their loss is
-            # log(L).
+            # In evaluation, the original uses zeros as end logits. The loss of
+            # zeros is log(L).
             losses += math.log(self.settings.max_seq_length)
         else:
             ends = self.feature(features, "end_positions")
@@ -428,7 +428,7 @@ class QuestionAnsweringHead(Head):
     def _search_ends(
         self, starts: tf.Tensor, end_logits_of: Callable[[tf.Tensor], tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Return the best ends for each start of the beam [B, K]."""
+        """Return the best ends for each of the best `starts` [B, K]."""
         # Each start waits for the previous start, so that only one start's
         # activations are in memory. `tf.while_loop` is not used, because LiteRT
         # cannot convert loops that collect tensors.
@@ -448,7 +448,10 @@ class QuestionAnsweringHead(Head):
 
 
 def mean_over_tokens(sequence: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """Return the mean over each row's real tokens, [B, H]; 0 without tokens."""
+    """Return the mean vector of each row's unmasked tokens, [B, H].
+
+    The mean is 0 for a row without tokens.
+    """
     weights = tf.cast(mask, sequence.dtype)[..., None]  # [B, L, 1]
     total = tf.reduce_sum(sequence * weights, 1)
     return total / tf.maximum(tf.reduce_sum(weights, 1), 1.0)

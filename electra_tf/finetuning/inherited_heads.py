@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Heads that transformers trained, adapted to the tasks of a run.
+"""Adaptation, to the tasks of a run, of heads that transformers trained.
 
 Such a head has no task name, its labels may be in another order, and a
 regression head predicts in the units of the labels. Before such a head is
@@ -33,7 +33,7 @@ def inherited_hparams(
     task_config: str | None,
     max_seq_length: int,
 ) -> dict[str, Any]:
-    """Return the hparams that heads of transformers set for a run's tasks.
+    """Return the hparams of a run that follow from heads of transformers.
 
     Args:
       weights: the checkpoint.
@@ -192,7 +192,7 @@ def _order_labels(
 
 
 def _set_tags(task: TaggingTask, head: TaskHead, is_training: bool) -> str:
-    """Set a task's labels to a head's labels, or return why they do not fit.
+    """Give a task the labels of a head, or return why the head does not fit.
 
     In training, the data may have labels that are unknown to the head.
     """

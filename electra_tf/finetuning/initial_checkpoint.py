@@ -217,7 +217,7 @@ def _read_sizes(
 def _refuse_other_sizes(
     trained: EncoderConfig, stated: EncoderConfig, path: str
 ) -> None:
-    """Raise a UserError for different sizes that tensor shapes do not show."""
+    """Raise a UserError if a size that tensor shapes do not show differs."""
     for name in UNSEEN_SIZES:
         trained_value, value = getattr(trained, name), getattr(stated, name)
         if trained_value != value:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Majority prediction for WNLI: every prediction is the commonest label.
+"""Majority prediction for WNLI: always the most frequent training label.
 
 Source: Mercier, Efficient transfer learning for NLP with ELECTRA (2021), table
 2: the majority beats all models, and the averages include its 56.34.
@@ -34,7 +34,10 @@ def check_alone(task_names: Sequence[str]) -> None:
 
 
 class MajorityEvaluator(Evaluator):
-    """Evaluator that predicts the training labels' shares for each example."""
+    """Evaluator that uses no model and predicts one class for all examples.
+
+    The logits are the logarithms of the labels' shares in the training data.
+    """
 
     def __init__(
         self,

@@ -41,8 +41,8 @@ _PROGRESS_EVERY = 20000
 # Raise this number whenever the same data and settings make different records.
 # Version 2 changed how CoNLL lines and lists in cells are read.
 _FORMAT = 2
-# The number of characters, of the first training examples, that are checked
-# against the model's casing.
+# The approximate number of characters that are checked against the model's
+# casing, from the first training example on.
 _CHARACTERS_COUNTED = 1 << 20
 _REMEDIES = {
     "do_lower_case": "Start from a model that was pre-trained with"
@@ -63,9 +63,9 @@ _DECIDING = tuple(
 class Preprocessor:
     """The preprocessor of tasks: it featurizes, caches and batches data.
 
-    The names of cached records contain a fingerprint of everything that they
-    depend on (data, hparams, vocabulary, batch size), so that records of other
-    data or settings are never used.
+    The names of cached records contain a fingerprint of everything that the
+    records depend on (data, hparams, vocabulary, batch size), so that records
+    of other data or settings are never used.
 
     Source: google-research/electra, finetune/preprocessing.py.
     Differs: the cache is checked; the order follows from an explicit random
@@ -82,7 +82,7 @@ class Preprocessor:
 
     @functools.cached_property
     def feature_specs(self) -> list[feature_spec.FeatureSpec]:
-        """Return the feature specifications: shared ones, then each task's."""
+        """The specifications of shared features, then of tasks' features."""
         specs = feature_spec.shared_feature_specs(self._config.max_seq_length)
         for task in self._tasks:
             specs += task.get_feature_specs()
@@ -96,7 +96,7 @@ class Preprocessor:
         return specs
 
     def facts(self) -> dict[str, Any]:
-        """Return digests of content that must be equal on all workers."""
+        """Return labels and file digests; both must be equal on all workers."""
         data, labels = {}, {}
         for task in self._tasks:
             if task.labels_path():
@@ -377,7 +377,11 @@ def _difference(
     split: str,
     split_files: Sequence[str],
 ) -> dict[str, list | dict]:
-    """Return a split's bad rows and losses, and all others since `before`."""
+    """Return the bad rows and losses of a report that concern a split.
+
+    The result contains those of the split, and everything that `before`, an
+    earlier state of the report, does not contain.
+    """
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
@@ -411,7 +415,7 @@ def _write_metadata(prefix: str, metadata: dict[str, Any]) -> None:
 def _read_metadata(
     prefix: str, fingerprint: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the metadata if the records are intact and as in `fingerprint`.
+    """Return the metadata if the records are intact and have `fingerprint`.
 
     Otherwise None is returned. If a byte of the records or of the metadata
     changed, a warning is printed.

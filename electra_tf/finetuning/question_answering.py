@@ -36,12 +36,13 @@ from electra_tf.text.offsets import OffsetTokenizer
 # The id of a window is MAX_WINDOWS times the number of the example, plus the
 # index of the window in the passage, so no passage can have more windows.
 MAX_WINDOWS = 1000
-# Features store the ids of windows as int32.
+# The maximum number of examples in a split. The limit exists because features
+# store the ids of windows as int32.
 _MAX_EXAMPLES = 2**31 // MAX_WINDOWS - 1
 _CACHED_PASSAGES = 1024
 # The limits of the data that debug mode reads.
 DEBUG_PARAGRAPHS = 10
-DEBUG_LINES = 11  # as in the original, which counts the header
+DEBUG_LINES = 11  # including the header, as in the original
 DEBUG_QUESTIONS = 50
 
 
@@ -135,7 +136,8 @@ class QATask(Task):
         self.version = self.spec.version
         default = None if self.spec.original else "words"
         self.match = self.spec.match or default
-        self.v2 = self.version == "squad2"  # a question may have no answer
+        # whether some questions have no answer
+        self.v2 = self.version == "squad2"
         self.get_examples = functools.cache(self.get_examples)
         self._pieces = functools.lru_cache(_CACHED_PASSAGES)(self._split)
 

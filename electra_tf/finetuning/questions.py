@@ -16,8 +16,8 @@ from electra_tf.files.reading import read_text
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.finetuning.task import Example
 
-# The pattern of a word. Words are separated by these characters, but not by
-# other white space, such as the no-break space.
+# The pattern of a word. The characters in the brackets separate words. Other
+# white space, such as the no-break space, does not separate words.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
 
@@ -32,7 +32,10 @@ class Passage:
         self.starts = [match.start() for match in matches]
 
     def word_at(self, offset: int) -> int:
-        """Return the index of the word at or before a character; -1: none."""
+        """Return the index of the word at a character, or of the word before.
+
+        The result is -1 if no word begins at or before the character.
+        """
         return bisect.bisect_right(self.starts, offset) - 1
 
 
@@ -41,9 +44,9 @@ class QAExample(Example):
     """A question about a passage."""
 
     text_fields = ("question_text", "doc_tokens")
-    key: str  # the id under which its prediction is stored
+    key: str  # the id under which the question's prediction is stored
     question_text: str
-    passage: Passage  # the text with the answer; questions may share it
+    passage: Passage  # the text with the answer; questions can share a passage
     # Set in training: the answer as in the data ("": no answer), and the
     # indices of the answer's first and last word (-1: no answer).
     orig_answer_text: str | None = None
@@ -221,7 +224,7 @@ def _read_text(answer: Any) -> str:
 
 
 def _locate_words(example: QAExample, text: str, offset: int) -> None:
-    """Set the words of an answer at an offset; they must contain its text."""
+    """Set the positions of an answer's words, which must contain `text`."""
     passage, last = example.passage, offset + len(text) - 1
     content = f"answer {text!r} at character {offset}"
     if offset < 0 or last >= passage.n_characters:

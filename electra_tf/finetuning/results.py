@@ -136,7 +136,7 @@ class ResultsFiles:
         ]
         self._predictions: list[str] = []
         # Predictions of an earlier run are renamed, too, because training may
-        # replace the models that made them.
+        # replace the models that made the predictions.
         if config.do_train:
             n_trials = max(config.num_trials, config.n_writes_test)
             self._predictions = [
@@ -195,9 +195,9 @@ class ResultsFiles:
         lines = text_of(results)
         for name, measure in self._measures.items():
             lines += f"{name}: {measure}\n"
-        # Pickle's bytes depend on whether equal names are one object, and the
-        # names of earlier trials were read from a file. After JSON, equal
-        # results have equal bytes.
+        # Pickle's bytes depend on whether equal names are one object, which is
+        # not so if some results were read from a file. Conversion to JSON and
+        # back gives equal results equal bytes.
         uniform_results = json.loads(json.dumps(results))
         files = [
             lines,

@@ -82,7 +82,7 @@ class RowReport:
         rows: Iterable[BadRow] | None = None,
         losses: Mapping[str, int] | None = None,
     ) -> list[str]:
-        """Return lines for the console: the first rows in full, then counts.
+        """Return lines for the console: each file's bad rows, then losses.
 
         `rows` and `losses` select a part of the report; None: all of it.
         """

@@ -73,7 +73,7 @@ def run(
     console: Console | None = None,
     tasks: list[Task] | None = None,
 ) -> dict[str, Any]:
-    """Train and evaluate `num_trials` models; keep finished trials.
+    """Train and evaluate `num_trials` models; skip finished trials.
 
     Differs: every trial has its own seed, a stopped run can continue, models
       are deleted only if `overwrite` is set, and the results include
@@ -261,7 +261,10 @@ class _Run:
         config: FinetuningConfig,
         global_step: int,
     ) -> TrialRecord | None:
-        """Evaluate and predict; return results, None if not evaluated."""
+        """Evaluate and predict as `config` sets; return the results.
+
+        The result is None without an evaluation.
+        """
         record = None
         if config.do_eval:
             self._console.heading("Running dev set evaluation")
@@ -328,7 +331,10 @@ class _Run:
         self._run_trial(trial, preemption, config)
 
     def _delete_unless_kept(self, trial: int) -> None:
-        """Delete a trial's model unless the trial is last or all are kept."""
+        """Delete the model of a trial, but not the last model of a run.
+
+        If `keep_all_models` is true, no model is deleted.
+        """
         config = self._config
         is_last = trial == config.num_trials
         if is_last or config.keep_all_models or not config.do_train:

@@ -38,7 +38,7 @@ _TAG = re.compile(r"O|[BIESLU]-.+|[BIESLU]")
 
 
 def open_described(path: str) -> Weights | None:
-    """Open a checkpoint that describes its heads; otherwise return None.
+    """Open a checkpoint, or return None if it does not describe its heads.
 
     The config.json of a run takes precedence over such descriptions.
     """
@@ -52,7 +52,7 @@ def open_described(path: str) -> Weights | None:
 
 
 def described_heads(weights: Weights) -> dict[str, TaskHead]:
-    """Return the heads in a checkpoint that describes them."""
+    """Return the heads that a checkpoint describes, by name."""
     tasks = weights.contents.tasks
     return {name: h for name, h in weights.heads.items() if name in tasks}
 

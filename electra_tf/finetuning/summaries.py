@@ -62,7 +62,7 @@ def print_results(
     Args:
       console: the console.
       records: the trials; if empty, nothing is printed.
-      metrics: task -> the metric that its description names.
+      metrics: task -> the metric that the task's description names.
     """
     if not records:
         return

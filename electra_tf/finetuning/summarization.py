@@ -52,7 +52,10 @@ class _BadDocumentError(ValueError):
 
 
 class SummarizationTask(Task):
-    """A task whose windows contain whole sentences and do not overlap."""
+    """A summarization task whose windows hold whole sentences without overlap.
+
+    A sentence that is longer than a window is cut.
+    """
 
     measure = MEASURE
 
@@ -80,7 +83,7 @@ class SummarizationTask(Task):
     def _read_texts(
         self, split: str, row: tables.Row, table: Table, fields: dict[str, str]
     ) -> dict[str, str]:
-        """Return the texts of a row, keyed by field of `Document`.
+        """Return the texts of a row, keyed by the names of `Document`'s fields.
 
         Args:
           split: the split.

@@ -46,7 +46,7 @@ class Sentence:
     """One sentence as read from the data."""
 
     path: str
-    number: int  # number in the file from 0, which counts unusable sentences
+    number: int  # number in the file, from 0; unusable sentences count, too
     words: list[str] = dataclasses.field(default_factory=list)
     # one tag per word; empty in a split without labels
     tags: list[str] = dataclasses.field(default_factory=list)

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
-# the name of the file that describes your own task, next to its model
+# the name of the copy of your task's description in a model's folder
 TASK_FILE = "task.json"
-# the number of rows that debug mode reads; as in the original, it includes a
-# header
+# the number of rows that debug mode reads, including a header, as in the
+# original
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -175,7 +175,7 @@ class Task(abc.ABC):
 
     @property
     def measure(self) -> str | None:
-        """The description of how texts are compared; None: no comparison."""
+        """The description of how texts are compared; None: no description."""
         return None
 
     @property
@@ -239,9 +239,9 @@ class Task(abc.ABC):
     def data_files(self, split: str) -> list[str] | None:
         """Return the files that the features of a split depend on.
 
-        The first file is that of the split. Cached records are reused only
-        while these files do not change. If the files are unknown, the result is
-        None, and records are never reused.
+        The first file contains the split. Cached records are reused only while
+        these files do not change. If the files are unknown, the result is None,
+        and records are never reused.
         """
         if self._tfds is not None:
             return []
@@ -266,7 +266,7 @@ class Task(abc.ABC):
         return facts
 
     def label_names(self, example: Example) -> Iterable[str]:
-        """Return the names of an example's labels, to be counted.
+        """Return the names of an example's labels, which are counted.
 
         Tasks whose labels are not names return nothing.
         """
@@ -321,7 +321,7 @@ class Task(abc.ABC):
 
     @property
     def resolved_labels(self) -> Any:
-        """The labels of the description, otherwise those of the data."""
+        """The labels of the description, or the labels that were set."""
         if self.described_labels is not None:
             return self.described_labels
         if self._resolved_labels is None:
@@ -332,7 +332,7 @@ class Task(abc.ABC):
         return self._resolved_labels
 
     def load_labels(self, path: str) -> None:
-        """Set the labels to those in a file.
+        """Set the labels to the content of a file.
 
         Raises:
           UserError: the file is not valid JSON, or it differs from the digests
@@ -348,7 +348,7 @@ class Task(abc.ABC):
                 ) from None
 
     def load_model_labels(self, folder: str) -> bool:
-        """Set the labels to those in a model's folder, if it contains labels.
+        """Load the labels from a model's folder; return whether labels exist.
 
         Raises:
           UserError: the folder's labels differ from the description's.
@@ -533,7 +533,7 @@ class Task(abc.ABC):
 def _find_columns(
     columns: Columns, header: Sequence[str], path: str, file_format: str
 ) -> dict[str, int]:
-    """Return the column indices in a table with a header."""
+    """Return the index of each column; `header` contains the names."""
     options = {purpose: [column] for purpose, column in columns.items()}
     remedy = "Correct columns in the description of the task"
     if file_format == "tsv":

@@ -61,7 +61,8 @@ TASK_TYPES: Mapping[str, TaskType] = {
 }
 
 _COLUMNS = ("text_a", "text_b", "label", "word", "tag")
-# The name or the index of a column; null: the split has no such column.
+# The types of the values of `columns`: the name or the index of a column; null
+# if the split has no such column.
 _COLUMN_KEYS = dict.fromkeys(_COLUMNS, int | str | None)
 # The declared types of keys: of a task, of one of its splits, and of tfds.
 _TASK_KEYS = {
@@ -115,13 +116,13 @@ class TfdsSpec:
     name: str  # the data set, such as "glue/mrpc"
     splits: Mapping[str, str]  # split -> its name in TFDS, if the names differ
     columns: Mapping[str, str]  # column -> feature of the data set
-    # True: labels are the names of classes; False: labels are their indices.
+    # True: labels are the names of classes; False: labels are class indices.
     label_names: bool = False
     # split -> the data set that contains the split, if it is not `name`
     splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def locate(self, split: str) -> tuple[str, str]:
-        """Return the data set of a split, and the split's name in it."""
+        """Return a split's data set, and the split's name in the data set."""
         name = self.splits_of.get(split, self.name)
         return name, self.splits.get(split, split)
 
@@ -133,9 +134,9 @@ class TaskSpec:
     name: str
     type: str = "classification"  # one of TASK_TYPES
     # Split -> file; splits are train, dev, test, and any others. Paths are
-    # relative to the JSON file (built-in tasks: to
-    # <data_dir>/finetuning_data/<name>), and inside its folder unless
-    # --allow_outside_files is set.
+    # relative to the folder of the JSON file, and must stay inside this folder
+    # unless --allow_outside_files is set. For built-in tasks, the folder is
+    # <data_dir>/finetuning_data/<name>.
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
     # tsv, csv, jsonl or conll; None: the name of the file determines the format
     format: str | None = None
@@ -214,14 +215,14 @@ class TaskSpec:
         return dataclasses.replace(spec, original=True)
 
     def resolve_split(self, split: str) -> str:
-        """Return the name of a split in `files`: MNLI's dev is dev_matched."""
+        """Return a split's key in `files`; for MNLI's dev, dev_matched."""
         matched = f"{split}_matched"
         if split not in self.files and matched in self.files:
             return matched
         return split
 
     def find_split(self, split: str, directory: str) -> SplitSpec:
-        """Return the format of a split whose path is relative to `directory`.
+        """Return the file of a split in `directory`, and the file's format.
 
         Raises:
           UserError: the task has no such split.

@@ -60,7 +60,8 @@ def with_model_to_evaluate(config: FinetuningConfig) -> FinetuningConfig:
     """Return the settings of an evaluation without training.
 
     Settings that the user did not set are read from the evaluated model. The
-    evaluated models are those of the trials, or init_checkpoint if it is set.
+    evaluated model is init_checkpoint if the user set it; otherwise, the models
+    of the trials are evaluated.
 
     Raises:
       UserError: no model exists, or several runs exist.
@@ -108,7 +109,7 @@ def _refuse_to_replace_predictions(first_trial: str) -> None:
 
 
 def _find_only_run(folder: str, run_name: str) -> str | None:
-    """Return the first trial of the only run in a folder; None: no run.
+    """Return the folder of the only run's first trial; None if no run exists.
 
     Args:
       folder: the folder of fine-tuned models.

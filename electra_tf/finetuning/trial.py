@@ -263,7 +263,7 @@ class Trial(Run):
                 " again. To evaluate the model as it is, set do_train to false."
             )
         # The data position in a checkpoint contains the path of the records, so
-        # it is lost if the folder moves.
+        # the position is lost if the folder moves.
         folder = now["preprocessed_data_dir"]
         former_folder = before.get("preprocessed_data_dir", folder)
         is_moved = os.path.abspath(former_folder) != os.path.abspath(folder)
@@ -277,7 +277,7 @@ class Trial(Run):
         )
         if is_moved:
             # The settings name the new folder from now on, so the checkpoint
-            # must not contain the former one.
+            # must not contain the former folder.
             self.checkpoints.save()
         return has_position
 
@@ -376,7 +376,10 @@ class Trial(Run):
         )
 
     def losses(self, interval: StepMetrics) -> dict[str, float]:
-        """Return the mean losses, per batch as in the original, and per row."""
+        """Return the mean loss per batch, as the original does, and per row.
+
+        Padding rows do not count as rows.
+        """
         total = interval.sums["total_loss"]
         return {
             "loss": interval.mean("total_loss"),
@@ -394,7 +397,7 @@ class Trial(Run):
         return dict(zip(self._prefix_names(names), values, strict=True))
 
     def record_evaluation(self, step: int, result: dict[str, float]) -> None:
-        """Log and print an evaluation; keep the best model; stop early."""
+        """Log an evaluation, keep the best model, decide on early stopping."""
         self._check_keep_best(result)
         self.eval_log.write(step, result)
         print_evaluation(self.console, step, result)
