@@ -1,3 +1,3 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for features beyond the original; only commands import them."""
+"""Packages that only commands import, for features beyond the original."""

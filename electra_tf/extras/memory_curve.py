@@ -49,7 +49,7 @@ Row = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """A config whose peak memory is predicted, and measured on request."""
+    """A config whose peak memory is predicted, and measured if requested."""
 
     part: str  # "lengths" or "grid"
     kind: str
@@ -57,7 +57,7 @@ class Point(NamedTuple):
     is_measured: bool
 
     def row(self) -> Row:
-        """Return the point's settings and its predicted peak, in bytes."""
+        """Return the settings, and the predicted peak memory in bytes."""
         sizes = EncoderConfig.of(self.config)
         row: Row = {
             "part": self.part,
@@ -153,7 +153,7 @@ class MemoryCurve:
     def resize(
         self, kind: str, batch: int, length: int, **sizes: int
     ) -> PretrainingConfig:
-        """Return the config of a kind with this batch and these sizes."""
+        """Return a kind's config with another batch, length and sizes."""
         config = self.configs[kind]
         positions = EncoderConfig.of(config).max_position_embeddings
         overrides = {
@@ -195,7 +195,7 @@ class MemoryCurve:
                 yield Point("grid", kind, resized, is_third and fits)
 
     def measure(self, folder: str) -> list[Row]:
-        """Measure the points without a measurement; return all points' rows.
+        """Make the missing measurements; return the rows of all points.
 
         Args:
           folder: the folder of points.jsonl, with a line for each measured
@@ -232,7 +232,8 @@ class MemoryCurve:
         largest = {}
         for kind in self.configs:
             length_fits = functools.partial(self._fits, kind, BATCH)
-            # Shorter rows may have no token to mask.
+            # The search begins here, because in shorter rows there may be no
+            # token to mask.
             shortest = LENGTHS[0]
             longest = _find_last(length_fits, shortest - 1)
             batches = {}
@@ -246,7 +247,7 @@ class MemoryCurve:
         return largest
 
     def write(self, folder: str) -> str:
-        """Measure the missing points; write a table, a JSON file and a picture.
+        """Measure the points; write a table, a JSON file and a picture.
 
         Args:
           folder: the folder for memory.txt, memory.json, memory.png and
@@ -287,7 +288,7 @@ class MemoryCurve:
 
 
 def memory_limit(gibibytes: float | None) -> int:
-    """Return a limit in bytes; by default, a share of the machine's memory."""
+    """Return the limit in bytes; by default a share of the machine's memory."""
     if gibibytes and (limit := round(gibibytes * 2**30)):
         return limit
     memory = machine_memory() or _UNKNOWN_MEMORY
@@ -353,9 +354,9 @@ def _text(results: Mapping[str, Any]) -> str:
 
 
 def _draw(rows: Sequence[Row]) -> bytes:
-    """Draw peaks by length, peaks of the grid, and errors; return a PNG."""
-    # matplotlib is imported late, because the import takes a second and other
-    # plans do not need it.
+    """Draw peaks by length, grid peaks and prediction errors; return a PNG."""
+    # matplotlib is imported late, because the import takes a second and only
+    # --memory_curve needs it.
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(15, 4.5), layout="constrained")

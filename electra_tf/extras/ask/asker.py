@@ -18,9 +18,9 @@ from electra_tf.prediction.predictor import Predictor
 from electra_tf.text.measured_words import split_into_words
 
 NO_WORD = "no word of the question is in the index"
-# The keys of an answer in addition to the keys of its passage. An empty answer
-# has all these keys, because the first answer determines the columns of a TSV
-# file.
+# The keys of an answer, except `answer`, `answerable` and the keys of its
+# passage. An empty answer has all keys, too, because the first answer
+# determines the columns of a TSV file.
 _ANSWER_KEYS = (
     "score",
     "probability",
@@ -67,7 +67,7 @@ class Asker:
         self.index, self.predictor, self.count = index, predictor, count
 
     def read(self, questions: Sequence[str]) -> list[list[dict[str, Any]]]:
-        """Return each question's best answer in each passage that is retrieved.
+        """Return the best answer in each passage retrieved for each question.
 
         Returns:
           A list for each question; answers are plain values for JSON, in the
@@ -84,7 +84,7 @@ class Asker:
         answers: list[list[dict[str, Any]]] = [[] for _ in questions]
         pairs = zip(passages, predictions, strict=True)
         for (number, source, retrieval_score), prediction in pairs:
-            # In this passage no span is a possible answer.
+            # No span of this passage is a possible answer.
             if not prediction.pop("n_best"):
                 continue
             odds = prediction.get("null_odds", 0.0)
@@ -129,7 +129,7 @@ class Asker:
 def rank_answers(
     answers: Sequence[Mapping[str, Any]], weight: float
 ) -> list[dict[str, Any]]:
-    """Mix the scores of answers; return the best first, empty answers last."""
+    """Return answers with mixed scores: the best first, empty answers last."""
     scored = []
     for answer in answers:
         reader, retrieval = answer["reader_score"], answer["retrieval_score"]

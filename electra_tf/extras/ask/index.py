@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The index of a folder of texts: its passages and their BM25 scores."""
+"""The index of a folder of texts: passages, and BM25 scores of their terms."""
 
 import contextlib
 import functools
@@ -28,8 +28,8 @@ from electra_tf.text.measured_words import (
     split_into_words,
 )
 
-# Script -> the language whose stemming rules apply to its words, unless
-# --language names another language of the script.
+# Script -> the language whose stemming rules apply to words in the script,
+# unless --language names another language of this script.
 _LANGUAGES = {
     "ARABIC": "arabic",
     "ARMENIAN": "armenian",
@@ -41,7 +41,8 @@ _LANGUAGES = {
 # Further languages that have a stemmer, and the scripts of these languages.
 _SAME_SCRIPT = {"nepali": "DEVANAGARI", "serbian": "CYRILLIC"}
 _FORMAT_VERSION = 3
-# The parts of an index file; bm25s writes further parts.
+# Names of the parts of an index file that this module writes; bm25s writes the
+# other parts.
 _ABOUT, _PASSAGES = "about.json", "passages.jsonl"
 # The errors of reading an index file that is damaged or has another format. An
 # ImportError means that bm25s is missing; making a new index then raises the
@@ -126,9 +127,9 @@ class PassageIndex:
         return [(int(i), float(scores[i])) for i in best if scores[i] > 0]
 
     def _split(self, text: str) -> list[str]:
-        """Split a text into terms, stop words included.
+        """Split a text into terms, and stem its words unless stemming is off.
 
-        A question may consist of stop words alone.
+        Stop words are kept, because a question may contain no other words.
         """
         pairs = split_into_terms(text)
         if not self._stemmers:
@@ -146,7 +147,7 @@ class PassageIndex:
 
 @functools.lru_cache(2**12)
 def _stemming_language(letter: str, language: str) -> str:
-    """Return the language whose rules stem words that begin with a letter."""
+    """Return the language whose rules stem words that begin with `letter`."""
     script = unicodedata.name(letter, "").partition(" ")[0]
     if _SAME_SCRIPT.get(language) == script:
         return language
@@ -156,10 +157,10 @@ def _stemming_language(letter: str, language: str) -> str:
 def open_index(
     corpus: str, path: str, language: str, report: Callable[[str], None]
 ) -> PassageIndex:
-    """Return the index of a folder; if its file is unusable, make and write it.
+    """Load the index of a folder, or make a new index if the file is unusable.
 
     An existing file is used if its digests are those of the current texts and
-    all its parts are intact.
+    all its parts are intact. Otherwise the new index is written to the file.
 
     Args:
       corpus: a folder of texts, or one text.
@@ -212,7 +213,7 @@ def open_index(
 
 
 def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
-    """Return the index in a file; None if it is damaged or out of date."""
+    """Return the index in a file; None if the file is damaged or outdated."""
     with contextlib.suppress(*_UNUSABLE), zipfile.ZipFile(path) as packed:
         if json.loads(packed.read(_ABOUT)) != about:
             return None

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of passages from text files, JSON lines and SQuAD's format."""
+"""Reader of passages from files of plain text, JSON lines or SQuAD's format."""
 
 import itertools
 import os
@@ -21,7 +21,7 @@ PASSAGE_WORDS = 200  # maximum number of words in a passage of a text file
 _LETTER = rf"(?!\d)(?=[{SPACELESS_LETTERS}])[^\W_]"
 _WORD = re.compile(rf"\S(?:(?!{_LETTER})\S)*\s*")
 _WORDS_OF_A_PASSAGE = re.compile(rf"(?:{_WORD.pattern}){{1,{PASSAGE_WORDS}}}")
-# The keys that may contain the text of a JSON line, the preferred key first.
+# The possible keys of the passage in a JSON line, the preferred key first.
 _TEXT_KEYS = ("text", "context", "passage")
 
 
@@ -29,7 +29,7 @@ class SourcePassage(NamedTuple):
     """A passage that may contain an answer, and its source."""
 
     file: str  # the file's name within the folder
-    line: int | None  # the passage's first line, from 1; None in SQuAD's format
+    line: int | None  # number of the first line, from 1; None in SQuAD's format
     id: str  # the passage's id in the file; in SQuAD's format, title/number
     passage: str
 
@@ -55,7 +55,7 @@ def read_passages(name: str, path: str) -> Iterator[SourcePassage]:
 
 
 def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
-    """Yield a passage for each line of JSON."""
+    """Yield the passage in each line of a file of JSON lines."""
     for line, row in tables.read_objects(path):
         texts = [
             row[key] for key in _TEXT_KEYS if isinstance(row.get(key), str)
@@ -102,7 +102,11 @@ def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
 
 
 def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
-    """Cut a text at blank lines and after PASSAGE_WORDS; yield the passages."""
+    """Yield the passages of a text file.
+
+    A passage ends at a blank line, or before the line with which it would have
+    more than PASSAGE_WORDS words. A single line with more words is cut.
+    """
     pieces: list[str] = []  # the lines of the passage that is being collected
     first_line = passage_words = 0
     lines = itertools.chain(LineReader(path).texts(), [""])

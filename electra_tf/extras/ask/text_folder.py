@@ -74,19 +74,19 @@ def find_texts(path: str) -> TextFolder:
 
 
 class _Walk:
-    """The state of a walk; names are relative to the folder that is walked."""
+    """The state of a walk in a folder; names are relative to the folder."""
 
     def __init__(self, root: str) -> None:
         self._root = root
         self._identities: set[tuple[int, int]] = set()  # device and inode
         self.paths: dict[str, str] = {}
         self.skipped: dict[str, list[str]] = collections.defaultdict(list)
-        # The folders to read, and whether a link led to them.
+        # Pairs: a folder to read, and whether a link led to the folder.
         self.folders: list[tuple[str, bool]] = []
         self.links: list[str] = []
 
     def add(self, name: str, is_linked: bool) -> None:
-        """Add a file or folder, or the reason for skipping it."""
+        """Add a file or folder to the walk, or record why it is skipped."""
         path = os.path.join(self._root, name)
         try:
             status = os.stat(path)
@@ -122,7 +122,10 @@ class _Walk:
 def _reason_to_skip(
     status: os.stat_result, identities: set[tuple[int, int]]
 ) -> str | None:
-    """Return the reason for skipping an entry, or record the entry as seen."""
+    """Return the reason for skipping an entry; None if the entry is used.
+
+    A used entry is recorded, so that further links to it are skipped.
+    """
     is_file = stat.S_ISREG(status.st_mode)
     if not is_file and not stat.S_ISDIR(status.st_mode):
         return _SPECIAL

@@ -16,7 +16,8 @@ from electra_tf.finetuning.row_report import RowReport
 from electra_tf.metrics.matching import answer_encoder
 from electra_tf.metrics.question_answering import exact_match, f1_score
 
-# A gold passage counts as retrieved if it is among this many best passages.
+# Numbers of passages: the report contains the share of questions whose gold
+# passage is among the best 1, the best 5 and the best 20 passages.
 RANKS = (1, 5, 20)
 _WEIGHTS = np.linspace(0.0, 1.0, 51)
 _FOLDS = 5
@@ -63,7 +64,7 @@ def read_questions(
 def fit(
     asker: Asker, examples: Sequence[questions.QAExample], count: int
 ) -> dict[str, Any]:
-    """Return a report with the weight that has the best F1, and with scores.
+    """Return a report: the weight with the best F1, and metrics of answers.
 
     Passages are searched for all questions, and read for an evenly spaced
     sample. `retrieved` is cross-validated: each fold is scored with the best
@@ -156,7 +157,7 @@ def _scores_by_weight(
     examples: Sequence[questions.QAExample],
     score: Callable[..., tuple[float, float]],
 ) -> np.ndarray:
-    """Return exact match and F1, in percent, of each question and weight.
+    """Return exact match and F1, in percent, by question and weight.
 
     Returns:
       [questions, weights, metrics].
@@ -174,7 +175,7 @@ def _scores_by_weight(
 
 
 def _cross_validate(scores: np.ndarray, folds: np.ndarray) -> np.ndarray:
-    """Return each question's scores with the best weight of the other folds.
+    """Score each question with the weight that is best for the other folds.
 
     Args:
       scores: [questions, weights, metrics].

@@ -16,7 +16,7 @@ _SMALLEST = 1e-9  # lower bound of likelihoods, whose logarithms must be finite
 
 
 def mix(stacks: Sequence[np.ndarray], weights: np.ndarray) -> list[np.ndarray]:
-    """Return the weighted mean [units, columns] of each example.
+    """Return each example's weighted mean over the models, [units, columns].
 
     Args:
       stacks: [models, units, columns] for each example.
@@ -101,7 +101,7 @@ def compare(
     metric: str,
     resamples: np.ndarray,
 ) -> dict[str, Any]:
-    """Return each system's gains over the files' mean score and the best file.
+    """Compare each system with the files' mean score and with the best file.
 
     Standard errors are bootstrapped from paired differences.
 

@@ -54,7 +54,7 @@ def open_task(
     vocab_file: str | None = None,
     task_config: str | None = None,
 ) -> Task:
-    """Return a task whose labels are read from its data; write nothing.
+    """Return a task with the labels that its data contains; write no files.
 
     Args:
       data_dir: the data directory.
@@ -138,7 +138,7 @@ class Predictions:
         return row.get(self.key_name)
 
     def _find_example(self, key: Any, number: int) -> int | None:
-        """Return the index of a row's example, by its key or its position."""
+        """Return the index of a row's example, by the row's key or number."""
         if key is None:
             return number
         return self._indices.get(key) if isinstance(key, int | str) else None
@@ -156,7 +156,7 @@ class Predictions:
 
     def _read(self, paths: Sequence[str]) -> Iterator[list[Any]]:
         """Yield the rows of each file, in the order of the examples."""
-        # Example -> location and value of the id in its first row.
+        # Index of an example -> location and value of the first id in its rows.
         ids: dict[int, tuple[str, Any]] = {}
         for path in paths:
             rows = self._read_file(path, ids)
@@ -216,7 +216,7 @@ class Predictions:
         return np.stack(rows)
 
     def truth(self, number: int, stack: np.ndarray) -> np.ndarray:
-        """Return each model's probabilities of the gold labels, or its errors.
+        """Return probabilities of gold labels, or errors of numbers, by model.
 
         Args:
           number: the index of the example.

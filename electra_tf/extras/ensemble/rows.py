@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of the rows of prediction files, which checks their values."""
+"""Reader of prediction files, which checks the values of each row."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ class BadRowError(Exception):
 
 
 def read_rows(path: str) -> Iterator[tuple[str, Row]]:
-    """Yield the location of each prediction in a file, and its values.
+    """Yield the location and the values of each prediction in a file.
 
     A `.json` file is an evaluation's nbest file: question id -> best answers;
     other files are JSON lines.
@@ -58,7 +58,7 @@ def read_number(value: Any, name: str) -> float:
 
 
 def read_probability(value: Any, label: str) -> float:
-    """Return a number from 0 to 1; see `read_number`."""
+    """Return a value of a row as a probability; see `read_number`."""
     probability = read_number(value, f"{label}:")
     if not 0 <= probability <= 1 + _ROUNDING:
         raise BadRowError(f"{label}: {value!r}", "a probability from 0 to 1")

@@ -37,8 +37,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MAX_BODY_BYTES = 4 * 2**20
 _BODY_TYPE = "application/json"
-# Maximum seconds from the headers of a request to the end of its body, and from
-# the connection or the previous response to the headers.
+# BODY_SECONDS is the maximum time from the headers of a request to the end of
+# its body. HEADER_SECONDS is the maximum time from the connection, or from the
+# previous response, to the headers.
 BODY_SECONDS = HEADER_SECONDS = 30.0
 _PAGE_FILES = {
     "/": ("index.html", "text/html"),
@@ -62,7 +63,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Tests serve outside the main thread, where setting a signal handler raises one
 # of these errors.
 _NO_SIGNALS = (RuntimeError, ValueError)
-# The errors of a body with a broken encoding (gzip, chunks).
+# The errors of a body whose encoding (gzip or chunks) is invalid.
 _BAD_PAYLOAD = (
     http_exceptions.BadHttpMessage,
     ClientPayloadError,
@@ -72,7 +73,10 @@ _logger = logging.getLogger(__name__)
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """Shorten log records of malformed requests, which clients have caused."""
+    """Shorten the log record of a malformed request to one line.
+
+    A traceback is not needed, because the client has caused the error.
+    """
     error = record.exc_info and record.exc_info[1]
     if isinstance(error, http_exceptions.HttpProcessingError):
         message = " ".join(error.message.split())
@@ -105,7 +109,7 @@ class ModelServer:
         """
         self.model = model
         self.hosts = HostCheck(allowed_hosts)
-        # While the server stops, new requests are refused.
+        # Whether the server stops; the routes for status and health report it.
         self.is_stopping = False
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()

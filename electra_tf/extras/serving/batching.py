@@ -31,12 +31,13 @@ class Limits:
     max_batch: int = 32
     max_wait: float = 0.002  # seconds that a request waits for further requests
     max_rows: int = 1024  # maximum number of rows of one request
-    max_waiting: int = 4096  # waiting rows beyond which requests are refused
+    # maximum number of waiting rows; requests that would exceed it are refused
+    max_waiting: int = 4096
 
 
 @dataclasses.dataclass
 class Counts:
-    """Counts of the model's computations, errors included."""
+    """Counts of computed requests, rows and batches, failures included."""
 
     requests: int = 0
     rows: int = 0
@@ -76,7 +77,7 @@ class Batcher:
         self._task: asyncio.Task | None = None
 
     def start(self) -> None:
-        """Start the computation in the running event loop."""
+        """Start the task that computes batches, in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
@@ -110,7 +111,8 @@ class Batcher:
                 413,
             )
         # If no other request waits, a request may exceed the limit of waiting
-        # rows. Otherwise such a request could never be computed.
+        # rows, because a request above the limit could otherwise never be
+        # computed.
         if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
             raise RequestError(
                 "Too many requests are waiting. Try again later.", 503
@@ -127,8 +129,8 @@ class Batcher:
         """Compute batches until the task is cancelled."""
         loop, limits = asyncio.get_running_loop(), self._limits
         while True:
-            # If a client has left, the future of its request is already done.
-            # The request is dropped.
+            # A request whose client has left is dropped; its future is already
+            # done.
             self._waiting = [w for w in self._waiting if not w.answer.done()]
             if not self._waiting:
                 await self._wait_for_arrival(None)

@@ -42,7 +42,7 @@ class HostCheck:
         self._is_wildcard = False
 
     def listen(self, host: str, addresses: Iterable[str]) -> None:
-        """Add the addresses that a server listens on, and its host's name."""
+        """Accept the addresses that the server listens on, and its host."""
         names = {_normalized(name) for name in (host, *addresses)}
         self._listening |= names
         self._is_wildcard |= any(map(_is_unspecified, names))
@@ -84,7 +84,7 @@ class HostCheck:
 
 
 def _checked(name: str) -> str:
-    """Return a name of --allowed_hosts in its normal form, if it is valid."""
+    """Return a name of --allowed_hosts in normal form; refuse invalid names."""
     normalized = _normalized(name.strip().removeprefix("[").removesuffix("]"))
     if _address(normalized) is None and not _NAME.fullmatch(normalized):
         raise UserError(

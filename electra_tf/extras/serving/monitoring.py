@@ -53,14 +53,14 @@ class Monitor:
         )
 
     def add_request(self, route: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
+        """Count an answered request, and record its duration."""
         self._requests.labels(route, status).inc()
         if status >= 400:
             self._errors.labels(route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
     def add_batch(self, requests: int, rows: int) -> None:
-        """Count a computed batch."""
+        """Record the numbers of requests and rows of a computed batch."""
         self._batch_requests.observe(requests)
         self._batch_rows.observe(rows)
 

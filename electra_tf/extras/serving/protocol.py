@@ -45,7 +45,8 @@ class PredictRequest:
     # Requests with equal keys can be computed together; None: the request is
     # computed alone.
     key: tuple | None
-    # whether the answer has rows under `predictions`; False: `outputs`
+    # whether the answer has rows under `predictions`; False: it has columns
+    # under `outputs`
     row_format: bool
 
 
@@ -95,7 +96,7 @@ def parse_request(body: bytes, model: ServedModel) -> PredictRequest:
             f"Unknown key {_short(unknown[0])}; expected signature_name, and"
             " either instances or inputs. Remove the key."
         )
-    # As in TensorFlow Serving, an empty name means no name.
+    # As in TensorFlow Serving, an empty name means the default signature.
     name = request.get("signature_name") or "serving_default"
     if not isinstance(name, str) or name not in model.signatures:
         raise RequestError(
@@ -193,7 +194,7 @@ def _parse_json(body: bytes) -> Any:
 def _columns(
     values: Any, signature: Signature, by_rows: bool
 ) -> dict[str, Any]:
-    """Return the values of each input.
+    """Return the values of each input, by the name of the input.
 
     Args:
       values: rows or columns; the name of a single input may be omitted.
@@ -342,7 +343,7 @@ def format_answer(
 
 
 def _plain(name: str, array: np.ndarray) -> Any:
-    """Return an array as lists for JSON; *_bytes outputs are in base64."""
+    """Return an array as lists for JSON; encode *_bytes outputs in base64."""
     value = array.tolist()
     if array.dtype == object and name.endswith("_bytes"):
         return _map(lambda x: {"b64": base64.b64encode(x).decode()}, value)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The arms of a study: the compared settings, and the cost of each."""
+"""The arms of a study: the settings that it compares, and each arm's cost."""
 
 import dataclasses
 import itertools
@@ -27,7 +27,7 @@ _MAX_STEPS = 2**31 - 1
 
 @dataclasses.dataclass(frozen=True)
 class Arm:
-    """One of the settings that a study compares."""
+    """The settings of one arm, which a study compares with other arms."""
 
     line: str  # the arm's name in the file
     point: str  # the arm's point in the grid
@@ -46,7 +46,7 @@ class Arm:
 
     @property
     def takes_exams(self) -> bool:
-        """True if evaluations can score an exam of replaced tokens."""
+        """True if an exam of replaced tokens can score the arm's model."""
         return self.config.detects_replacements
 
 

@@ -31,7 +31,8 @@ _Amount = Annotated[
     at_most(_MAX_OPERATIONS),
 ]
 _BUDGET_KEYS = dict.fromkeys(BUDGETS, _Amount)
-# The keys of an arm, which may also be set for all arms, and their types.
+# The keys of an arm and the types of the values. A study file may also set
+# these keys for all arms.
 _ARM_KEYS = {"start": str, "pretrain": dict, "finetune": dict, "budget": dict}
 _KEYS = {
     "description": str,
@@ -82,7 +83,7 @@ _SET_BY_STUDY = frozenset(
 
 @contextlib.contextmanager
 def name_location(location: str) -> Iterator[None]:
-    """Prefix the messages of errors with their location in a study file."""
+    """Prefix the message of a UserError with a location in a study file."""
     try:
         yield
     except UserError as error:
@@ -181,7 +182,7 @@ def check_initial_checkpoint(start: str) -> None:
 def check_task(
     config: FinetuningConfig, name: str, metrics: Sequence[str]
 ) -> None:
-    """Raise a UserError unless a task has its data and these metrics.
+    """Raise a UserError unless a task has its data and the named metrics.
 
     Args:
       config: the settings of a fine-tuning on the task.

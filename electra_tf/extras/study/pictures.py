@@ -17,18 +17,19 @@ _LEVEL_STYLES = {"chance": ":", "majority": "-."}
 
 
 class Point(NamedTuple):
-    """One point of an arm's curve or scores."""
+    """A point of an arm's learning curve, or one of an arm's scores."""
 
     x: float  # NaN: the arm was not pre-trained in this study
     y: float
     error: float = 0.0  # the standard error, drawn as a bar
-    # The model predicts one class for all examples; the point is drawn hollow.
+    # whether the model predicts one class for all examples; if so, the point is
+    # drawn hollow
     is_collapsed: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One set of axes."""
+    """The content of one set of axes."""
 
     title: str
     # Name -> points. The part of the name before a slash is the arm; all lines
@@ -94,7 +95,7 @@ def _draw_panel(axes: Any, panel: Panel, colors: dict[str, str]) -> None:
 def _draw_arm(
     axes: Any, points: Sequence[Point], color: str, label: str | None
 ) -> None:
-    """Draw the points of an arm; a point with x NaN is a horizontal line."""
+    """Draw an arm's points; a point whose x is NaN is drawn as a level line."""
     style = {"color": color, "label": label}
     x, y, errors, _ = zip(*points, strict=True)
     collapsed = [point for point in points if point.is_collapsed]
@@ -119,7 +120,7 @@ def _draw_arm(
         axes.annotate(
             f"{y[0]:.4g}",
             (x[0], y[0]),
-            xytext=(6, 4),  # points
+            xytext=(6, 4),  # 1/72 inch
             textcoords="offset points",
             fontsize=7,
             color=color,

@@ -115,7 +115,7 @@ def compare(study: Study, lines: Lines) -> list[Table]:
 
 
 def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
-    """Return the metrics of all finished runs, in the order of appearance."""
+    """Return the names of finished runs' metrics, in order of appearance."""
     known: dict[str, Any] = {}
     for arm, seed in itertools.product(study.arms, study.seeds):
         known |= _results(study, arm, seed, kind, lines)
@@ -123,7 +123,7 @@ def _metrics_with_values(study: Study, kind: str, lines: Lines) -> list[str]:
 
 
 def _metrics(study: Study, kind: str, known: Sequence[str]) -> Sequence[str]:
-    """Return the metrics of a table, from the study file or by default."""
+    """Return the metrics that get a table: the study file's or the defaults."""
     defaults = [name for name in _PRETRAINING_METRICS if name in known]
     if kind in study.tasks and known:
         defaults = [known[0]]
@@ -146,7 +146,7 @@ def _mean_of_tasks(study: Study, task_values: Sequence[Values]) -> Values:
 def _line(
     study: Study, arm: Arm, seed: int, kind: str, lines: Lines
 ) -> Mapping[str, Any]:
-    """Return the line of a finished run; {} if it is not finished.
+    """Return the results line of a run; {} if the run is not finished.
 
     Args:
       study: the study.
@@ -170,7 +170,7 @@ def _results(
 def _collapses(
     study: Study, arm: Arm, kind: str, lines: Lines
 ) -> Iterator[dict[str, Any]]:
-    """Yield the fine-tunings of an arm whose model predicts one class."""
+    """Yield an arm's collapsed trials, whose models predict only one class."""
     for seed in study.seeds:
         line = _line(study, arm, seed, kind, lines)
         # Lines of earlier versions do not record collapses.
@@ -418,7 +418,7 @@ def _detection_curves(study: Study, runs: Sequence[Run]) -> Iterator[Panel]:
         for row in rows:
             loss, share = row.get("disc_loss"), row.get("replaced_share")
             # A damaged row may lack a value. If no token is replaced, the
-            # baseline is 0, so that the loss cannot be divided by it.
+            # baseline is 0, and a loss cannot be divided by 0.
             if loss is not None and share and (base := binary_entropy(share)):
                 loss_curve.append(Point(row["step"], loss / base))
         if loss_curve:
@@ -445,8 +445,8 @@ def _read_log(run: Run, log: str) -> list[dict[str, Any]]:
 
     A warning names each damaged row.
     """
-    # TensorFlow is imported late, because it takes seconds and starting runs
-    # does not need it.
+    # TensorFlow is imported late, because the import takes seconds and is not
+    # needed to start runs.
     from electra_tf.training.logs import read_rows
 
     path = os.path.join(run.folder, f"{log}_log.jsonl")

@@ -97,8 +97,8 @@ class StudyRunner:
                 signal.signal(number, self._on_signal)
             self._warn_of_changed_data()
             for index in range(len(study.runs(self.lines))):
-                # The list of runs may grow: finished runs determine the
-                # learning rates.
+                # The runs are listed again each time, because finished runs
+                # determine the learning rates of later runs.
                 self._ensure(study.runs(self.lines)[index])
 
     def _warn_of_changed_data(self) -> None:
@@ -286,7 +286,7 @@ class StudyRunner:
             self._child = None
 
     def _last_error(self, log_start: int) -> str:
-        """Return the last error that a piece logged, or its last line."""
+        """Return a piece's last error message, or its last line of output."""
         with open(self._log.name, "rb") as file:
             file.seek(log_start)
             lines = file.read().decode(errors="replace").splitlines()

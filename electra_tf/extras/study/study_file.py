@@ -45,7 +45,7 @@ class Run:
     # The content of the run's line; {} for data and exams, which have no line.
     facts: dict[str, Any]
     command: Sequence[str] = ()  # program and arguments
-    needs: tuple["Run", ...] = ()  # the runs that must be finished before
+    needs: tuple["Run", ...] = ()  # the runs that must finish before this run
     folder: str = ""  # the folder of the model and its results
     reads: str = ""  # the patterns of the data files; "": unknown
 
@@ -145,7 +145,7 @@ class Study:
                 )
 
     def _check_runs(self) -> None:
-        """Raise a UserError for invalid settings and missing data."""
+        """Raise a UserError for invalid settings or missing data."""
         for arm in self.arms:
             if not (arm.start or self._data):
                 with name_location("pretrain"):
@@ -231,7 +231,7 @@ class Study:
         )
 
     def finetuning(self, arm: Arm, seed: int, task: str, lines: Lines) -> Run:
-        """Return the fine-tuning whose results count, with all its trials."""
+        """Return the fine-tuning whose scores the study reports."""
         scores = {}
         for rate, run in self._choosing_runs(arm, task).items():
             if results := lines.get(run.digest, {}).get("results"):
