@@ -12,7 +12,7 @@ import numpy as np
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.metrics.trial_statistics import finite
 
-# Elements are compared in chunks of this number, because a float64 copy of a
+# Number of elements that are compared at once, because a float64 copy of a
 # whole table would need much memory.
 _CHUNK = 1 << 20
 
@@ -66,7 +66,7 @@ class Difference:
 
     @property
     def scaled(self) -> float:
-        """max|a - b| / max(1, max|b|); infinite if any value is not finite."""
+        """max|a - b| / max(1, max|b|); infinite if `not_finite` > 0."""
         if self.not_finite:
             return math.inf
         return self.max_abs / max(1.0, self.max_b)
@@ -127,7 +127,7 @@ def _ratio(part: float, whole: float) -> float | None:
 
 @dataclasses.dataclass(frozen=True)
 class TensorDifference:
-    """Shapes and dtypes of a tensor in A and in B, and its difference.
+    """Shapes and dtypes of a tensor in A and B, and the values' difference.
 
     A shape or dtype is None if its checkpoint does not contain the tensor.
     """
@@ -168,7 +168,7 @@ class TensorDifference:
 def compare_tensors(
     a: Weights, b: Weights, names: Iterable[str]
 ) -> Iterator[TensorDifference]:
-    """Yield each tensor's difference; only one pair is in memory at a time."""
+    """Yield each tensor's difference, with one tensor per model in memory."""
     for name in names:
         specs = (a.specs.get(name), b.specs.get(name))
         shapes = [tuple(s.shape) if s else None for s in specs]
@@ -181,7 +181,8 @@ def compare_tensors(
 
 # Comparison of the outputs of two models, or of a model and a recording.
 
-# For each name, the number of equal values and the number of all values.
+# The number of equal values and the number of all values, by the name of the
+# decision or output.
 Counts = dict[str, tuple[int, int]]
 
 
@@ -200,18 +201,18 @@ class ForwardDifference:
         # the number of examples, tokens and predictions, and the length of
         # the examples
         self.inputs = inputs or {}
-        # the reason for each output that was not compared, by its name
+        # the reasons why outputs were not compared, by the output's name
         self.not_compared = not_compared or {}
         self.layers: dict[str, list[Difference]] = {}
         self.outputs: dict[str, Difference] = {}  # logits and other floats
-        # Rounding errors may change decisions, so all `integers` must be equal,
-        # but not all decisions in `agreement`.
+        # Rounding errors can change decisions. Unequal decisions (`agreement`)
+        # are therefore only counted, but unequal `integers` are problems.
         self.agreement: Counts = {}
         self.integers: Counts = {}
         self.losses: dict[str, tuple[float, float]] = {}  # (A, B) in nats
 
     def add_layers(self, network: str, a: np.ndarray, b: np.ndarray) -> None:
-        """Compare the layers of a network, float [layers, tokens, H] each."""
+        """Compare a network's layers in A and B, each [layers, tokens, H]."""
         if a.shape[::2] != b.shape[::2]:
             self.not_compared[f"{network} layers"] = (
                 f"number and width of the layers are {a.shape[0]} and"

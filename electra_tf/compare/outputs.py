@@ -47,8 +47,9 @@ LOGITS = {
     "disc_logits": "discriminator logits",
     "token_logits": "second masked LM's logits",
 }
-# For each loss: the logits, the loss's name in reports, the prefix of the
-# model's output with the loss, and the output with the weights of the loss.
+# For each loss of logits: the model's name of the logits, the name of the loss
+# in reports, the prefix of the output that contains the loss of each token, and
+# the output that contains the weights of the tokens.
 _LOSSES = (
     ("mlm_logits", "masked LM loss", "mlm", "masked_lm_weights"),
     ("mlm_logits", "cloze loss", "cloze", "cloze_weights"),
@@ -190,10 +191,10 @@ def _both_hparams(
 
 
 def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
-    """Return hparams of the other model for a model that states none.
+    """Return the hparams that a model without hparams takes from `other`.
 
     The result contains only hparams that cannot be inferred from the shapes of
-    variables.
+    variables. It is empty if `weights` state hparams.
     """
     if weights.hparams or not other.hparams:
         return {}
@@ -365,7 +366,7 @@ def run_model(
 def add_logits(
     forward: ForwardDifference, name: str, a: np.ndarray, b: np.ndarray
 ) -> None:
-    """Compare logits, [predictions, V] or [tokens], and their decisions."""
+    """Compare logits, [predictions, V] or [tokens], and resulting decisions."""
     forward.add_output(LOGITS[name], a, b)
     if name == "disc_logits":
         add_equal(forward.agreement, "replaced or not", a > 0, b > 0)
@@ -379,7 +380,7 @@ def add_logits(
 def _losses(
     outputs: Mapping[str, np.ndarray], real: np.ndarray
 ) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return the sum of the weighted losses and the sum of the weights.
+    """Return, for each loss, the weighted sum over tokens and the weights' sum.
 
     The keys are the model's name of the logits and the reports' name of the
     loss.
@@ -454,7 +455,7 @@ def _add_layers(
     layers_a: Mapping[str, np.ndarray],
     layers_b: Mapping[str, np.ndarray],
 ) -> None:
-    """Compare the networks that both models have.
+    """Compare the layers of the networks that both models have.
 
     Networks of only one model are added to `not_compared`.
     """

@@ -43,7 +43,7 @@ from electra_tf.pretraining.loading import (
 )
 from electra_tf.pretraining.model import PretrainingModel
 
-# The outputs that a recording may contain, and the network of each.
+# The networks of the outputs that a recording can contain, by output.
 OUTPUTS = {
     "mlm_logits": "generator",
     "mlm_per_token_loss": "generator",
@@ -91,8 +91,8 @@ class Recording:
         return named
 
 
-# NumPy raises these errors for files of other formats, for empty or damaged
-# files, and for files of a single array.
+# Errors that NumPy, or the code after `np.load`, raises for files that are not
+# .npz files, for empty or damaged files, and for files of a single array.
 _READ_ERRORS = (
     OSError,
     ValueError,
@@ -175,7 +175,7 @@ def _check(recording: Recording) -> None:
 
 
 def compare_on_recording(a: Weights, path: str, request: Request) -> Outcome:
-    """Run a checkpoint on recorded inputs and compare its outputs."""
+    """Compare a checkpoint's outputs on recorded inputs with the recording."""
     recording = read_recording(path)
     # The hparams of a recording describe the whole model, so the hparams of the
     # checkpoint are not needed.
@@ -244,11 +244,11 @@ def _run_on_inputs(
 def _incomplete_parts(
     loaded: LoadedModel, recording: Recording
 ) -> dict[str, str | None]:
-    """Return the parts of the model, each with the reason for missing logits.
+    """Return the reasons why the model's parts lack logits, by part.
 
-    The reason is None if the model has the logits. A generator without weights
-    is left out, because it has logits without being in the checkpoint; so is
-    the discriminator of a model that has none.
+    The reason is None if the part has logits. A generator that has no weights
+    (uniform or unigram) is left out, because its logits do not come from the
+    checkpoint. The discriminator is left out if the model has none.
     """
     absent = lacks(loaded)
     reasons = {part: absent.get(f"{part} logits") for part in OUTPUTS.values()}
@@ -277,8 +277,8 @@ def _add_outputs(
         if name not in recording.arrays:
             continue
         if name in _INTEGERS and name not in outputs:
-            # A recording of a masked LM contains these arrays, too, although a
-            # masked LM does not use them.
+            # A recording of a masked LM contains these arrays, too, although
+            # only a discriminator uses these arrays.
             continue
         reason = incomplete.get(OUTPUTS.get(name))
         if name == "total_loss":

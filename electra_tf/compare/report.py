@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The report, as text, about the differences between two checkpoints."""
+"""The text report on the differences between two checkpoints."""
 
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _NAME_WIDTH = 46
 
 
 def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
-    """Sort tensors: uncompared tensors first, then the largest differences."""
+    """Sort tensors: uncompared tensors first, then by decreasing difference."""
 
     def key(row: TensorDifference) -> tuple[float, ...]:
         return (0,) if row.problem else (1, -row.difference.scaled)
@@ -29,7 +29,7 @@ def worst_first(rows: Iterable[TensorDifference]) -> list[TensorDifference]:
 def variables_table(
     rows: Sequence[TensorDifference], tolerance: float
 ) -> list[str]:
-    """Return the counts of variables and the largest differences as lines."""
+    """Return lines with the counts of variables and the largest differences."""
     compared = [row for row in rows if row.difference is not None]
     exact = sum(row.difference.is_exact for row in compared)
     near = sum(row.agrees(tolerance) for row in compared)
@@ -56,7 +56,10 @@ def variables_table(
 
 
 def absences(rows: Iterable[TensorDifference]) -> list[str]:
-    """Return a line for each group of missing or differently shaped tensors."""
+    """Return lines about tensors that are missing or have different shapes.
+
+    Missing tensors of the same scope share one line.
+    """
     groups: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row.problem is not None:
