@@ -20,7 +20,7 @@ from electra_tf.text.wordpiece import JOINER
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A wordpiece and the probability that the generator gives it at a mask."""
+    """A wordpiece and the wordpiece's probability at a mask."""
 
     token: str
     token_id: int
@@ -29,7 +29,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class FilledMask:
-    """The candidates for one mask, while all other masks are unknown."""
+    """The candidates for one mask; the model sees all other masks as [MASK]."""
 
     position: int  # position among the text's tokens, from 1 ([CLS] is 0)
     candidates: tuple[Candidate, ...]  # by probability, highest first
@@ -44,7 +44,7 @@ class FilledText:
     masks: tuple[FilledMask, ...]  # in the order of the masks
 
     def best(self) -> str:
-        """Return the text with each mask replaced by its likeliest token."""
+        """Return the text with the likeliest token in place of each mask."""
         tokens = list(self.tokens)
         for mask in self.masks:
             tokens[mask.position - 1] = mask.candidates[0].token
@@ -84,7 +84,7 @@ class MaskFiller:
         self._compute = compute
 
     def __call__(self, texts: Iterable[str]) -> Iterator[FilledText]:
-        """Yield the candidates of each text.
+        """Yield the candidates for the masks of each text.
 
         Args:
           texts: the texts, each with at least one "[MASK]" (a wordpiece).
@@ -104,7 +104,7 @@ class MaskFiller:
         values, ids = values.numpy(), ids.numpy().tolist()
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
-            # A text may have fewer masks than the batch has slots.
+            # The batch has as many slots as the text with the most masks.
             slots = zip(masked[i], ids[i], values[i], strict=False)
             masks = tuple(
                 FilledMask(position, candidates(self.pretrained, *best))
@@ -172,7 +172,7 @@ def padded(rows: Sequence[Sequence[int]]) -> dict[str, np.ndarray]:
 def candidates(
     pretrained: PretrainedModel, ids: Sequence[int], values: Sequence[float]
 ) -> tuple[Candidate, ...]:
-    """Return the candidates that have these ids and probabilities."""
+    """Return candidates made from token ids and probabilities."""
     return tuple(
         Candidate(token_name(pretrained, i), i, float(p))
         for i, p in zip(ids, values, strict=True)

@@ -30,16 +30,16 @@ _COLUMNS = (
     "log P",
     "verdict",
 )
-# The colours run from real to replaced; each background is light enough for
-# black letters.
+# Background colours from "surely real" to "surely replaced", all light enough
+# for black letters.
 _SCALE = ("#afffaf", "#d7ffaf", "#ffffaf", "#ffd787", "#ffaf87", "#ff8787")
 
 
 def inspection_view(inspection: TokenInspection) -> rich.console.Group:
     """Return the table of one sentence, with a row per token.
 
-    The column "given" contains the original token's probability, the column
-    "input" the discriminator's input.
+    The column "given" contains the original token's probability and rank, the
+    column "input" the discriminator's input.
     """
     step = inspection.global_step
     after = "" if step is None else f", step {step:,}"

@@ -1,9 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Likelihoods of texts, by Electric, a cloze model or a masked LM.
+"""Likelihoods of texts according to Electric, a cloze model or a masked LM.
 
 Electric and the two-tower cloze model score all tokens of a text in one pass. A
-masked LM masks one token at a time and needs a pass for each.
+masked LM masks one token at a time and needs one pass per token.
 """
 
 import dataclasses
@@ -25,12 +25,12 @@ from electra_tf.pretraining.networks import Networks
 from electra_tf.text.vocabulary import UNK
 
 METHODS = ("auto", "electric", "cloze", "masked_lm")
-# the number of batches of texts that are sorted together by length
+# The number of batches whose inputs are sorted by length together.
 _BATCHES_AT_ONCE = 16
 
 
 class _Text(NamedTuple):
-    """A text with its tokens, before it is scored."""
+    """A text that is not yet scored, with the ids of its tokens."""
 
     text: str
     ids: list[int]
@@ -51,7 +51,7 @@ class TextScore:
 
 
 class Window(NamedTuple):
-    """A window over a text's tokens, and the tokens that it scores.
+    """A window over a text's tokens, and the tokens to score in the window.
 
     All values are indices in the text.
     """
@@ -63,7 +63,7 @@ class Window(NamedTuple):
 
 
 def windows(count: int, limit: int) -> list[Window]:
-    """Return overlapping windows that score every token once.
+    """Return overlapping windows in which every token is scored exactly once.
 
     Args:
       count: the number of the text's tokens.
@@ -85,7 +85,7 @@ def windows(count: int, limit: int) -> list[Window]:
 class _Row(NamedTuple):
     """An input of the model, and the range of tokens to score."""
 
-    text: int  # the number of the text
+    text: int  # the index of the text among the unscored texts
     shown: list[int]  # the ids of a window between [CLS] and [SEP]
     offset: int  # a token's index in the text minus its index in `shown`
     first: int  # the first token of the text that is scored
@@ -188,7 +188,7 @@ class TextScorer:
 
 
 def _resolve_method(pretrained: PretrainedModel, method: str) -> str:
-    """Return the method for a model; raise a UserError if none fits."""
+    """Resolve "auto" to a method; check that the model supports the method."""
     two_towers = pretrained.model.kind is GeneratorKind.TWO_TOWER
     if method not in METHODS:
         raise UserError(

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Token inspection: each token of a sentence, as in the paper's Figure 2.
+"""Inspection of each token of a sentence, as in the ELECTRA paper's Figure 2.
 
 An inspection shows the masked tokens, the generator's proposals, the samples
 and the discriminator's prediction for every token. The numbers come from
@@ -32,8 +32,8 @@ from electra_tf.pretraining.masking import MaskingRule, mask_inputs
 from electra_tf.text.wordpiece import JOINER
 
 DRAWN, CHOSEN, NONE = "drawn", "chosen", "none"
-# This is shown instead of the input of a two-tower generator, which does not
-# see the token that it predicts.
+# Text that is shown instead of the input of a two-tower generator, because this
+# generator does not see the token to predict.
 LEFT_OUT = "(left out)"
 _GENERATORS = {
     GeneratorKind.SMALL: "small generator",
@@ -62,11 +62,13 @@ class Proposal:
     """The generator's prediction at a masked position."""
 
     # The generator's input: "[MASK]", the token itself (training leaves some
-    # tokens unmasked), or `LEFT_OUT`.
+    # chosen tokens unmasked), or `LEFT_OUT`.
     shown: str
-    candidates: tuple[Candidate, ...]  # the generator's likeliest tokens
-    # The original token's probability, and its rank from 1; None if the text
-    # itself has [MASK] at the position.
+    # The generator's likeliest tokens; none for a uniform or unigram generator.
+    candidates: tuple[Candidate, ...]
+    # Probability and rank (from 1) of the original token. Both are None if the
+    # text itself has [MASK] at the position. The rank is also None for a uniform
+    # or unigram generator.
     true_probability: float | None = None
     true_rank: int | None = None
     sampled: str | None = None  # None: the model has no discriminator
@@ -211,7 +213,7 @@ class TokenInspector:
         nothing: bool,
         seed: tf.Tensor,
     ) -> tuple[str, Features]:
-        """Mask the inputs; return them and how the positions were chosen."""
+        """Return how positions were chosen, and the masked inputs."""
         model = self.pretrained.model
         mask_id = model.special.mask_id
         if nothing or not (self._proposes or self._is_fixed):
@@ -232,7 +234,8 @@ class TokenInspector:
             for word in words:
                 positions.update(self._word_positions(word, ids))
             return CHOSEN, _masked_at(features, sorted(positions), mask_id)
-        # The positions are drawn as in training, but without replacement.
+        # Training draws positions with replacement. Here each position must be
+        # drawn at most once, because the inspection shows one sample for each.
         share = self.pretrained.config.mask_prob
         rule = MaskingRule(
             share,
@@ -245,7 +248,7 @@ class TokenInspector:
         return DRAWN, mask_inputs(features, model.special, rule, stream)
 
     def _word_positions(self, word: str, ids: Sequence[int]) -> list[int]:
-        """Return the positions of a word's pieces, at each occurrence."""
+        """Return the positions of all wordpieces at a word's occurrences."""
         tokenizer = self.pretrained.tokenizer
         tokens = tokenizer.convert_ids_to_tokens(ids)
         pieces = tokenizer.tokenize(word)
@@ -268,7 +271,7 @@ class TokenInspector:
     def _compute(
         self, features: Features, masked: Features, seed: tf.Tensor
     ) -> dict[str, np.ndarray]:
-        """Compute the model's outputs for a sentence, per slot or per token."""
+        """Return a sentence's outputs, per masked position or per token."""
         model = self.pretrained.model
         outputs = model.compute(features, masked_inputs=masked, seed=seed)
         if self._discriminates and self.pretrained.is_electric:
@@ -293,7 +296,8 @@ class TokenInspector:
         is_labelled: bool,
     ) -> tuple[InspectedToken, ...]:
         special = self.pretrained.model.special
-        # The discriminator has no inputs if it was not loaded.
+        # Without a loaded discriminator, the original tokens are shown as its
+        # input.
         inputs = outputs["fake_input_ids"] if self._discriminates else ids
         shown = masked["input_ids"].numpy()[0]
         positions = masked["masked_lm_positions"].numpy()[0].tolist()
@@ -332,7 +336,8 @@ class TokenInspector:
         special = self.pretrained.model.special
         is_special = token_id in (special.cls_id, special.sep_id)
         probability = log_probability = label = None
-        # Electric's offset needs the generator, which may be absent.
+        # Electric's probability depends on the generator, which the checkpoint
+        # may lack.
         if self._proposes or not self.pretrained.is_electric:
             probability = float(outputs["disc_probs"][position])
         if is_labelled and token_id != special.mask_id:
@@ -437,12 +442,12 @@ class TokenInspector:
 def _masked_at(
     features: Features, positions: Sequence[int], mask_id: int
 ) -> Features:
-    """Return the inputs with [MASK] at some positions of the only row."""
+    """Return the inputs with [MASK] at `positions` of the only row."""
     ids = features["input_ids"].numpy()
     masked = ids.copy()
     masked[0, list(positions)] = mask_id
-    # There must be at least one slot; position 0 with weight 0 marks an unused
-    # slot.
+    # The model requires at least one slot. Position 0 with weight 0 marks an
+    # unused slot.
     slots = np.zeros([1, max(1, len(positions))], np.int32)
     slots[0, : len(positions)] = positions
     weights = (slots > 0).astype(np.float32)
