@@ -40,14 +40,15 @@ from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
 FILE_NAME = "MODEL_CARD.md"
 FACTS_FILE = os.path.join("assets.extra", "card_facts.json")
-# This file is next to released weights, which come without the files of their
+# File next to released weights, which come without the files of their training
 # run. The file contains sections of a card, and checksums of the weights that
 # these sections describe.
 RELEASED_FACTS = "card.json"
-# Rounding makes the numbers of a model differ between machines.
+# Largest relative or absolute difference at which a number in the card still
+# equals the measured number, because rounding differs between machines.
 TOLERANCE = 1e-4
-# Each of these texts is passed to `serve_text`, and the card shows the first
-# values of each output.
+# Texts that are passed to `serve_text`. The card shows the first values of each
+# output.
 PROBES = ("The film was good.", "Ein Beispiel: 42 cafés in [MASK]?")
 _VALUES_SHOWN = 4
 # The patterns of the files whose digests are in the card.
@@ -218,7 +219,7 @@ def render(facts: Mapping[str, Any]) -> str:
 
 
 def _section(facts: Mapping[str, Any]) -> str:
-    """Return facts as a table if all are mappings, otherwise as a list."""
+    """Return facts as a table if all values are dictionaries, or as a list."""
     if not facts:
         return "None recorded."
     rows = [(_code(name), value) for name, value in facts.items()]
@@ -429,7 +430,7 @@ def _pretraining_facts(
         **_shown_hparams(loaded.config.origins, hparams, defaults, run),
         **released.get("training", {}),
     }
-    # A checkpoint that is loaded for its weights has a placeholder name.
+    # The config of a loaded checkpoint has a placeholder as `model_name`.
     training.pop("model_name", None)
     name = os.path.basename(os.path.abspath(model_folder))
     data = manifest.get("settings", {}) | manifest.get("counts", {})
@@ -447,7 +448,7 @@ def _shown_hparams(
     defaults: Mapping[str, Any],
     run: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the hparams of the run that the card shows.
+    """Return the run's hparams that the card shows.
 
     Args:
       origins: the origins of the hparams, by name.
@@ -492,13 +493,13 @@ def _have_digests(directory: str, digests: Mapping[str, str]) -> bool:
 
 
 def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
-    """Return the digests of the task's files that still exist."""
+    """Return the digests of those of the task's files that still exist."""
     task = loaded.task(name)
     shown, paths = ["train", *task.get_dev_splits()], {}
     for split in (*shown, *task.get_test_splits()):
         try:
             paths[split] = task.data_files(split) or []
-        # The code of a user's task may fail here if the data no longer exists.
+        # The code of a user's task can fail here if the data no longer exists.
         except Exception:
             paths[split] = []
     # A split may list a file of another split, because labels are read from
@@ -541,7 +542,8 @@ def _code_commit() -> str:
     is_tracked = "ls-files --error-unmatch __init__.py"
     describe = "describe --always --exclude=* --abbrev=40 --dirty=+changes"
     try:
-        # This fails for code that is installed inside a different repository.
+        # This command fails for code that is installed inside a different
+        # repository.
         _run_git(folder, is_tracked)
         return _run_git(folder, describe)
     except (OSError, subprocess.CalledProcessError):

@@ -32,7 +32,8 @@ from electra_tf.modeling.graph_modes import inference
 from electra_tf.text.vocabulary import CLS, SEP
 
 _ONNX_OPSET = 17
-# The shapes [B, L] of the inputs on which files are compared.
+# The shapes [B, L] of the inputs on which the files are compared with the
+# SavedModel.
 _SHAPES = ((1, 8), (4, 32), (2, 64))
 
 
@@ -94,7 +95,7 @@ def write_onnx(
 
 
 def _numeric_function(module: ServingModule) -> Any:
-    """Return a `tf.function` from ids to the numeric outputs."""
+    """Return a `tf.function` from encoder inputs to the numeric outputs."""
     matrix = tf.TensorSpec([None, None], tf.int32)
 
     @tf.function(input_signature=[matrix] * 3, autograph=False)
@@ -173,7 +174,7 @@ def describe_weights(path: str) -> str:
 
 
 def _onnx_weights(path: str) -> list[tuple[str, set[str]]]:
-    """Return the data type of each matrix, and the operations that read it."""
+    """Return each matrix's data type, and the operations that read it."""
     import onnx
 
     graph = onnx.load_from_string(read_bytes(path)).graph
@@ -197,7 +198,8 @@ def _lite_weights(path: str) -> list[tuple[str, set[str]]]:
     dtypes = []
     for tensor in interpreter.get_tensor_details():
         if len(tensor["shape"]) > 1:
-            # Only constants have values before the tensors are allocated.
+            # Weights are constants. Only constants have values before the
+            # tensors are allocated; other tensors raise a ValueError.
             with contextlib.suppress(ValueError):
                 interpreter.get_tensor(tensor["index"])
                 dtypes.append((tensor["dtype"].__name__, set()))
@@ -207,7 +209,7 @@ def _lite_weights(path: str) -> list[tuple[str, set[str]]]:
 def measure_conversions(
     folder: str, loaded: Any, tokens: Sequence[str], max_positions: int
 ) -> dict[str, dict[str, Any]]:
-    """Return the size of each file, and differences from the SavedModel."""
+    """Return each converted file's size and differences from the SavedModel."""
     batches = sample_inputs(tokens, max_positions)
     serve = loaded.signatures["serving_default"]
     reports = {}
@@ -250,7 +252,11 @@ def compare(
     expected: Sequence[Mapping[str, tf.Tensor]],
     converted: Sequence[Mapping[str, np.ndarray]],
 ) -> dict[str, float]:
-    """Return statistics of float changes, and the share of equal integers."""
+    """Compare the outputs of a converted file with the SavedModel's outputs.
+
+    The result contains the largest and the mean change of float outputs, and
+    the share of equal values in integer outputs.
+    """
     changes, same = [np.zeros([1])], [np.ones([1], bool)]
     for expected_batch, converted_batch in zip(
         expected, converted, strict=True

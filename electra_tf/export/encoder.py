@@ -89,14 +89,14 @@ class EncoderModule(signatures.ServingModule):
 
 
 def _callable(function: Any, **parts: Any) -> tf.train.Checkpoint:
-    """Return an object whose `__call__` TF Hub finds."""
+    """Return an object that TF Hub can call: it runs `function`."""
     checkpoint = tf.train.Checkpoint(**parts)
     checkpoint.__call__ = function
     return checkpoint
 
 
 def make_preprocessor(module: signatures.ServingModule) -> tf.train.Checkpoint:
-    """Return a preprocessor from strings to the inputs that TF Hub expects."""
+    """Return an object that converts strings to inputs, as TF Hub expects."""
     tokenizer, length = module.tokenizer, module.max_seq_length
     strings = tf.TensorSpec([None], tf.string)
 

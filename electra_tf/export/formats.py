@@ -49,7 +49,7 @@ def check_scoring(module: ServingModule, split: str) -> None:
 def describe_formats(
     folder: str, module: ServingModule, split: str | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Return the weights, size and metrics of each format, by its file.
+    """Return weight types, size and metrics of each format, by file path.
 
     Args:
       folder: an export.
@@ -93,7 +93,7 @@ def _run_saved(folder: str) -> Run:
 
     def run(inputs: Inputs) -> Mapping[str, tf.Tensor]:
         tensors = {n: tf.constant(v) for n, v in inputs._asdict().items()}
-        # `loaded` must outlive its signatures.
+        # This reference keeps `loaded` alive, which its signatures require.
         outputs = loaded.signatures["serving_default"](**tensors)
         return {n: v for n, v in outputs.items() if v.dtype != tf.string}
 
@@ -117,7 +117,7 @@ def _scores(module: TaskModule, run: Run, split: str) -> dict[str, Any]:
         results = module.scored_outputs(outputs, features)
         assert (
             results is not None
-        )  # `check_scoring` refuses tasks without outputs.
+        )  # `check_scoring` refuses modules without scored outputs.
         results = {**results, "loss": head.loss(results, features)}
         for name in (*head.labels, "eid"):
             if f"{task.name}_{name}" in features:

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Exported modules of heads that read a whole text, or a pair of texts.
+"""Exported modules for heads that read a whole text, or a pair of texts.
 
 Fine-tuned models return one answer per text. Pre-trained models find replaced
 tokens, fill in masks or score texts; their tokens include [CLS] and [SEP], and
@@ -21,9 +21,9 @@ from electra_tf.finetuning.task import Task
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.pretraining.scoring import electric_scores
 
-# Groups of 8 rows are the fastest on CPUs: each group is only as wide as its
-# longest row, and its tensors stay in the cache. docs/performance.md has the
-# measurement.
+# Number of rows in a group. Groups of 8 rows are the fastest on CPUs: each
+# group is only as wide as its longest row, and its tensors stay in the cache.
+# docs/performance.md has the measurement.
 ROWS_AT_ONCE = 8
 
 
@@ -65,7 +65,7 @@ class TextModule(signatures.TaskModule):
     def compute_text(
         self, text: tf.Tensor, text_pair: tf.Tensor | None = None
     ) -> signatures.Outputs:
-        """Return the answers for strings [B], and `truncated`."""
+        """Return the answers for strings [B], and whether ids were dropped."""
         second = None if text_pair is None else self.encode_text(text_pair)
         first, most = self.encode_text(text), self.max_seq_length
         inputs, truncated = signatures.pack(first, second, most, self.tokenizer)
@@ -83,7 +83,7 @@ class TextModule(signatures.TaskModule):
         return {**self.answer(outputs), "truncated": truncated}
 
     def text_signatures(self) -> signatures.Signatures:
-        # TensorFlow names the inputs after these arguments.
+        # TensorFlow names the inputs after the arguments of `compute`.
         compute, count = self.compute_text, 2
         if self.pairs_are_optional:
             compute = self._compute_text_or_pair()
@@ -169,11 +169,11 @@ class RegressionModule(TextModule):
 
 
 class PretrainedModule(signatures.ServingModule):
-    """Base class of exported pre-trained heads."""
+    """Base class of modules of pre-trained models, with one head."""
 
     PART: ClassVar[str] = "discriminator"
-    # Whether the model must be an Electric model; None: either kind is
-    # accepted.
+    # True: the model must be an Electric model; False: it must not; None: all
+    # models are accepted.
     IS_ELECTRIC: ClassVar[bool | None] = None
 
     def __init__(
@@ -199,7 +199,8 @@ class PretrainedModule(signatures.ServingModule):
         else:
             loaded.require_discriminator(purpose)
             layers = [model.discriminator, model.discriminator_head]
-        # Two towers may share embeddings, but a list must not repeat variables.
+        # Two towers can share embeddings, but `model_variables` must contain
+        # each variable only once.
         variables = {id(v): v for layer in layers for v in layer.variables}
         sizes = model.encoder_config
         length = max_seq_length or loaded.max_length
@@ -220,7 +221,7 @@ class ReplacedTokensModule(PretrainedModule):
     IS_ELECTRIC = False
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """Return tokens [B, L] and probabilities that they were replaced."""
+        """Return tokens [B, L] and the probability that each was replaced."""
         model = self.loaded.model
         encoded = model.discriminator(*inputs, None)
         logits = model.discriminator_head(encoded.sequence_output)
@@ -238,7 +239,7 @@ class ElectricModule(PretrainedModule):
     IS_ELECTRIC = True
 
     def compute(self, inputs: signatures.Inputs) -> signatures.Outputs:
-        """Return pseudo-log-likelihoods in nats: texts [B], tokens [B, L]."""
+        """Return log-likelihoods of texts [B] and of tokens [B, L], in nats."""
         scores = electric_scores(self.loaded.model, inputs._asdict())
         count = tf.reduce_sum(tf.cast(scores["scored"], tf.int32), -1)
         return {
@@ -261,7 +262,7 @@ class FillMaskModule(PretrainedModule):
         max_seq_length: int | None = None,
         top_k: int = 10,
     ) -> None:
-        # A vocabulary may have fewer tokens than the requested candidates.
+        # A small vocabulary has fewer tokens than the requested candidates.
         self.top_k = min(top_k, loaded.model.encoder_config.vocab_size)
         super().__init__(loaded, max_seq_length, top_k=self.top_k)
 

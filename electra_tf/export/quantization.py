@@ -64,7 +64,7 @@ def _quantize_operations(model: Any, operations: Sequence[str]) -> bytes:
                 op_types_to_quantize=list(operations),
                 per_channel=True,
                 # Processors without VNNI add pairs of products in 16 bits,
-                # which weights of 8 bits overflow.
+                # which products of full 8-bit weights can overflow.
                 reduce_range=True,
                 weight_type=quantization.QuantType.QInt8,
             )

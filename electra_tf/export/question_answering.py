@@ -77,7 +77,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
     def scored_outputs(
         self, outputs: signatures.Outputs, features: Mapping[str, tf.Tensor]
     ) -> signatures.Outputs:
-        # With joint prediction the head's logits of ends are zeros, too.
+        # The scorer requires logits of ends, which joint prediction does not
+        # return. The head sets these logits to zero in this case, too.
         ends = tf.zeros_like(outputs["start_logits"])
         return {"end_logits": ends, **outputs}
 
@@ -85,7 +86,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
         self, question: tf.Tensor, context: tf.Tensor
     ) -> signatures.Outputs:
         config, tokenizer = self.loaded.config, self.tokenizer
-        # Without this check a later operation fails with an unclear message.
+        # Without this check, a later operation would fail with an unclear
+        # message.
         tf.debugging.assert_equal(
             tf.shape(question),
             tf.shape(context),
@@ -130,7 +132,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
     def _find_answers(
         self, passages: Passages, windows: Windows, outputs: signatures.Outputs
     ) -> signatures.Outputs:
-        """Return each question's best answers [B, N], whose texts differ.
+        """Return each question's N best answers [B, N] with different texts.
 
         Candidates and their order are those of
         `metrics/question_answering.py`.
@@ -184,8 +186,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return the best allowed spans: questions, scores, starts and ends.
 
-        All are [M], sorted by question and then by decreasing score; starts and
-        ends are wordpiece indices over all passages.
+        All four are [M], sorted by question and then by decreasing score;
+        starts and ends are wordpiece indices over all passages.
         """
         config = self.loaded.config
 
@@ -225,7 +227,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
     def _spans(
         self, outputs: signatures.Outputs
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """Return candidates [W, K, K]: start and end in the row, and score."""
+        """Return candidates [W, K, K]: start and end in the window, score."""
         if self._is_joint:
             # Each start of the beam is paired with the ends predicted for it.
             start, end = outputs["start_top_index"], outputs["end_top_index"]
@@ -249,7 +251,7 @@ class QuestionAnsweringModule(signatures.TaskModule):
         windows: Windows,
         outputs: signatures.Outputs,
     ) -> signatures.Outputs:
-        """Return the best answer or an empty answer, as `SpanScorer` does."""
+        """Choose between each question's best answer and an empty answer."""
         config = self.loaded.config
         if config.answerable_classifier:
             of_windows = outputs["answerable_logit"]
@@ -306,7 +308,7 @@ class Passages(NamedTuple):
     word_starts: tf.Tensor  # int32 [N], start of each word
     word_ends: tf.Tensor  # int32 [N], end of each word
     # int32 [N + 1], the number of characters that tokenizing removed from the
-    # words before each word, minus the number that it added
+    # words before each word, minus the number of added characters
     changed_before: tf.Tensor
 
 
@@ -320,7 +322,7 @@ def read_passages(
     is left out.
     """
     ids, starts, ends = tokenizer.encode_with_offsets(contexts)
-    # A space after each passage separates the words of two passages.
+    # `decode` adds a space after each passage, so no word spans two passages.
     decoded = normalizer.decode(contexts)
     apart = tf.reduce_any(
         [decoded.codes == ord(char) for char in _SEPARATORS], 0
@@ -368,7 +370,7 @@ def read_passages(
 def cut_answers(
     passages: Passages, question: tf.Tensor, first: tf.Tensor, last: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cut answers out of passages: the bytes that their wordpieces cover.
+    """Cut answers out of passages: the bytes that the wordpieces cover.
 
     Args:
       question: int32 [M], the passage of each answer.
@@ -447,7 +449,7 @@ def search_answers(
 
 
 class Windows(NamedTuple):
-    """The windows of a batch of questions, one after the other."""
+    """The windows of all questions in a batch, in the questions' order."""
 
     inputs: signatures.Inputs  # int32 [W, L] each
     question: tf.Tensor  # int32 [W], the question of each window
@@ -534,7 +536,7 @@ def best_windows(windows: Windows, n_pieces: tf.Tensor) -> tf.Tensor:
     length = tf.gather(windows.length, window)
     piece = tf.gather(windows.first, window) + positions.values
     context = tf.minimum(positions.values, length - 1 - positions.values)
-    # float64 gives the same ties as the Python code.
+    # float64 gives the same ties as `finetuning/question_answering.py`.
     score = tf.cast(context, tf.float64) + 0.01 * tf.cast(length, tf.float64)
     best = tf.math.unsorted_segment_max(score, piece, n_pieces)
     is_best = score == tf.gather(best, piece)

@@ -30,13 +30,14 @@ from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG, settings_text
 
 EXTRA = "assets.extra"
 _SAVED_MODEL = "saved_model.pb"
-# The module class for each head class; the first match is used.
+# The module class for each head class. The first head class that matches is
+# used.
 TASK_MODULES: dict[type, type[TaskModule]] = {
     task_heads.ClassificationHead: heads.ClassificationModule,
     task_heads.MultiLabelHead: heads.MultiLabelModule,
     task_heads.RegressionHead: heads.RegressionModule,
     task_heads.QuestionAnsweringHead: QuestionAnsweringModule,
-    # This entry must precede the entry of its base class, TaggingHead.
+    # SummarizationHead must precede its base class, TaggingHead.
     task_heads.SummarizationHead: SummarizationModule,
     task_heads.TaggingHead: TaggingModule,
 }
@@ -105,7 +106,9 @@ def export(
       UserError: `output_dir` contains other files, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
-        root = module.root()  # This call traces the functions for training.
+        # This call precedes `inference()`, because it traces functions for
+        # training.
+        root = module.root()
         # Gradients are saved, so that the loaded model can be trained.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
         with inference():

@@ -26,7 +26,8 @@ from electra_tf.text.graph_tokenization import GraphTokenizer
 Loaded = FinetunedModel | PretrainedModel
 Outputs = dict[str, tf.Tensor]
 Signatures = dict[str, Any]
-# Hparams with paths, which are private to the machine of the run.
+# Names of the hparams that an exported config leaves out, because the values
+# (such as paths) refer to the machine of the run.
 _PATH_HPARAMS = re.compile(
     r".*(_dir|_file|_checkpoint|_json|_pkl|_txt|_config)|(gcp|tpu)_.*"
 )
@@ -127,7 +128,7 @@ def compute_in_groups(
     rows_at_once: int,
     by_length: bool = False,
 ) -> Outputs:
-    """Compute rows in bounded memory, one or two groups of rows at a time.
+    """Compute outputs in groups of rows, to limit the memory of large batches.
 
     Args:
       compute: a function from inputs [b, l] and rows of `extra` [b, ...] to
@@ -158,7 +159,7 @@ def compute_in_groups(
         outputs = compute(part, tf.gather(extra, rows))
         return {name: outputs[name] for name in specs}
 
-    # An empty batch is one group without rows.
+    # An empty batch becomes one group without rows, so there is always a group.
     groups = tf.maximum((tf.size(order) + rows_at_once - 1) // rows_at_once, 1)
     outputs = tf.map_fn(
         compute_group,
@@ -187,7 +188,7 @@ class ServingModule(tf.Module, abc.ABC):
     """
 
     KIND: ClassVar[str]  # kind of the head, in the output of `describe`
-    # Whether segments default to 1 at all tokens.
+    # Whether the default segment id is 1 for all tokens.
     ALL_SECOND: ClassVar[bool] = False
 
     def __init__(
@@ -201,8 +202,8 @@ class ServingModule(tf.Module, abc.ABC):
     ) -> None:
         super().__init__(name=self.KIND)
         hparams = loaded.config
-        # TensorFlow does not track a plain object, so the layers in it stay
-        # untracked.
+        # TensorFlow does not track attributes of a plain object, so the model's
+        # layers stay untracked.
         self.loaded = loaded
         self.max_seq_length = max_seq_length
         self.max_positions = sizes.max_position_embeddings
@@ -222,7 +223,7 @@ class ServingModule(tf.Module, abc.ABC):
                 if not _PATH_HPARAMS.fullmatch(name)
             },
         }
-        # TensorFlow would track a dictionary, so a closure holds it.
+        # TensorFlow would track a dictionary, so a closure holds the config.
         self.config = lambda: config
         self.model_variables = list(variables)
         self.tokenizer = GraphTokenizer(

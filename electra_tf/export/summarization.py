@@ -38,7 +38,7 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     values = tf.strings.regex_replace(lines.values, f"{BREAK}$", "")
     lines = lines.with_values(values)
     sizes = tf.strings.length(values)
-    # Only a line that ends at a line feed has one more byte in the text.
+    # A line feed of the text takes one byte; an inserted line feed takes none.
     spans = tf.where(goes_on, sizes, sizes + 1)
     before = tf.cumsum(spans, exclusive=True)
     row = lines.value_rowids()
@@ -82,7 +82,8 @@ class SummarizationModule(TaskModule):
             False,
             self.tokenizer,
         )
-        # Windows contain the sentences of all texts, in order.
+        # Windows contain the sentences of all texts in order, so the numbers
+        # can be arranged like the positions.
         numbers = tf.ragged.range(1, n_sentences + 1).values
         numbers = windows.positions.with_values(numbers).to_tensor()
         inputs = windows.inputs

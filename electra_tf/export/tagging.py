@@ -31,14 +31,14 @@ WINDOWS_AT_ONCE = 32
 
 
 class Windows(NamedTuple):
-    """The windows of a batch of sentences, one after the other.
+    """The windows of all sentences in a batch, in the sentences' order.
 
     Every word is in exactly one window, and the words of all windows are the
     words of all sentences, in order.
     """
 
     inputs: signatures.Inputs  # int32 [W, L] each; segments are 1 at all tokens
-    # int32 [W, (P)], positions of words' first wordpieces
+    # int32 [W, (P)], the position of each word's first wordpiece
     positions: tf.RaggedTensor
     # int32 [B], the number of words that training and evaluation would read
     n_read: tf.Tensor
@@ -72,7 +72,7 @@ def place_words(
     first = _first_words(before, n_words, n_read, max_length - 2)
     splits = tf.concat([first, [tf.size(sizes)]], 0)
 
-    # The wordpieces of a window are consecutive.
+    # The wordpieces of a window are consecutive, so row splits define windows.
     pieces = signatures.cut(pieces, sizes)
     ids = ragged(pieces.values, tf.gather(before, splits))
     inputs, _ = signatures.pack(ids, None, max_length, tokenizer)
@@ -127,7 +127,8 @@ def _first_words(
         fitting = tf.searchsorted(before, reached, side="right") - 1
         return tf.minimum(fitting, ends), mark(word, is_first)
 
-    # A sentence ends where the next sentence begins, or after all words.
+    # The loop also marks the ends of sentences. This is harmless: a sentence
+    # ends at the first word of the next sentence, or after all words.
     begins = ends - n_words
     _, is_first = tf.while_loop(
         lambda word, _: tf.reduce_any(word < ends),
@@ -139,7 +140,7 @@ def _first_words(
 
 
 class LowercaseWordEncoder(tf.Module):
-    """An encoder of words with the ids of `text.words.WordAligner`.
+    """An encoder that gives words the same ids as `text.words.WordAligner`.
 
     By default, the aligner lower-cases words and strips their accents for every
     model, and does not split Chinese characters.
