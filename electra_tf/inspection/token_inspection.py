@@ -67,8 +67,8 @@ class Proposal:
     # The generator's likeliest tokens; none for a uniform or unigram generator.
     candidates: tuple[Candidate, ...]
     # Probability and rank (from 1) of the original token. Both are None if the
-    # text itself has [MASK] at the position. The rank is also None for a uniform
-    # or unigram generator.
+    # text itself has [MASK] at the position. The rank is also None for a
+    # uniform or unigram generator.
     true_probability: float | None = None
     true_rank: int | None = None
     sampled: str | None = None  # None: the model has no discriminator
