@@ -379,8 +379,8 @@ def _difference(
 ) -> dict[str, list | dict]:
     """Return the bad rows and losses of a report that concern a split.
 
-    The result contains those of the split, and everything that `before`, an
-    earlier state of the report, does not contain.
+    The result contains the rows and losses of the split, and everything that
+    `before`, an earlier state of the report, does not contain.
     """
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]

@@ -26,7 +26,7 @@ class Statistics:
     values: tuple[float, ...]  # value of each trial, in order; may be NaN
     mean: float
     median: float
-    std: float  # sample standard deviation (n - 1); 0 for less than 2 values
+    std: float  # sample standard deviation (n - 1); 0 for fewer than 2 values
     best: float  # highest value; for losses and errors the lowest
     best_index: int | None  # index of the best value in `values`
     undefined: int  # number of undefined values
