@@ -14,7 +14,7 @@ from configure.finetuning import FinetuningConfig
 
 
 def main(parsed: tuple[FinetuningConfig, Namespace]) -> int:
-    """Execute the run; return 0, or 128 + the number of an ending signal."""
+    """Execute the run; return 0, or 128 + the signal that stopped the run."""
     # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.finetuning import runner
 

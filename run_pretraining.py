@@ -14,7 +14,7 @@ from configure.pretraining import PretrainingConfig
 
 
 def main(parsed: tuple[PretrainingConfig, Namespace]) -> int:
-    """Execute the run; return 0, or 128 + the number of an ending signal."""
+    """Execute the run; return 0, or 128 + the signal that stopped the run."""
     # TensorFlow is imported late: --help and --print_config do not need it.
     from electra_tf.pretraining import runner
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Types of hparams, which include the bounds of their values.
+"""Types of hparams, which include the bounds of the hparams' values.
 
 `Annotated[int, at_least(1)]` declares an integer of at least 1. `check_bounds`
 enforces the bound, and `--help` prints it.
@@ -47,7 +47,7 @@ def one_of(*choices: str) -> Bound:
 
 
 def list_bounds(declared: Any) -> list[Bound]:
-    """Return the bounds of a declared type, but not of its items."""
+    """Return a declared type's bounds, without those of a container's items."""
     bounds = list(getattr(declared, "__metadata__", ()))
     if typing.get_origin(declared) in (list, dict):
         return bounds
@@ -83,7 +83,7 @@ def plain_types(declared: Any) -> tuple[Any, ...]:
 NonEmpty = Annotated[str, Bound(bool, "a text that is not empty")]
 Positive = Annotated[int, at_least(1)]
 Natural = Annotated[int, at_least(0)]
-# Larger sizes are typing errors, because no machine can hold such a model.
+# Larger sizes are typos, because no machine can hold such a model.
 Size = Annotated[Positive, at_most(2**24)]
 Width = Annotated[Positive, at_most(2**17)]
 NonNegative = Annotated[float, at_least(0)]

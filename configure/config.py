@@ -122,7 +122,8 @@ class TrainingConfig:
 
     # ---- Model ----
     model_size: _ModelSize = "small"  # size from the paper
-    # Changes to the transformer of model_size, such as hidden_size.
+    # Settings of the transformer that replace those of model_size, such as
+    # hidden_size.
     model_hparam_overrides: dict[str, Any] = dataclasses.field(
         default_factory=dict
     )
@@ -151,8 +152,8 @@ class TrainingConfig:
     # original (Adam with decoupled weight decay), adamw (of tf_keras) or lamb
     # (of tf-models-official). A run cannot change its optimizer. adamw adds
     # epsilon before the bias correction, whereas Loshchilov and Hutter add
-    # epsilon after it: after six updates at 1e-2, weights differ by 0.0001 to
-    # 0.0003.
+    # epsilon after it: after six updates at learning rate 1e-2, weights differ
+    # by 0.0001 to 0.0003.
     optimizer: _Optimizer = "original"
     adam_beta_1: BelowOne = 0.9  # decay rate of the first moment estimate
     adam_beta_2: BelowOne = 0.999  # decay rate of the second moment estimate
@@ -167,7 +168,7 @@ class TrainingConfig:
     eval_every_n_steps: Natural = 0
     # Metric that selects the best model. Pre-training keeps the best model in
     # <model_dir>/best; fine-tuning keeps the best model and reports its scores.
-    # The best value is the highest; for loss and mse, it is the lowest.
+    # The best value is the highest; for losses and mse, the lowest.
     keep_best: str | None = None
     # Regular expression of variables that may be missing from init_checkpoint
     # (fine-tuning always accepts missing heads).
@@ -447,7 +448,7 @@ class TrainingConfig:
 
     @classmethod
     def default_hparams(cls) -> dict[str, Any]:
-        """Return the default of each hparam that has one."""
+        """Return the defaults of all hparams that have a default."""
         defaults = {}
         for field in dataclasses.fields(cls):
             default = default_of(field)
@@ -523,7 +524,7 @@ class TrainingConfig:
 
 
 def hparam_error(name: str, message: str) -> Problem:
-    """Return the problem of an invalid hparam value."""
+    """Return a problem that reports an invalid value of an hparam."""
     return Problem(Level.ERROR, message, field=f"hparam {name}")
 
 

@@ -45,7 +45,8 @@ def settle_experiments(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     settled: dict[str, Any] = {}
     if values["training_schedule"] == "two_stage":
-        # The discriminator would change shared tables of a frozen generator.
+        # In the second stage, the discriminator would change the tables that it
+        # shares with the frozen generator.
         sharing = values["embedding_sharing"] or "none"
         values = {**values, "embedding_sharing": sharing}
     for name, choices in EXPERIMENTS.items():
@@ -108,8 +109,8 @@ def _schedule_errors(config: Any) -> Iterator[Problem]:
         required |= {
             "embedding_sharing": ("none",),
             # The discriminator starts from the generator's weights, so both
-            # networks must have equal sizes. The debug model has different
-            # heads.
+            # networks must have equal sizes. With `debug`, the networks have
+            # different numbers of attention heads.
             "generator_hidden_size": (1.0,),
             "generator_layers": (1.0,),
             "debug": (False,),

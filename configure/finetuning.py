@@ -28,8 +28,9 @@ from configure.hparams_json import read_hparams
 from configure.problems import Problem
 from configure.validation import check_value
 
-# Question answering tasks with longer inputs. The original recognizes these
-# tasks by "squad" or "qa" in the name, and thus omits naturalqs.
+# Question answering tasks whose default max_seq_length is 512. The original
+# recognizes these tasks by "squad" or "qa" in the name, and thus omits
+# naturalqs.
 _LONG_TASKS = ("squad", "squadv1", "newsqa", "triviaqa", "searchqa")
 _TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -58,7 +59,8 @@ _DEBUG_SETTINGS = {
     "log_examples": True,
 }
 
-# The minimum length holds [CLS], two [SEP] and a wordpiece of each text.
+# The minimum length holds [CLS], two [SEP] and a wordpiece of each of the two
+# texts.
 _Length = Annotated[Size, at_least(5)]
 _Source = Annotated[str, one_of("files", "tfds")]
 _Trials = Annotated[
@@ -359,7 +361,12 @@ class FinetuningConfig(TrainingConfig):
         return os.path.join(self.data_dir, "finetuning_data", task)
 
     def qa_file(self, task: str, kind: str) -> str:
-        """Return the path of a question answering task's evaluation file."""
+        """Return the path of a file that a task's evaluation writes.
+
+        Args:
+          task: name of a question answering task.
+          kind: content of the JSON file: preds, nbest, null_odds or eval.
+        """
         folder = f"{_run_stem(self.task_names, self.run_name)}_qa"
         return os.path.join(
             self.pretrained_model_dir, "results", folder, f"{task}_{kind}.json"

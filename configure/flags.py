@@ -31,7 +31,8 @@ from configure.hparams_json import read_hparams
 from configure.suggestions import check_names
 from configure.values import coerce
 
-# The help of a field is its comment, so that help and source agree.
+# Patterns of sections, comments and fields in the source of a config class. The
+# comment of a field is its help, so that help and source agree.
 _SECTION = re.compile(r"    # -{4} (.+) -{4}")
 _COMMENT = re.compile(r"    # (.*)")
 _FIELD = re.compile(r"    ([a-z]\w*): .*?(?:  # (.*))?")
@@ -140,7 +141,7 @@ class FlagParser(argparse_flags.ArgumentParser):
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """A formatter that lists each flag once, and required flags in usage."""
+    """A formatter that lists each flag once; the usage has required flags."""
 
     def __init__(self, prog: str):
         super().__init__(prog, max_help_position=4, width=80)
@@ -292,7 +293,7 @@ def parse_config(
     parser: FlagParser | None = None,
     defaults: Mapping[str, Any] | None = None,
 ) -> tuple[Config, argparse.Namespace]:
-    """Parse a command line into a config and its other arguments.
+    """Parse a command line into a config and the other arguments.
 
     Args:
       defaults: hparams of the program, which the command line overrides.
@@ -378,7 +379,8 @@ def run_program(
             return parser(argv)
 
     def guarded(parsed: Parsed) -> int | None:
-        # Libraries log through absl; this project prints to standard output.
+        # Only libraries log through absl. Their messages below warnings would
+        # clutter the output of this project.
         logging.set_verbosity(logging.WARNING)
         # Without a GPU, TensorFlow logs an error about CUDA at every start, so
         # level 3 hides errors, too. Real errors are also raised as exceptions.

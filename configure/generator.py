@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of the generator from the hparams."""
+"""Choice of the generator by the hparams."""
 
 import enum
 from typing import Protocol
@@ -39,7 +39,7 @@ class GeneratorHparams(Protocol):
 
 
 def generator_kind(config: GeneratorHparams) -> GeneratorKind:
-    """Return the kind of generator, in the original's order of precedence.
+    """Return the generator's kind, by the original's precedence of hparams.
 
     Source: google-research/electra, run_pretraining.py, PretrainingModel.
     """

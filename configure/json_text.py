@@ -9,7 +9,8 @@ from typing import Any
 
 from configure.errors import UserError
 
-# Hparams need three levels, and Python's parser fails at about a thousand.
+# Maximum depth of nested objects and lists. Hparams need three levels, and
+# Python's parser fails at about a thousand levels.
 _MAX_DEPTH = 100
 
 
@@ -51,7 +52,7 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
         ) from None
     except UserError:
         raise
-    except ValueError as error:  # Python limits an integer's digits.
+    except ValueError as error:  # Python limits the number of digits.
         raise UserError(
             f"{source}: cannot be read as JSON: {error}. Shorten the number."
         ) from None

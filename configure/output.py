@@ -20,11 +20,10 @@ _STANDARD_DESCRIPTORS = (0, 1, 2)  # standard input, output and error
 
 
 class LastingStream:
-    """A text stream that discards its text once nobody can read it.
+    """A text stream that discards all text after the first failed write.
 
-    After the first failed write, the stream discards all text. Its descriptor
-    is redirected, too, so that writes of libraries and the interpreter's last
-    flush succeed.
+    The stream's descriptor is then redirected, so that writes of libraries and
+    the interpreter's last flush succeed.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
@@ -96,7 +95,7 @@ class _ClosedOutput:
 
 @contextlib.contextmanager
 def guarded_output(is_log: bool) -> Iterator[None]:
-    """Let a program survive the loss of standard error and of its log.
+    """Let a program survive the loss of output that only reports progress.
 
     Args:
       is_log: whether standard output only reports progress. Otherwise it

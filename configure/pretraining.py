@@ -108,7 +108,8 @@ class PretrainingConfig(TrainingConfig):
     # Replaced token detection. If both this hparam and electric_objective are
     # false, the model is a masked LM like BERT.
     electra_objective: bool = True
-    electric_objective: bool = False  # noise-contrastive cloze model
+    # Objective of Electric, a noise-contrastive cloze model.
+    electric_objective: bool = False
     gen_weight: NonNegative = 1.0  # weight of the masked LM (generator) loss
     # Weight of the discriminator's loss. Default: 50; 1 for replace_mlm and
     # all_tokens_mlm, whose second network has the loss of a masked LM.
@@ -517,7 +518,7 @@ class PretrainingConfig(TrainingConfig):
             )
 
     def _length_warnings(self) -> Iterator[str]:
-        """Yield warnings about phases that are longer than the training."""
+        """Yield warnings about hparams that exceed the steps or row length."""
         steps, steps_name = self.num_train_steps, "num_train_steps"
         if first := self.two_stage_steps:
             steps = min(first, steps - first)
@@ -578,7 +579,7 @@ def _without_none(
 
 
 def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove experiments whose values follow from the other hparams.
+    """Return hparams without the experiments that other hparams determine.
 
     The result stays valid if a switch changes afterwards.
     """
@@ -593,7 +594,7 @@ def without_derived(hparams: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def derive_experiments(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a run's experiments, even if an older version saved `hparams`."""
+    """Return a run's experiments; older versions may have saved `hparams`."""
     values = {**PretrainingConfig.default_hparams(), **hparams}
     settled = settle_experiments(values)
     return {name: settled[name] for name in EXPERIMENTS}

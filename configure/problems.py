@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Problems with users' input, which callers raise, log or collect.
+"""Problems of users' input; callers raise, log or collect the problems.
 
 A check yields problems instead of raising the first one:
 

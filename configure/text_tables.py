@@ -14,11 +14,11 @@ def render_rows(
 
     Args:
       rows: cells, all rows of one length; headings are a row like any other.
-      left: the count of left-aligned columns; later ones are right-aligned.
+      left: number of left-aligned columns; later columns are right-aligned.
       width: columns at which cells are wrapped; no text is cut.
     """
-    # Imported here because rich takes a tenth of a second, which every start
-    # of a program would pay.
+    # rich is imported here, because its import takes a tenth of a second, which
+    # every start of a program would pay.
     import rich.console
     from rich.table import Table
     from rich.text import Text
