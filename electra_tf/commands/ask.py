@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Answer questions from a folder of texts, with their sources.
+"""Answer questions from a folder of texts, with the answers' sources.
 
-The texts are text files, JSON lines (.jsonl: a passage under text) and SQuAD's
-format (.json). The texts are indexed once, and again when a text changes. A
-model for question answering reads the passages that share the most words with a
-question. The best answer is written as JSON, with its file, line, passage and
-scores.
+The texts are text files, JSON lines (.jsonl: a passage in the field text) and
+SQuAD's format (.json). The texts are indexed once, and again when a text
+changes. A model for question answering reads the passages that share the most
+words with a question. The best answer is written as JSON, with its file, line,
+passage and scores.
 """
 
 import argparse

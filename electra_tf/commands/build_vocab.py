@@ -148,7 +148,7 @@ def _check_output(args: argparse.Namespace) -> None:
 
 
 def _refuse_other_casing(args: argparse.Namespace) -> None:
-    """Raise a UserError if the casing of a neighbouring vocabulary changes."""
+    """Raise a UserError if the casing file of the folder would change."""
     if args.overwrite:
         return
     before = casing.read_casing(args.output)

@@ -300,7 +300,7 @@ def _hparams_in(assumption: str) -> list[str]:
 def _change_weights(
     source: Weights, args: argparse.Namespace
 ) -> tuple[Weights, list[str]]:
-    """Return the tensors that the flags select and change, and notes."""
+    """Apply the flags to the tensors; return the result, and its changes."""
     weights, changes = source, []
     if args.task is not None:
         weights, former = rename_task(weights, args.task)
@@ -333,7 +333,7 @@ def _heads_in(weights: Weights) -> dict[str, TaskHead]:
 def _check_vocabulary(
     vocab_file: str | None, weights: Weights, source: Weights
 ) -> list[str]:
-    """Refuse the vocabulary of a different model; return notes on its size."""
+    """Refuse a vocabulary of a different model; return notes on the size."""
     if vocab_file is None:
         return []
     notes = []
@@ -396,7 +396,7 @@ def _check_free(
     sidecars: Mapping[str, bytes],
     overwrite: bool,
 ) -> None:
-    """Refuse to replace files of other content before a file is written.
+    """Raise a UserError if files with other content would be replaced.
 
     `source` is the path of the checkpoint to read.
     """
@@ -440,9 +440,9 @@ def _mark_content(source: str) -> str:
 
 
 def _was_interrupted(source: str, target: _Target) -> bool:
-    """Return whether the same conversion was killed before its report.
+    """Return whether an earlier run of this conversion was killed.
 
-    Its incomplete files may then be replaced.
+    The incomplete files of that run can then be replaced.
     """
     mark = target.unfinished_mark
     if not filesystem.exists(mark):

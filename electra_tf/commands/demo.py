@@ -45,7 +45,7 @@ _RESULTS = (
 
 
 def corpus_lines() -> list[str]:
-    """Return sentences of Python's reference; blank lines begin documents."""
+    """Return sentences of Python's reference; "" begins each document."""
     from pydoc_data import topics
 
     paragraphs: set[str] = set()

@@ -226,7 +226,10 @@ def _score(
 def _table(
     comparison: Mapping[str, Any], metric: str, paths: Sequence[str]
 ) -> list[str]:
-    """Return the lines of a table of files, their mean, and mixtures."""
+    """Return the lines of a table of the files' and mixtures' scores and gains.
+
+    A row below the files contains the mean of the files' scores.
+    """
     rows = [["", "", metric, "gain over the mean file", "over the best file"]]
     for name, result in comparison["systems"].items():
         is_best = name == comparison["best_file"]

@@ -88,7 +88,7 @@ class InputStream:
     def texts(
         self, check: Callable[[str], Any] = str
     ) -> Iterator[tuple[InputRow, str]]:
-        """Yield lines with their texts, except those that `check` refuses."""
+        """Yield lines with their texts, except texts that `check` refuses."""
         for read in self.lines():
             text = read.values["text"]
             if not isinstance(text, str):
@@ -109,7 +109,7 @@ class InputStream:
         self.refuse(read, shown_text, f"another text: {error}")
 
     def refuse(self, read: InputRow, found_text: str, expected: str) -> None:
-        """Count a bad line, and print it if it is among the first."""
+        """Count a bad line; print it if it is one of the first SHOWN_LINES."""
         path = "standard input" if read.path == STDIN else read.path
         text = f"{path}:{read.line}: found {found_text}; expected {expected}"
         if self._strict:
@@ -122,7 +122,7 @@ class InputStream:
             self._bar.write(text, sys.stderr)
 
     def location(self, read: InputRow) -> dict[str, Any]:
-        """Return the columns of an answer that name its input line."""
+        """Return the columns that name an answer's input line."""
         columns: dict[str, Any] = {}
         if len(self.sources) > 1:
             columns["file"] = read.path

@@ -60,7 +60,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Show or write every sentence."""
+    """Show or write the predictions for every sentence."""
     masked_words = (args.mask_words or "").split(",")
     masked_words = tuple(filter(None, map(str.strip, masked_words)))
     if masked_words and args.mask_none:

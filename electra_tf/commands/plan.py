@@ -3,7 +3,7 @@
 """Print the requirements of a pre-training run without training it.
 
 The flags are those of run_pretraining.py. Parameters, operations, memory and
-disk space are computed from them, without TensorFlow; existing records are
+disk space are computed from the flags, without TensorFlow; existing records are
 counted. With --measure, steps of the model are timed on this machine.
 """
 

@@ -52,7 +52,8 @@ def plan(config: PretrainingConfig) -> Numbers:
     parameters = pretraining_parameters(config)
     flops = pretraining_step_flops(config, parameters=parameters.total)
     memory, machine = pretraining_memory(config), machine_memory()
-    checkpointed = None  # None: activation checkpointing is off
+    # None, unless a lack of memory switches activation checkpointing on.
+    checkpointed = None
     is_too_large = memory.total > activations_limit(machine)
     if config.recompute_grad is None and is_too_large:
         checkpointed = pretraining_memory(
@@ -177,7 +178,7 @@ def _checkpoints(config: PretrainingConfig, parameters: int) -> Numbers:
     saves = 1 + (math.ceil(steps / every) if every else 1)
     kept_count = min(config.keep_checkpoint_max or saves, saves)
     if milestones := config.keep_every_n_steps:
-        # The latest checkpoints may also be milestones, so this is an upper
+        # The latest checkpoints may also be milestones, so the sum is an upper
         # bound.
         kept_count = min(saves, kept_count + steps // milestones)
     size = checkpoint_bytes(

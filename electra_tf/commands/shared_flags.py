@@ -129,7 +129,7 @@ def add_input_flags(parser: flags.FlagParser, sentences: bool = False) -> None:
 
 
 def _parse_column(text: str) -> int | str:
-    """Return the number of a column, or its name if it is not a number."""
+    """Return a column's number, or its name if the text is not a number."""
     return int(text) if text.removeprefix("-").isdecimal() else text
 
 
@@ -210,7 +210,7 @@ def check_files(args: argparse.Namespace, *outputs: str) -> None:
 def open_answers(
     args: argparse.Namespace,
 ) -> contextlib.AbstractContextManager[Callable[[Mapping[str, Any]], None]]:
-    """Open the output of the `OUTPUT` flags as a context with its writer."""
+    """Return a context that opens --output, and yields a writer of answers."""
     form = writer.choose_format(args.output, args.output_format)
     return writer.answer_file(args.output, form, args.overwrite)
 
