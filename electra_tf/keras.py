@@ -120,8 +120,9 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
             "electra", config, embeddings, seed=weights_seed
         )
         encoder.compute_policy = ComputePolicy(self.compute_dtype)
-        # Keras would save the functions of layers that are attributes, but some
-        # arguments of these layers are not tensors.
+        # The lambda hides the encoder from Keras, which saves the functions of
+        # layers that are attributes. It cannot save functions of this encoder,
+        # because some of the arguments are not tensors.
         self._encoder_of = lambda: encoder
         self._variables = {v.name.split(":")[0]: v for v in encoder.variables}
         self.build(None)
@@ -154,7 +155,8 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
                     " Encoder(...) for a new encoder with random weights."
                 )
         layer = cls(**(sizes | arguments))
-        # The first part of a name is the scope, which may be the generator's.
+        # Names are compared without the scope, which is the first part of a
+        # name, because the stored scope may be the generator's.
         stored = {v.name.partition("/")[2]: v for v in source.variables}
         for variable in layer._encoder_of().variables:
             variable.assign(stored[variable.name.partition("/")[2]])
@@ -209,7 +211,7 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
         return outputs
 
     def _complete(self, inputs: Any) -> tuple[tf.Tensor, ...]:
-        """Return ids, mask and segments, int32 [B, L]."""
+        """Return token ids, input mask and segment ids, int32 [B, L] each."""
         if not isinstance(inputs, Mapping):
             inputs = {"input_ids": inputs}
         for name in inputs:
@@ -311,8 +313,8 @@ class Tokenizer(tf_keras.layers.Layer):
         self.strip_accents = casing["strip_accents"]
         self.max_seq_length = max_seq_length
         tokenizer = GraphTokenizer(wordpieces, **casing, settings=rules)
-        # Keras would wrap each of the 30,000 tokens if an attribute held the
-        # list.
+        # The lambda hides the list from Keras, which would otherwise wrap each
+        # of the 30,000 tokens.
         self._wordpieces_of = lambda: list(wordpieces)
         self._settings_of = lambda: rules
         self._vocabulary_of = lambda: list(rules.with_tokens(wordpieces))
@@ -322,7 +324,7 @@ class Tokenizer(tf_keras.layers.Layer):
     def from_pretrained(
         cls, path: str, vocab_file: str | None = None, **arguments: Any
     ) -> "Tokenizer":
-        """Load the vocabulary and the casing of a model; see `Encoder`."""
+        """Load a model's vocabulary and casing; see the method of `Encoder`."""
         settings = read_settings(path, vocab_file)
         require_wordpiece(settings.vocab_file, "a tokenizer in the graph")
         # The tokens are passed instead of a path, because the constructor would

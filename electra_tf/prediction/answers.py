@@ -121,7 +121,8 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
     if isinstance(task, QATask):
         return QuestionAnswerer(task, n_best)
     answerers = {
-        # first, because the next class is its base class
+        # `MultiLabelTask` comes first, because `ClassificationTask` is its base
+        # class.
         MultiLabelTask: LabelSetAnswerer,
         ClassificationTask: ClassAnswerer,
         RegressionTask: NumberAnswerer,
@@ -222,7 +223,7 @@ class TextAnswerer(Answerer):
 
 
 class ClassAnswerer(TextAnswerer):
-    """Answerer with the best `label` and the `probabilities` of all labels."""
+    """Answerer that returns the best label and each label's probability."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         labels = list(self._task.labels)
@@ -236,7 +237,7 @@ class ClassAnswerer(TextAnswerer):
 
 
 class LabelSetAnswerer(TextAnswerer):
-    """Answerer with all `labels` above 0.5, and all `probabilities`."""
+    """Answerer that returns each label whose probability is above 0.5."""
 
     def answer(self, example: TextExample, outputs: Outputs) -> dict[str, Any]:
         """Return the labels with a logit above 0, and all probabilities."""
@@ -250,7 +251,7 @@ class LabelSetAnswerer(TextAnswerer):
 
 
 class NumberAnswerer(TextAnswerer):
-    """Answerer with an unclipped `value` in the unit of the labels."""
+    """Answerer that returns a number in the labels' unit, without clipping."""
 
     outputs = ("predictions",)
 
@@ -348,7 +349,7 @@ class TagAnswerer(Answerer):
 
 
 class SummaryAnswerer(Answerer):
-    """Answerer of summarization: the sentences that summarize a document.
+    """Answerer that returns the sentences that summarize a document.
 
     An input is a text, or a mapping with `text` or `article`. Answers have the
     `summary`, one sentence per line; the chosen `sentences`: number from 0,
@@ -500,7 +501,8 @@ def _locate(example: QAExample, answer: Answer) -> dict[str, int | None]:
         return dict(zip(("start", "end"), answer.span, strict=True))
     first, last = answer.words
     words = example.passage.words[first : last + 1]
-    # In the context, words may be separated by more than one space.
+    # The words are joined with single spaces here, but may be further apart in
+    # the context, so offsets are converted.
     offset = " ".join(words).find(answer.text)
     if offset < 0 or not answer.text:
         return {"start": None, "end": None}

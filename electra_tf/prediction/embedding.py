@@ -247,7 +247,7 @@ class Embedder:
         return Embedded(means, text.words, text.cut)
 
     def _layer_indices(self, layers: int | Sequence[int]) -> tuple[int, ...]:
-        """Return indices into the outputs of embeddings and blocks."""
+        """Return indices into the outputs of the embeddings and all blocks."""
         numbers = (layers,) if isinstance(layers, int) else tuple(layers)
         count = len(self.encoder.blocks)
         for layer in numbers:

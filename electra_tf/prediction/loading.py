@@ -130,7 +130,7 @@ def read_run(
 ) -> tuple[FinetuningConfig, Tokenizer, list[Task]]:
     """Return a fine-tuned model's hparams, tokenizer and tasks.
 
-    This reads no weights.
+    No weights are read.
     """
     weights = open_described(folder)
     if weights:
@@ -236,7 +236,7 @@ def select_encoder(
     purpose: str,
     part: str = "encoder",
 ) -> Encoder:
-    """Return one of a model's encoders with all its weights.
+    """Return one encoder of a model, selected by `part`.
 
     Args:
       loaded: the model.
@@ -246,7 +246,7 @@ def select_encoder(
         no discriminator.
 
     Raises:
-      UserError: the model has no such encoder.
+      UserError: the model has no such encoder, or lacks some of its weights.
     """
     if isinstance(loaded, FinetunedModel):
         if part == "generator":

@@ -28,9 +28,10 @@ _BY_EXTENSION = {
     ".text": "text",
     ".json": "jsonl",
 }
-# A name of one or two words. Most header cells are such names, few texts are.
+# Pattern of a name of one or two words, which most header cells but few texts
+# match.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
-Columns = Mapping[str, Options]  # column -> names or indices that it may have
+Columns = Mapping[str, Options]  # column -> its possible names and indices
 _ID = ""  # the key of the id column among column indices
 
 
@@ -132,7 +133,7 @@ class Source:
                 self.blank += 1
 
     def _read_conll(self) -> Iterator[InputRow]:
-        """Yield sentences, whose words are in the first numbered column."""
+        """Yield the sentences of a CoNLL file."""
         (name, options), *_ = self.columns.items()
         numbers = [option for option in options if isinstance(option, int)]
         reader = conll.ConllReader(
@@ -176,7 +177,7 @@ class Source:
         return InputRow(self.path, number, values, row.get(self.id_column))
 
     def _from_value(self, number: int, value: Any) -> InputRow:
-        """Return the input in a JSON value or in a list of columns."""
+        """Return the input in a JSON text, or in a JSON list of columns."""
         if self.id_column is not None:
             expected = f"an object with the key {self.id_column}"
             return self._bad(number, str(value), expected)

@@ -130,13 +130,13 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, list | tuple | bool):
         return json.dumps(value, ensure_ascii=False)
-    # All line ends become spaces, because readers of TSV files disagree on the
-    # line ends that end a row.
+    # All line ends become spaces, because readers of TSV files disagree about
+    # which of them end a row.
     return " ".join(str(value).replace("\t", " ").splitlines())
 
 
 class VectorFile:
-    """Writer of text vectors to a file; the number of texts is unlimited.
+    """Writer of a file of vectors, for any number of texts.
 
     `.npy` has only `vectors`, float32 [rows, width]. `.npz` also has `offsets`,
     int64 [texts + 1]: the rows of text i are `offsets[i]` to `offsets[i + 1]`.
