@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Run the pre-training step on any device that JAX has, without TensorFlow.
+"""Run the pre-training step on any device of JAX, without TensorFlow.
 
   python benchmarks/accelerator.py export FOLDER --model_size=small \
       --batch=128 --length=128 --precision=bf16 --steps=10000 \
@@ -82,7 +82,7 @@ class Program:
             ]
 
     def update(self, state, rows):
-        """Make one step; return its numbers and the next state.
+        """Make one step; return the values to log, and the next state.
 
         Args:
           state: the state; the device reuses its memory for the next state.
@@ -91,7 +91,7 @@ class Program:
         return self._step(state, self._records, self._np.asarray(rows))
 
     def set_step(self, state, step):
-        """Set the completed updates, which determine the rate and the draws."""
+        """Set the count of updates, which determines the rate and the draws."""
         value = self._np.asarray(step, self._np.int64)
         state[self._names.index(STEP)] = self._jax.device_put(
             value, self.device
@@ -131,7 +131,7 @@ def make_folder(path):
 
 
 def check(program):
-    """Return each number's largest relative difference from TensorFlow's."""
+    """Return the largest difference of each value from TensorFlow's."""
     state, worst = program.start(), {}
     for index, expected in enumerate(program.about["expected"]):
         begin = index * program.rows

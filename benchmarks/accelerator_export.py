@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A training step as a program for JAX, and trained weights as a checkpoint.
+"""Export of a training step to JAX, and of trained weights to a checkpoint.
 
 The program has few arguments: all variables of one rate and one decay are one
 vector, as are their slots, which the device updates in one loop and in place. A
@@ -141,7 +141,7 @@ class _Step:
         return captured  # a constant
 
     def numbers(self):
-        """Return the names of the numbers that a step returns."""
+        """Return the names of the values to log that a step returns."""
         return list(self._loop._names)
 
     def stablehlo(self):
@@ -235,9 +235,9 @@ def _flat_program(step, parts):
     spec = jax.ShapeDtypeStruct
     batch = {n: spec(s.shape, jnp.int32) for n, s in step.batch.items()}
     state = [spec(a.shape, a.dtype) for a in (p.start() for p in parts)]
-    # These checks are not needed: the program has no operation of a single
-    # platform, and all compilers of XLA support the error function under this
-    # name.
+    # Two of JAX's checks are disabled, because no operation of the program
+    # depends on the platform, and all compilers of XLA support the error
+    # function under this name.
     check = jax.export.DisabledSafetyCheck
     exported = jax.export.export(
         jax.jit(flat_step, donate_argnums=1),
@@ -247,7 +247,7 @@ def _flat_program(step, parts):
 
 
 def _exported(step):
-    """Return the step as `jax.export.Exported`, and the changed inputs."""
+    """Return the step as an `Exported`, and the indices of changed inputs."""
     import jax
     import jax.export
     from jax._src.export._export import _module_to_bytecode
@@ -312,7 +312,7 @@ def _aval(ir, kind):
 
 
 def _translate(module):
-    """Replace operations of TensorFlow's dialect by portable ones."""
+    """Replace operations of TensorFlow's dialect by portable operations."""
     from jax.extend.mlir import ir
     from jaxlib.mlir.dialects import chlo
 
@@ -390,7 +390,7 @@ def _batches(records, size, count):
 
 
 def bring_home(folder, trained, model_dir):
-    """Write the weights of `run` as a checkpoint of a model directory.
+    """Write the weights that `run` trained to a new model directory.
 
     The checkpoint has the optimizer's slots and the count of steps. A run that
     continues from the checkpoint reads the records from their start.

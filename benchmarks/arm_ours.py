@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Arms of this project, in this checkout or in a checkout of `--before`.
+"""Arms of this project, from this checkout or from a checkout of --before.
 
 `PLACES` lists every name of the product that benchmarks use.
 """
@@ -54,7 +54,7 @@ EARLIER_PLACES = {
 
 
 def product(name, root=None, needed=True):
-    """Import an object of the product by its name, from any module.
+    """Import an object of the product from the listed module that has it.
 
     `root` is the checkout that is imported. Its package is imported first, as
     in its entry points, because it sets environment variables for TensorFlow.

@@ -192,8 +192,8 @@ class Checkpoints(work.Checkpoints, Pretraining):
 
 
 class Answering(work.Answering):
-    # The head is one dense layer on the first token, as in this project. The
-    # head of transformers would be more work.
+    # The head is one dense layer on the first token, as in this project,
+    # because the head of transformers computes more.
     PACKAGES = ("torch", "transformers", "tokenizers")
 
     def load(self, spec):
@@ -265,7 +265,7 @@ class Parity:
         return {"versions": harness.versions("transformers", "torch", "numpy")}
 
     def outputs(self, folder):
-        """Load a folder, run batch.npz, and save the outputs and the folder.
+        """Load a folder's models, run batch.npz, save outputs and models.
 
         Any warning of the loading is an error.
         """

@@ -60,7 +60,7 @@ def lose(lost):
 
 
 def logged(least=3):
-    """Return a training log with at least `least` rows, and its last step."""
+    """Return the path and last step of a log with at least `least` rows."""
     paths = glob.glob("killed/**/train_log.jsonl", recursive=True)
     tuned = [path for path in paths if "/finetuning_models/" in path]
     for path in tuned or paths:
@@ -193,7 +193,7 @@ def best(args):
 
     begin("finetuning")
     command = f"{VICTIMS['finetuning']} --num_trials=1 --keep_best=loss"
-    # At this rate the best checkpoint is not the last one.
+    # At this learning rate, the best checkpoint is not the last checkpoint.
     command += " --learning_rate=0.05"
     if start(f"{command} --eval_every_n_steps=20").wait():
         sys.exit(read("said"))
@@ -330,7 +330,7 @@ def cpu_seconds(session):
 
 
 def lines(args):
-    """Measure the CPU seconds of building a line of 8 MB and one of 64 MB."""
+    """Measure CPU seconds of building records from lines of 8 MB and 64 MB."""
     words = "the king of the north was in 12 cities and "
     for megabytes in (8, 64):
         text = (words * (megabytes * 10**6 // len(words) + 1)).encode()
@@ -358,7 +358,7 @@ STEPS = 24
 
 
 def determinism(args):
-    """Compare weights of runs with 1, 2 and 4 threads, and continued runs."""
+    """Compare weights of continued runs, and of runs with 1, 2 or 4 threads."""
     from configure.pretraining import PretrainingConfig
     from electra_tf.checkpoints import tf1
     from electra_tf.pretraining import runner

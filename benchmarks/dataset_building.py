@@ -24,7 +24,7 @@ import harness
 SEEDED = """import random, build_pretraining_dataset as original
 random.seed(0)
 original.main()"""
-# Name of a ratio -> slow route, fast route, factor.
+# Name of a ratio -> slow route, fast route, factor of the slow route's time.
 RATIOS = {
     "one process against the original": ("original", "one process", 1),
     "two processes against one": ("one process", "two processes", 1),

@@ -154,7 +154,7 @@ def write(path, content):
 
 
 def fresh(target, source=None):
-    """Make a folder, empty or as a copy, in place of an earlier folder."""
+    """Replace a folder by an empty folder, or by a copy of `source`."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target) if source else os.makedirs(target)
 
@@ -362,7 +362,8 @@ def kill(name, most, args):
             break
         kills -= 1
         before, half_written = newest()
-        # The same command does not repeat a finished conversion.
+        # After a finished conversion a failure is accepted, because the same
+        # command does not repeat the conversion.
         done = done or glob.glob("killed/out*/*conversion.json")
         if half_written:
             wrong.append("half-written")

@@ -185,7 +185,7 @@ def damaged(path, draw):
 
 
 def attempt(work, *arguments):
-    """Call a function; return the outcome, the result or error, warnings."""
+    """Call a function; return outcome, result (or error) and warnings."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         try:
@@ -222,7 +222,7 @@ def damage_worker(name, count):
 
 
 def supervised(work, kind, case, most):
-    """Run a function in processes; record each that dies or hangs."""
+    """Run a function in processes; record each process that dies or hangs."""
     code = None
     while code != 0:
         process = SPAWN.Process(target=work, args=(case, most))

@@ -112,7 +112,7 @@ DAMAGED_EXTRAS = {  # Values have the fields of `DAMAGED` in fuzzing.py.
     ),
 }
 
-# Wrong values in descriptions.
+# Random mistakes in JSON files that describe studies, tasks or tokenizers.
 
 VALUES = [
     None,
@@ -163,7 +163,7 @@ def mutated(draw, value):
 
 
 def mistaken(draw, text, nonsense):
-    """Return bytes of a JSON text with mistakes in its values or its text."""
+    """Return a JSON text as bytes, with mistakes in values or characters."""
     if draw.random() < 0.75:
         value = json.loads(text)
         for _ in range(draw.randint(1, 2)):

@@ -267,7 +267,7 @@ class Program:
         )
 
     def finish(self):
-        """Return seconds to each stage and the end, CPU time, and peak MB."""
+        """Return seconds until each stage and the end, CPU time and peak MB."""
         measured, lines = {}, []
         for line in self._process.stdout:
             now = time.perf_counter() - self._started
@@ -303,7 +303,7 @@ def take_turns(arms, run, repeats, warm_up=1):
 
 @dataclasses.dataclass(frozen=True)
 class Spread:
-    """A median, and the lowest and highest value."""
+    """The median, the lowest and the highest of several values."""
 
     median: float
     low: float

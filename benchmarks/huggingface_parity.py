@@ -98,7 +98,7 @@ def forward(model, batch):
 
 
 def compare(arm, folder, seed, hparams, prefix):
-    """Run a model in transformers, too; return the differences of outputs."""
+    """Run a model here and in transformers; return the output differences."""
     random = np.random.default_rng(seed)
     config = PretrainingConfig.create("parity", "unused", **hparams)
     model = PretrainingModel(config)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Time class probabilities of raw texts; compare with transformers.
+"""Time the prediction of class probabilities; compare with transformers.
 
 One classifier with nearly random weights runs in these forms: a fine-tuned
 folder with `Predictor`, its export with `serve_text` (a whole batch at once, or
@@ -49,8 +49,7 @@ def make_forms(args, lines, folder):
     hparams["model_hparam_overrides"] = {"initializer_range": 0.08}
     train = [sys.executable, "run_finetuning.py", f"--data-dir={folder}"]
     train += ["--model-name=one", f"--hparams={json.dumps(hparams)}"]
-    # The oldest checkout makes the run, because only later checkouts can read
-    # it.
+    # The oldest checkout makes the run, so that all checkouts can read it.
     *_, oldest = harness.checkouts(args).values()
     harness.Program(train, oldest).finish()
     run = os.path.join(folder, "models/one/finetuning_models/sst_model_1")

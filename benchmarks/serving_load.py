@@ -170,7 +170,8 @@ def malformed_bodies(about):
     right = text | {"instances": [row]}
     values += [text, right | {"other": 1}, right | {"inputs": row}]
     values += [right | {"signature_name": wrong} for wrong in ("none", 7)]
-    # Ids that are texts, fractions, too large or ragged, and a scalar.
+    # Invalid ids: a text, a fraction, an integer that is too large, a ragged
+    # list, and a scalar.
     for ids in (["a"], [1.5], [2**40], [1, [2]], 1):
         values.append({"instances": [{"input_ids": ids}]})
     bodies = [json.dumps(value).encode() for value in values]

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Time tokenizers and their peers on one core, in Python or in a graph.
+"""Time tokenizers of this project and of its peers on one core.
 
 Every repeat makes new tokenizers (so that the cache of this project's tokenizer
 is empty), which take turns in tokenizing the same chunk of lines. CPU time is

@@ -22,7 +22,7 @@ WEIGHT_DECAY, CLIP_NORM, DISC_WEIGHT = 0.01, 1.0, 50.0
 PRETRAINING = {"rate": 5e-4, "steps": 1_000_000, "warmup": 10_000}
 FINETUNING = {"rate": 1e-4, "steps": 10_000, "warmup": 1_000}
 SIZES = {"small": (256, 128), "base": (768, 768)}  # hidden size, embedding size
-# names of the arrays
+# Names of the arrays of a fine-tuning batch.
 NAMES = ("input_ids", "input_mask", "segment_ids", "labels")
 
 
