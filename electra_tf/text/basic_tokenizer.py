@@ -80,7 +80,7 @@ class BasicTokenizer:
     def _split_any(self, word: str) -> list[str]:
         tokens = []
         # A cleaned word is lower-cased as a whole, because the neighbors of a
-        # sigma decide whether it becomes a final sigma.
+        # sigma decide whether the sigma becomes final.
         for part in word.translate(self._cleaning).split():
             if self.do_lower_case:
                 part = part.lower()

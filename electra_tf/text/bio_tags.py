@@ -1,12 +1,12 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tags of words (BIO, BIOES, IOB1) and the labelled spans that they mark."""
+"""Tags of words (BIO, BIOES, IOB1), and the spans that the tags mark."""
 
 import functools
 from collections.abc import Iterable, Sequence
 
 BIOES = "BIOES"  # begin, inside, outside, end, single
-# Letters of the BILOU scheme for end (last) and single (unit).
+# BIOES letters for the letters L (last) and U (unit) of the BILOU scheme.
 _BILOU_LETTERS = {"L": "E", "U": "S"}
 
 Span = tuple[int, int, str]  # first word, last word, type

@@ -43,7 +43,7 @@ class BpeTokenizer(Tokenizer):
             raise missing_extra(need, "bpe", error) from None
         try:
             self._model = tokenizers.Tokenizer.from_str(read_text(path))
-        except Exception as error:  # The library raises no narrower class.
+        except Exception as error:  # The library raises `Exception`.
             raise UserError(
                 f"{path}: the library tokenizers cannot read this file:"
                 f" {error}. Save the tokenizer again."

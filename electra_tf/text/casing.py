@@ -32,10 +32,11 @@ def casing_path(vocab_file: str) -> str:
 
 
 def read_casing(vocab_file: str) -> dict[str, bool]:
-    """Read `do_lower_case` and `strip_accents` next to a vocabulary.
+    """Read a vocabulary's casing from the files next to the vocabulary.
 
-    As in transformers, a `strip_accents` of null means the value of
-    `do_lower_case`. In a tokenizer.json, the normalizer contains both values.
+    The casing consists of `do_lower_case` and `strip_accents`. As in
+    transformers, a `strip_accents` of null means the value of `do_lower_case`.
+    In a tokenizer.json, the normalizer contains both values.
     The file of a byte-level BPE vocabulary defines the normalization itself.
 
     Returns:
@@ -92,7 +93,7 @@ def write_casing(
     The file is next to the vocabulary. An existing file keeps its other fields.
     """
     path = casing_path(vocab_file)
-    # Without the mark, the other settings would have the defaults of
+    # In a file without this mark, missing settings have the defaults of
     # transformers.
     config: dict[str, Any] = {MARK: {"version": 1, "characters": ORIGINAL}}
     if filesystem.exists(path):
@@ -148,7 +149,7 @@ def _json(value: bool) -> str:
 
 
 def with_vocab_casing(config: Config) -> Config:
-    """Return a copy of a config that has the casing of its vocabulary.
+    """Return a config with the casing of the config's vocabulary.
 
     Raises:
       UserError: an explicit hparam contradicts the file next to `vocab_file`.

@@ -23,8 +23,8 @@ from electra_tf.text.characters import is_accent
 SHARE = 0.01
 LATIN = "Latin"
 TURKISH = "the Turkish i"
-# Marks that distinguish words and not only their pronunciation: hook above,
-# horn and dot below. Two marks on a letter distinguish words, too.
+# Vietnamese marks that distinguish words and not only pronunciations: hook
+# above, horn and dot below. Two marks on a letter distinguish words, too.
 _TONE_MARKS = frozenset("\u0309\u031b\u0323")
 _TURKISH_LETTERS = frozenset("İı")
 _SCRIPTS = {
@@ -64,7 +64,7 @@ def script_of(char: str) -> str:
 def _changes(
     char: str, do_lower_case: bool, strip_accents: bool
 ) -> tuple[tuple[str, bool], ...]:
-    """Return a letter's scripts, each with whether the letter changes."""
+    """Return for each script of a letter whether the letter changes."""
     if unicodedata.category(char)[0] not in "LM":
         return ()
     script = script_of(char)
@@ -118,7 +118,7 @@ def _no_counts() -> dict[str, Any]:
 
 
 def _sorted_with_examples(scripts: Scripts) -> Scripts:
-    """Sort scripts by name, and keep the most frequent characters of each."""
+    """Sort scripts by name, and keep each script's most frequent characters."""
     for entry in scripts.values():
         entry["characters"] = _most_frequent(entry["characters"])
     return dict(sorted(scripts.items()))

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable
 
 # Inclusive ranges of code points that become separate words: the CJK ideographs
-# of 2018, without hiragana, katakana, hangul and later extensions.
+# up to extension E of Unicode, without hiragana, katakana and hangul.
 CJK_RANGES = (
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
@@ -30,7 +30,10 @@ _SPACING_CONTROLS = frozenset("\t\n\r")
 
 
 def is_whitespace(char: str) -> bool:
-    """Return whether a character becomes a space. Source: `_is_whitespace`."""
+    """Return whether cleaning turns a character into a space.
+
+    Source: `_is_whitespace`.
+    """
     return char in _SPACING_CONTROLS or unicodedata.category(char) == "Zs"
 
 
@@ -47,7 +50,7 @@ def is_removed(char: str) -> bool:
 
 
 def is_punctuation(char: str) -> bool:
-    """Return whether a character is always a separate token.
+    """Return whether a character is punctuation, which is a separate token.
 
     Source: `_is_punctuation`.
     """
@@ -57,7 +60,7 @@ def is_punctuation(char: str) -> bool:
 
 
 def is_cjk(char: str) -> bool:
-    """Return whether a character is an ideograph.
+    """Return whether a character is a CJK ideograph.
 
     Source: `_is_chinese_char`.
     """
@@ -66,7 +69,7 @@ def is_cjk(char: str) -> bool:
 
 
 def is_accent(char: str) -> bool:
-    """Return whether stripping accents deletes a character of NFD text.
+    """Return whether accent stripping deletes a character of NFD text.
 
     Source: `_run_strip_accents`.
     """
@@ -77,15 +80,18 @@ class CharacterTable(dict):
     """A `str.translate` table that computes entries at their first use."""
 
     def __init__(self, row: Callable[[str], str | None]):
-        """Set the function that maps characters; None deletes a character."""
+        """Set the function that maps a character to its replacement.
+
+        If the function returns None, the character is deleted.
+        """
         super().__init__()
         self._row = row
 
     def __missing__(self, code_point: int) -> str | int | None:
         char = chr(code_point)
         row = self._row(char)
-        # An unchanged character is stored as a number, with which `translate`
-        # is faster.
+        # `str.translate` is faster if an unchanged character is stored as a
+        # code point instead of a text.
         self[code_point] = code_point if row == char else row
         return self[code_point]
 
@@ -114,5 +120,8 @@ def _set_apart_and_strip(char: str) -> str | None:
 
 
 def splitting_table(drop_accents: bool) -> CharacterTable:
-    """Return a table that separates punctuation and may delete accents."""
+    """Return a table that puts spaces around punctuation marks.
+
+    With `drop_accents`, the table also deletes accents.
+    """
     return CharacterTable(_set_apart_and_strip if drop_accents else _set_apart)

@@ -22,7 +22,7 @@ from electra_tf.text.library_tokenizer import (
 )
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-# This code point equals no character, so no token spans its position.
+# Code point that equals no character, so that no token spans a barrier.
 BARRIER = -1
 _CODE_BITS = 21
 
@@ -36,7 +36,7 @@ class Matches(NamedTuple):
 
 
 class TokenMatcher(tf.Module):
-    """Matcher that finds texts in code points: leftmost first, then longest."""
+    """Matcher that finds the leftmost and longest tokens in code points."""
 
     def __init__(self, tokens: Mapping[str, int]):
         """Build a trie of nonempty texts and their ids."""
@@ -209,8 +209,8 @@ class AddedTokens:
             for token in settings.added_tokens
             if token.normalized
         }
-        # Words that match only between white space; they are searched in raw
-        # and in folded text.
+        # Words that are never split, and that match only between white space,
+        # both in raw and in folded text.
         self.whole_words = {
             word: vocab[word]
             for word in settings.never_split

@@ -38,8 +38,8 @@ ACCENT = 1 << 22  # deleted by accent stripping
 SPACE = 1 << 23  # separates words
 ALONE = 1 << 24  # always a separate word: punctuation, ideograph
 CASED = 1 << 25  # letter that has a case
-CASE_IGNORABLE = 1 << 26  # ignored in the search for a cased letter
-MOVABLE = 1 << 27  # mark that is kept and that canonical ordering may move
+CASE_IGNORABLE = 1 << 26  # skipped between a sigma and a cased letter
+MOVABLE = 1 << 27  # mark that is kept, but can move in canonical ordering
 SIGMA = 1 << 28  # capital sigma; its lower-case form depends on neighbors
 SEVERAL = 1 << 29  # becomes several characters, listed in `Table.several`
 # Character of an added token. The low bits contain twice the token's id, plus 1
@@ -62,9 +62,10 @@ class Table:
     # points. Equal blocks are stored once.
     pages: np.ndarray
     rows: np.ndarray  # int32 [any], rows of the distinct blocks
-    # int32 [any], rows of the characters that a single code point becomes.
+    # int32 [any], groups of rows: the characters of each code point that
+    # becomes several characters.
     several: np.ndarray
-    several_splits: np.ndarray  # int32 [count + 1], start of each such group
+    several_splits: np.ndarray  # int32 [count + 1], starts of the groups
     # int32 [M], sorted: code points with a nonzero combining class.
     movable: np.ndarray
     movable_classes: np.ndarray  # int32 [M], combining classes of `movable`
@@ -80,7 +81,7 @@ def build_table(
     ideographs_apart: bool = True,
     settings: TokenizerSettings = _ORIGINAL,
 ) -> Table:
-    """Compute the rows of all code points."""
+    """Return the table with the rows of all code points."""
     strip = settings.strips(do_lower_case, strip_accents)
     apart = ideographs_apart and settings.tokenize_chinese_chars
     builder = _Builder(do_lower_case, strip, apart)
@@ -169,8 +170,8 @@ class _Builder:
         visible = [part for part in parts if not part & ACCENT]
         if visible:
             return visible
-        # All parts are accents. No mark moves past an accent of class 0, which
-        # is therefore preferred.
+        # All parts are accents, of which one must stay. No mark moves past an
+        # accent of class 0, so an accent of class 0 is preferred.
         return [
             min(parts, key=lambda p: self.combining_class(chr(p & CHARACTER)))
         ]
@@ -182,7 +183,8 @@ class _Builder:
             return flags
         if char == "Σ":
             flags |= SIGMA
-        # Only the result of `str.lower` shows which letters have a case.
+        # Only the sigma in the result of `str.lower` shows which characters
+        # Python treats as cased.
         if _ends_in_final_sigma(char + "Σ"):
             return flags | CASED
         if _ends_in_final_sigma("A" + char + "Σ"):
@@ -244,7 +246,7 @@ class Characters(NamedTuple):
     """Characters of a batch of strings during normalization."""
 
     rows: tf.Tensor  # int32 [N], rows of the characters
-    sources: tf.Tensor  # int32 [N], indices of the decoded characters
+    sources: tf.Tensor  # int32 [N], indices of the origins in `Decoded`
 
 
 class Decoded(NamedTuple):
@@ -265,8 +267,8 @@ class Words(NamedTuple):
     splits: tf.Tensor  # int32 [W + 1], index of each word's first character
     string_splits: tf.Tensor  # int32 [B + 1], index of each string's first word
     characters: tf.Tensor  # int32 [N], code points of all words
-    sources: tf.Tensor  # int32 [N], indices of the decoded characters
-    added: tf.Tensor  # int32 [W], id of an added token; -1: other words
+    sources: tf.Tensor  # int32 [N], indices of the origins in `Decoded`
+    added: tf.Tensor  # int32 [W], ids of added tokens; -1: not an added token
 
 
 class WordSpans(NamedTuple):
@@ -289,7 +291,7 @@ class GraphNormalizer(tf.Module):
         settings: TokenizerSettings = _ORIGINAL,
         tokens: AddedTokens | None = None,
     ):
-        """Build the tables for a casing, settings and their added tokens."""
+        """Build the tables for a casing, other settings and added tokens."""
         super().__init__()
         casing = (bool(do_lower_case), bool(strip_accents))
         without_tokens = dataclasses.replace(
@@ -339,8 +341,8 @@ class GraphNormalizer(tf.Module):
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
         if not self._marker:
             return _words(codes, sources, starts, decoded)
-        # The low bits of added tokens contain ids, so the characters of added
-        # tokens are read from the text.
+        # The low bits of an added token's rows contain its id, so the
+        # characters of added tokens are read from the text.
         added = _has(rows, ADDED)
         codes = tf.where(added, tf.gather(decoded.codes, sources), codes)
         batch = _words(codes, sources, starts, decoded)
@@ -359,14 +361,14 @@ class GraphNormalizer(tf.Module):
         return _take(chars, where(~_has(chars.rows, ACCENT)))
 
     def _expand(self, chars: Characters) -> Characters:
-        """Replace characters that become several characters."""
+        """Replace each `SEVERAL` character by the characters it becomes."""
         several = _has(chars.rows, SEVERAL)
         several_rows = tf.bitwise.bitwise_and(chars.rows, CHARACTER)
         several_rows = tf.where(several, several_rows, 0)
         firsts = tf.gather(self._several_splits, several_rows)
         counts = tf.gather(self._several_splits, several_rows + 1) - firsts
         indices = tf.repeat(tf.range(tf.size(several_rows)), counts)
-        # Distance of each new character from the first of its group.
+        # Distance of each new character from the first character of its group.
         group_starts = tf.gather(tf.cumsum(counts, exclusive=True), indices)
         steps = tf.range(tf.size(indices)) - group_starts
         expanded = tf.gather(self._several, tf.gather(firsts, indices) + steps)
@@ -375,7 +377,7 @@ class GraphNormalizer(tf.Module):
         return chars._replace(rows=rows)
 
     def _reorder(self, chars: Characters) -> Characters:
-        """Sort marks into canonical order if some may be out of order."""
+        """Sort marks into canonical order if any movable marks are adjacent."""
         movable = _has(chars.rows, MOVABLE)
         movable = tf.boolean_mask(movable, ~_has(chars.rows, ACCENT))
         return tf.cond(
@@ -386,7 +388,7 @@ class GraphNormalizer(tf.Module):
 
     def _sort(self, chars: Characters) -> Characters:
         classes = self._combining_classes(chars.rows)
-        # Marks stay behind the character of class 0 that they follow.
+        # The sort must not move a mark past a character of class 0.
         groups = tf.cumsum(tf.cast(classes == 0, tf.int64))
         keys = groups * 256 + tf.cast(classes, tf.int64)
         return _take(chars, tf.argsort(keys, stable=True))
@@ -401,7 +403,7 @@ class GraphNormalizer(tf.Module):
 
 
 class _Marker(tf.Module):
-    """Marker of added tokens, whose characters stay one word."""
+    """Marker of added tokens; the characters of each token stay one word."""
 
     def __init__(self, tokens: AddedTokens, settings: TokenizerSettings):
         super().__init__()
@@ -418,7 +420,7 @@ class _Marker(tf.Module):
     def mark_text(
         self, codes: tf.Tensor, rows: tf.Tensor, splits: tf.Tensor
     ) -> tf.Tensor:
-        """Mark tokens and unsplit words in the raw text."""
+        """Mark added tokens and `never_split` words in the raw text."""
         if self._raw:
             ends = (splits[1:] - 1)[:, tf.newaxis]
             barriers = tf.fill(tf.shape(splits[1:]), BARRIER)
@@ -433,7 +435,7 @@ class _Marker(tf.Module):
     def mark_normalized(
         self, rows: tf.Tensor, sources: tf.Tensor, decoded: Decoded
     ) -> tf.Tensor:
-        """Mark tokens and unsplit words in the normalized text."""
+        """Mark added tokens and `never_split` words in the normalized text."""
         positions = tf.range(tf.size(rows))
         if self._whole_words:
             codes = tf.bitwise.bitwise_and(rows, CHARACTER)
@@ -457,7 +459,7 @@ class _Marker(tf.Module):
     def _mark_words(
         self, rows: tf.Tensor, positions: tf.Tensor, codes: tf.Tensor
     ) -> tf.Tensor:
-        """Mark unsplit words among the characters at `positions`."""
+        """Mark `never_split` words among the characters at `positions`."""
         is_separator = _has(tf.gather(rows, positions), SPACE | ADDED)
         apart = is_separator
         if self._ideographs_apart:
@@ -493,7 +495,7 @@ def _mark(
 
 
 class GraphWordSplitter(tf.Module):
-    """Splitter of texts into the words of `words.split_words`."""
+    """Splitter of texts into the same words as `words.split_words`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -525,7 +527,7 @@ class GraphWordSplitter(tf.Module):
 
 
 def _begins_word(rows: tf.Tensor) -> tf.Tensor:
-    """Return whether a word begins at each character, bool [N]."""
+    """Return for each character whether a word begins there, bool [N]."""
     apart = _has(rows, ALONE | SPACE)
     begins = apart | tf.concat([[True], apart], axis=0)[:-1]
     return begins & ~(_has(rows, ADDED) & _has(rows, 1))
@@ -545,7 +547,7 @@ def _words(
 
 
 def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
-    """Return the number of UTF-8 bytes (1 to 4) of code points int32 [N]."""
+    """Return the number of UTF-8 bytes of each code point, int32 [N]."""
     further = [
         tf.cast(codes > limit, tf.int32) for limit in (0x7F, 0x7FF, 0xFFFF)
     ]
@@ -553,7 +555,7 @@ def utf8_lengths(codes: tf.Tensor) -> tf.Tensor:
 
 
 def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
-    """Change sigmas into final sigmas where `str.lower` does.
+    """Replace sigmas by final sigmas in the places where `str.lower` does.
 
     A sigma is final if it follows a cased character and precedes a character
     without case. Both searches skip the characters with `CASE_IGNORABLE`.
@@ -588,7 +590,7 @@ def _if_any(rows: tf.Tensor, flags: int, change: Callable, value: Any) -> Any:
 
 
 def where(mask: tf.Tensor) -> tf.Tensor:
-    """Return the indices of the true values of a mask [N], int32."""
+    """Return the int32 indices of the true values in a mask [N]."""
     return tf.cast(tf.where(mask)[:, 0], tf.int32)
 
 

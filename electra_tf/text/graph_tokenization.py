@@ -33,7 +33,7 @@ from electra_tf.text.wordpiece import JOINER
 
 _ORIGINAL = TokenizerSettings()
 # Token that no text matches: cleaning removes this private character, and plain
-# text does not contain it.
+# text does not contain the character.
 _UNKNOWN = "\ue000"
 _MAX_PIECE_BYTES = 256  # tensorflow-text's limit without the joiner
 
@@ -49,7 +49,7 @@ class Pieces(NamedTuple):
 
 
 class GraphWordpiece(tf.Module):
-    """Splitter of words into the longest pieces of a vocabulary.
+    """Splitter of words into wordpieces by greedy longest match, in a graph.
 
     Runs tensorflow-text's linear algorithm on tokens that can match and on
     words for which the algorithm equals the original's. Differences of the
@@ -64,7 +64,8 @@ class GraphWordpiece(tf.Module):
     ):
         super().__init__()
         self._longest = settings.max_word_length
-        # Without cleaning, words may contain the private character.
+        # Without cleaning, words can contain the private character, but no word
+        # contains a space.
         self.unknown = _UNKNOWN if settings.clean_text else " "
         tokens = _matchable(vocab, settings)
         ids = [vocab[UNK], *map(vocab.__getitem__, tokens)]
@@ -92,7 +93,7 @@ class GraphWordpiece(tf.Module):
         return self._split(self._of_words, words)
 
     def split_plain_text(self, texts: tf.Tensor) -> Pieces:
-        """Split normalized UTF-8 [B], whose words must not exceed the limit."""
+        """Split normalized texts [B] without words over the maximum length."""
         return self._split(self._of_text, texts)
 
     def _split(
@@ -140,7 +141,8 @@ def _matchable(
         or (settings.clean_text and classes.is_removed(c))
         or (settings.characters != LIBRARY and c.isspace())
     }
-    # A punctuation mark is always a separate word, so no longer piece has one.
+    # A punctuation mark is always a separate word, so a piece with a mark and
+    # further characters matches no text.
     unjoined = foreign.union(filter(classes.is_punctuation, letters))
     tokens = []
     for token in vocab:
@@ -163,13 +165,14 @@ def _matchable(
 # Limit of the tested code points. Higher code points are rare ideographs, and
 # characters that tensorflow-text treats differently from Python.
 _MAX_TESTED = 0x20000
-# Characters that may be inside a long word. Some scripts have no white space,
-# so their most frequent punctuation marks and ideographs end a word here, too.
+# Pattern of a character inside a long word. Chinese and Japanese text has no
+# white space, so its most frequent punctuation marks and ideographs end a word
+# here, too.
 _NO_BREAK = r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
 
 
 class PlainTextTokenizer(tf.Module):
-    """Fast tokenizer of plain strings, on which tensorflow-text is exact."""
+    """Fast tokenizer of strings that tensorflow-text tokenizes correctly."""
 
     def __init__(
         self,
@@ -188,7 +191,7 @@ class PlainTextTokenizer(tf.Module):
         )
         plain = plain_characters(*casing, settings)
         if tokens:
-            # A character at which an added token may begin is not plain.
+            # A character at which an added token can begin is not plain.
             raw, folded = map(sorted, tokens.first_characters())
             table = build_table(*casing, True, settings)
             folded_plain = _characters_of(plain, table)
@@ -235,7 +238,7 @@ class _Normalizer(tf.Module):
     def normalize(
         self, strings: tf.Tensor, with_offsets: bool
     ) -> tuple[tf.Tensor, tf.RaggedTensor | None]:
-        """Return texts, and their offsets int64 [B, (bytes + 1)] or None."""
+        """Return normalized texts; offsets int64 [B, (bytes + 1)] or None."""
         if self._lower_first:
             strings = tf.strings.lower(strings, encoding="utf-8")
         if with_offsets:
@@ -244,7 +247,7 @@ class _Normalizer(tf.Module):
 
 
 def _characters_of(codes: np.ndarray, table: Table) -> np.ndarray:
-    """Return the normalized character of each code point, int64 [N]."""
+    """Return the normalized form of each code point, int32 [N]."""
     return _rows_of(codes, table) & flag.CHARACTER
 
 
@@ -283,7 +286,7 @@ def plain_characters(
     same &= pieces.row_lengths().numpy() == num_words
     if do_lower_case and not strip_accents:
         # If accents are kept, tensorflow-text reports no offsets of
-        # lower-casing, so the lengths in bytes must not change.
+        # lower-casing, so lower-casing must not change lengths in bytes.
         same &= [
             len(text) == len(lowered)
             for text, lowered in zip(tested, expected, strict=True)
@@ -299,7 +302,7 @@ def _between_letters(codes: np.ndarray) -> np.ndarray:
 
 
 def _ranges(codes: np.ndarray) -> str:
-    """Format code points as the ranges of a regular expression's class."""
+    """Format code points as ranges for a regular expression's `[...]`."""
     breaks = np.flatnonzero(np.diff(codes) != 1) + 1
     return "".join(
         f"\\x{{{part[0]:x}}}-\\x{{{part[-1]:x}}}"
@@ -485,6 +488,6 @@ def _spans(
     starts = tf.gather(decoded.starts, batch.sources)
     ends = tf.gather(decoded.ends, batch.sources)
     # Canonical ordering moves marks, so the first character of a piece is not
-    # always the leftmost.
+    # always the leftmost in the text.
     starts = tf.math.segment_min(starts, indices)
     return starts, tf.math.segment_max(ends, indices)

@@ -47,7 +47,8 @@ from electra_tf.text.tokenizer_settings import (
     TokenizerSettings,
 )
 
-# Classes that split text as BERT does, and classes that read tokenizer.json.
+# Supported values of tokenizer_class: classes that split text as BERT does, and
+# classes that read tokenizer.json.
 _CLASSES = (
     "BertTokenizer",
     "ElectraTokenizer",
@@ -59,7 +60,7 @@ _CLASSES = (
 _DEFAULT_WORD_LENGTH = 100
 _LARGEST_WORD_LENGTH = 1000
 
-# Fields that affect ids, and the values that this project supports.
+# Fields that affect ids, each with the values that this project supports.
 _CONFIG_VALUES: dict[str, tuple[Any, ...]] = {
     "word_tokenizer_type": (None, "basic"),
     "subword_tokenizer_type": (None, "wordpiece"),
@@ -281,7 +282,7 @@ def _template(parts: Any) -> list[tuple[Any, Any]] | None:
 def _merge_normalizers(
     tokenizer_files: TokenizerFiles,
 ) -> dict[str, bool | None]:
-    """Return the normalization settings, on which both files must agree."""
+    """Return the normalization settings; reject files that differ in them."""
     config = tokenizer_files.config
     if not tokenizer_files.whole:
         if config.get("clean_text") is False:
@@ -321,7 +322,7 @@ def _merge_normalizers(
 def _describes_words(
     tokenizer_files: TokenizerFiles, stated: Mapping[str, Any]
 ) -> bool:
-    """Return whether the files describe how a tagger splits words."""
+    """Return whether the files describe only how a tagger splits words."""
     architectures = tokenizer_files.model.get("architectures") or [None]
     return (
         MARK in tokenizer_files.model
@@ -354,7 +355,7 @@ def _model_vocab(path: str, content: Mapping[str, Any]) -> dict[str, int]:
 def _read_vocabulary(
     tokenizer_files: TokenizerFiles, vocab_file: str | None
 ) -> dict[str, int] | None:
-    """Return the vocabulary that vocab.txt and tokenizer.json share."""
+    """Return the vocabulary of a folder; reject two different vocabularies."""
     path = vocab_file or os.path.join(tokenizer_files.folder, VOCAB)
     tokenizer_path = os.path.join(tokenizer_files.folder, TOKENIZER)
     content = tokenizer_files.whole

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Added tokens of Hugging Face folders and the files that declare them.
+"""Added tokens of Hugging Face folders, and the files that declare tokens.
 
 Source: transformers 5 `TokenizersBackend`; tokenizers 0.23 `AddedVocabulary`.
 """
@@ -19,7 +19,7 @@ SPECIAL_TOKENS_MAP = "special_tokens_map.json"
 ADDED_TOKENS = "added_tokens.json"
 CONFIG = "config.json"
 VOCAB = "vocab.txt"
-# Special tokens of ELECTRA's inputs by their names in transformers.
+# Special tokens of ELECTRA's inputs, by the names of transformers' fields.
 SPECIAL_NAMES = {
     "unk_token": "[UNK]",
     "sep_token": "[SEP]",
@@ -31,7 +31,7 @@ _EXTRA_TOKENS = ("additional_special_tokens", "extra_special_tokens")
 
 
 class TokenizerFiles:
-    """Tokenizer files of a folder; a missing file is an empty object."""
+    """Contents of a folder's tokenizer files; {} for a missing file."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -64,14 +64,14 @@ def refuse_field(path: str, field: str, value: Any, expected: str) -> NoReturn:
 
 
 def show(value: Any) -> str:
-    """Format a value as JSON, but with strings in single quotes."""
+    """Format a boolean as in JSON, and other values as in Python."""
     if isinstance(value, bool):
         return str(value).lower()
     return repr(value)
 
 
 def json_part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return an object that is a field of another object.
+    """Return the object in a field of a JSON object; {} for other values.
 
     For a Sequence with a single part, return that part.
     """
@@ -139,7 +139,7 @@ def _numbered(where: str, number: Any, token: _Token) -> _Token:
 def declared_with_ids(
     tokenizer_files: TokenizerFiles,
 ) -> dict[str, list[_Token]]:
-    """Return the tokens with ids, by the file that declares their ids."""
+    """Return the tokens that files declare with ids, by file name."""
     lists: dict[str, list[_Token]] = {}
     if tokenizer_files.whole:
         lists[TOKENIZER] = tokens = []
@@ -163,7 +163,7 @@ def declared_with_ids(
 def added_tokens(
     tokenizer_files: TokenizerFiles, vocab: Mapping[str, int]
 ) -> tuple[AddedToken, ...]:
-    """Return the tokens that are searched in texts, ordered by id."""
+    """Return the tokens to search for in texts, ordered by id."""
     special = [
         *_special_tokens(TOKENIZER_CONFIG, tokenizer_files.config),
         *_special_tokens(SPECIAL_TOKENS_MAP, tokenizer_files.special),
@@ -262,7 +262,7 @@ def _refuse_contradictions(
 
 
 def _differing_flag(first: _Token, second: _Token) -> str:
-    """Return the first differing flag that affects matching, or ""."""
+    """Return the first flag that affects matching and differs, or ""."""
     for flag in ("normalized", "single_word"):
         if bool(first.flags.get(flag)) != bool(second.flags.get(flag)):
             return flag
@@ -272,7 +272,7 @@ def _differing_flag(first: _Token, second: _Token) -> str:
 def numbered_tokens(
     folder: str, declared: Iterable[_Token], vocab: Mapping[str, int]
 ) -> tuple[AddedToken, ...]:
-    """Assign each token its vocabulary id, or the next free id."""
+    """Return each token with its id in the vocabulary, or the next free id."""
     tokens, next_id = [], len(vocab)
     for token in declared:
         path = os.path.join(folder, token.where)

@@ -32,7 +32,8 @@ def _codes(ranges: Ranges) -> frozenset[int]:
     )
 
 
-# Categories Cc, Cf and Co of Unicode 7, and U+FFFD.
+# Characters that cleaning deletes: categories Cc (except tab, line feed and
+# carriage return), Cf and Co of Unicode 7, and U+FFFD.
 _REMOVED = _ranges(
     """
     0-8 b-c e-1f 7f-9f ad 600-605 61c 6dd 70f 180e 200b-200f 202a-202e
@@ -41,7 +42,7 @@ _REMOVED = _ranges(
     """
 )
 
-# Punctuation of ASCII, and category P* of Unicode 7.
+# Punctuation: that of ASCII, and category P* of Unicode 7.
 _PUNCTUATION = _ranges(
     """
     21-2f 3a-40 5b-60 7b-7e a1 a7 ab b6-b7 bb bf 37e 387 55a-55f 589-58a 5be
@@ -65,7 +66,7 @@ _PUNCTUATION = _ranges(
     """
 )
 
-# Category Mn of Unicode 7.
+# Accents: category Mn of Unicode 7.
 _ACCENTS = _ranges(
     """
     300-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc
@@ -124,8 +125,8 @@ _COMBINING = _ranges(
     1e944-1e94a
     """
 )
-# White space that separates words. Cleaning has already removed U+000B, U+000C
-# and U+0085.
+# White space that separates words. If the text is cleaned, U+000B, U+000C and
+# U+0085 are deleted before the text is split.
 _SPACES = _codes(
     _ranges("9-d 20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000")
 )
@@ -134,8 +135,8 @@ IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
-# Characters that Unicode decomposes since version 10, but the library leaves
-# unchanged.
+# Characters whose decompositions are newer than Unicode 9, so that the library
+# leaves these characters unchanged.
 _LATER_DECOMPOSED = _codes(
     _ranges(
         "105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938"
@@ -215,7 +216,7 @@ def decompose(text: str) -> str:
 
 @functools.lru_cache(1)
 def _later_characters() -> re.Pattern:
-    """Return a pattern of the characters that the library leaves unchanged.
+    """Return a pattern of characters that only Python's NFD changes.
 
     Later versions of Unicode added combining classes or decompositions of these
     characters.

@@ -28,7 +28,7 @@ class LibraryBasicTokenizer:
     def __init__(
         self, settings: TokenizerSettings, do_lower_case: bool, strip: bool
     ):
-        """Set the casing; `strip` also strips accents from cased text."""
+        """Set the settings; `strip` applies to lower-cased and cased text."""
         self.do_lower_case = do_lower_case
         self.strip_accents = strip
         self._clean_text = settings.clean_text
@@ -41,7 +41,7 @@ class LibraryBasicTokenizer:
         return list(itertools.chain.from_iterable(parts))
 
     def raw_words(self, text: str) -> list[str]:
-        """Split a text at white space and around frequent punctuation marks."""
+        """Split a text into words that can be processed independently."""
         if self._clean_text:
             return split_raw_words(text)
         return _WORDS.findall(text)
@@ -51,11 +51,11 @@ class LibraryBasicTokenizer:
         return self.split_normalized(self.normalize(word))
 
     def normalize(self, text: str) -> str:
-        """Normalize a text, which may be a word or an added token."""
+        """Normalize a text, such as a word or an added token."""
         return self.fold(self.clean(text))
 
     def clean(self, text: str) -> str:
-        """Delete control characters and put spaces around ideographs."""
+        """Apply the settings for cleaning and ideographs to a text."""
         return "".join(map(self._clean, text))
 
     def fold(self, text: str) -> str:
@@ -66,7 +66,7 @@ class LibraryBasicTokenizer:
         return characters.lower(text) if self.do_lower_case else text
 
     def split_normalized(self, text: str) -> list[str]:
-        """Split a normalized text into words."""
+        """Split a normalized text into words and punctuation marks."""
         result, current = [], ""
         for char in text:
             is_space = characters.is_whitespace(char)
@@ -103,7 +103,7 @@ class LibraryBasicTokenizer:
 
 
 class AddedTokenSplitter:
-    """Splitter of texts at added tokens: leftmost first, then longest."""
+    """Splitter of texts at the leftmost and longest added tokens."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class AddedTokenSplitter:
         self.alone = re.compile("(?s).+" if has_spaces else f"[^{spaces}]+")
 
     def split(self, text: str) -> Iterator[str | int]:
-        """Yield ids of added tokens and the texts between them, in order."""
+        """Yield the ids of added tokens and the texts between tokens."""
         parts = _cut(text, self.raw_pattern, self.raw)
         if not self.normalized and not self.whole_words:
             yield from parts
@@ -149,7 +149,7 @@ class AddedTokenSplitter:
                 yield from _cut(text, self.normalized_pattern, self.normalized)
 
     def _cut_words(self, text: str) -> Iterator[str | int]:
-        """Yield ids of words that are never split, and texts between them."""
+        """Yield the ids of `never_split` words, and the texts between words."""
         if not self.whole_words:
             yield text
             return
@@ -161,7 +161,7 @@ class AddedTokenSplitter:
         yield text[start:]
 
     def find_words(self, text: str) -> Iterator[tuple[int, int, int]]:
-        """Yield start, end and id of each unsplit word in a cleaned text."""
+        """Yield start, end and id of `never_split` words in a cleaned text."""
         if not self.whole_words:
             return
         for match in _WORDS.finditer(text):
@@ -176,7 +176,7 @@ class AddedTokenSplitter:
 def normalized_tokens(
     settings: TokenizerSettings, basic_tokenizer: LibraryBasicTokenizer
 ) -> dict[str, int]:
-    """Return the ids of added tokens by their texts after normalization."""
+    """Return the ids of added tokens, by the normalized texts of the tokens."""
     tokens: dict[str, int] = {}
     for token in settings.added_tokens:
         if not token.normalized:

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 # splitting, so that an outdated index is rejected.
 VERSION = f"1, Unicode {unicodedata.unidata_version}"
 
-# Scripts whose lines may break between letters without a space: the classes CJ,
-# ID, SA, AK and AS of Unicode's line breaking (UAX #14). Hangul is excluded,
-# because spaces separate its words.
+# Letters of scripts in which a line can break between two letters: the classes
+# CJ, ID, SA, AK and AS of Unicode's line breaking (UAX #14). Hangul is
+# excluded, because spaces separate its words.
 SPACELESS_LETTERS = (
     "\u0e00-\u0eff"  # Thai, Lao
     "\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese, Shan
@@ -112,7 +112,7 @@ def split_into_terms(text: str) -> list[tuple[str, bool]]:
     Hangul, because its words have endings.
 
     Returns:
-      Each term, and whether the term is a whole word, which may be stemmed.
+      Each term, and whether the term is a whole word, which can be stemmed.
     """
     if text.isascii():
         return [(word, True) for word in split_into_words(text)]

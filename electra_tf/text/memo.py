@@ -1,18 +1,19 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded cache of function results by word."""
+"""Bounded cache of a function's results, with words as keys."""
 
 from collections.abc import Callable, Iterable, Mapping
 
-# Maximum number of entries. A full memo needs 25 MB, and a process that only
-# encodes fills one memo. A doubled limit was hardly faster on 36 MB of prose.
+# Maximum number of entries. A full memo needs 25 MB. With twice this limit,
+# encoding 36 MB of prose was hardly faster.
 MEMO_ENTRIES = 2**17
-# Longer words are rare and mostly unique, so a memo would not help.
+# Maximum length of a cached word, in characters. Longer words seldom occur
+# twice, so a cache would not help.
 MEMO_WORD_LENGTH = 64
 
 
 class Memo(dict):
-    """Bounded cache of a function's results by word."""
+    """Bounded cache of a function's results, with words as keys."""
 
     def __init__(
         self,
@@ -26,8 +27,9 @@ class Memo(dict):
     def __missing__(self, word: str) -> Iterable:
         value = self.compute(word)
         if len(word) <= MEMO_WORD_LENGTH:
-            # Clearing all entries at once costs nothing at each hit, and
-            # frequent words return within a few lines.
+            # Clearing the whole cache needs no bookkeeping at each hit, unlike
+            # eviction of single entries, and frequent words are cached again
+            # after a few lines of text.
             if len(self) >= MEMO_ENTRIES:
                 self.clear()
             self[word] = value

@@ -22,7 +22,8 @@ from electra_tf.text.memo import Memo
 from electra_tf.text.tokenization import FullTokenizer
 from electra_tf.text.wordpiece import JOINER
 
-# No wordpiece spans white space, so words can be split separately.
+# Pattern of a word. No wordpiece spans white space, so words can be split
+# separately.
 _WORD = re.compile(r"[^ \t\r\n]+")
 
 
@@ -86,7 +87,7 @@ class OffsetTokenizer:
         return tuple(pieces)
 
     def _split_part(self, part: str) -> tuple[Piece, ...]:
-        """Return wordpieces with their first and last character positions.
+        """Return the wordpieces of a part of a text, and their positions in it.
 
         Unlike elsewhere, `end` is the position of the last character.
         """
@@ -129,7 +130,7 @@ class OffsetTokenizer:
     def _split_normalized(
         self, chars: list[_Character], ends: list[int]
     ) -> list[Piece]:
-        """Split normalized text into added tokens and wordpieces."""
+        """Normalize cleaned text; return its added tokens and wordpieces."""
         chars = _fold(chars, self._basic)
         splitter, pieces, start = self._tokenizer.splitter, [], 0
         text = "".join(char.value for char in chars)
@@ -162,7 +163,7 @@ class OffsetTokenizer:
                 sources = [c.source for c in word]
             first += size
             # Canonical ordering moves marks, so the first character is not
-            # always the leftmost.
+            # always the leftmost in the text.
             end = max(ends[source] for source in sources)
             pieces.append(Piece(token, min(sources), end))
         return pieces
@@ -250,7 +251,7 @@ def _words(
 ) -> list[list[_Character]]:
     """Split characters into words and punctuation marks."""
     result: list[list[_Character]] = []
-    inside = False  # whether the last word may continue
+    inside = False  # whether the last word can continue
     for char in chars:
         if inside and not is_punctuation(char.value):
             result[-1].append(char)
@@ -283,7 +284,7 @@ def library_ends(text: str, tokenizer: FullTokenizer) -> list[int]:
     basic, ends = tokenizer.basic_tokenizer, list(range(1, len(text) + 1))
     if not basic.strip_accents or text.isascii():
         return ends
-    # Added tokens that are searched in the raw text keep their accents.
+    # Added tokens that are found in the raw text keep their accents.
     in_tokens = set()
     for first, last, _ in _matches(tokenizer.splitter.raw_pattern, text):
         in_tokens.update(range(first, last))

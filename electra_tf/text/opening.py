@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Opening of the tokenizer for a vocabulary of either kind."""
+"""Opening of the tokenizer for a WordPiece or byte-level BPE vocabulary."""
 
 from electra_tf.text.bpe import BpeTokenizer
 from electra_tf.text.tokenization import (

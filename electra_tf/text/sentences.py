@@ -13,8 +13,8 @@ _SPACES = " \t\r\f\v"
 _CLOSING = "\"')\\]\u2019\u201d\xbb"
 # Small letters of Latin, Greek, Cyrillic and Armenian, except a to z.
 _SMALL = "".join(c for c in map(chr, range(0x80, 0x590)) if c.islower())
-# Marks that end sentences in other scripts (Unicode's STerm), even without a
-# following space.
+# Marks that end sentences in non-Latin scripts (Unicode's STerm), even without
+# a following space.
 _TERMINALS = (
     "\u3002\uff01\uff1f\uff61"  # Chinese, Japanese
     "\u0964\u0965\uabeb"  # Indian dandas
@@ -26,9 +26,9 @@ _TERMINALS = (
 _CLOSING_BRACKETS = "\uff09\uff3d\uff5d\uff63\u3009\u300b\u300d\u300f\u3011"
 # Character that marks the end of a sentence inside a line of the text.
 BREAK = "\x02"
-# A point after an initial or a title becomes "\x01", and the last space after a
-# sentence becomes a line feed. `BREAK` and a line feed are inserted after the
-# marks of `_TERMINALS`.
+# A point after an initial or an abbreviation becomes "\x01", and the last space
+# after a sentence becomes a line feed. `BREAK` and a line feed are inserted
+# after the marks of `_TERMINALS`.
 SENTENCE_BREAKS = (
     (BREAK, "\x01"),
     (
@@ -50,7 +50,7 @@ SENTENCE_BREAKS = (
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Find the sentences of running text by punctuation and lines.
+    """Find the sentences of running text by punctuation and line ends.
 
     A sentence ends at the end of a line. It also ends at a point, question mark
     or exclamation mark before white space, unless a small letter follows, and

@@ -26,7 +26,7 @@ def read_settings(vocab_file: str | os.PathLike) -> TokenizerSettings:
 
 
 def copy_settings(vocab_file: str, folder: str) -> None:
-    """Write the settings of a vocabulary next to its copy in a folder."""
+    """Write a vocabulary's tokenizer settings next to its copy in a folder."""
     path = os.path.join(folder, TOKENIZER_CONFIG)
     text = settings_text(read_settings(vocab_file))
     if text is not None:

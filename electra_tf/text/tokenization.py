@@ -31,7 +31,7 @@ from electra_tf.text.wordpiece import WordpieceTokenizer, as_text, chain
 class Tokenizer(abc.ABC):
     """Base class of the WordPiece and the byte-level BPE tokenizers."""
 
-    vocab: dict[str, int]  # special tokens have WordPiece's names
+    vocab: dict[str, int]  # special tokens are named as in WordPiece
     inv_vocab: dict[int, str]
 
     @abc.abstractmethod
@@ -68,7 +68,7 @@ class Tokenizer(abc.ABC):
 def complete_casing(
     vocab_file: str, do_lower_case: bool | None, strip_accents: bool | None
 ) -> tuple[bool, bool]:
-    """Replace each None by its value in the file next to a vocabulary."""
+    """Return the casing, with None replaced by the vocabulary's casing."""
     if do_lower_case is not None and strip_accents is not None:
         return do_lower_case, strip_accents
     stated = read_casing(vocab_file)
@@ -154,13 +154,13 @@ class FullTokenizer(Tokenizer):
             and len(word) <= longest
             and not (lower and word != word.lower())
         ]
-        # The other half of the memo is for words of the text.
+        # Half of the memo is reserved for other words of texts.
         return whole_words[: MEMO_ENTRIES // 2]
 
     def _split_word(self, word: str) -> tuple[str, ...]:
         tokens = self.basic_tokenizer.split_word(word)
-        # The usual case needs no memo, because the memo of raw words stores the
-        # result.
+        # A single token, the usual case, needs no second memo, because the memo
+        # of raw words stores the result.
         if len(tokens) == 1:
             return tuple(self.wordpiece_tokenizer.split_word(tokens[0]))
         return tuple(chain(map(self._pieces_of_token.__getitem__, tokens)))

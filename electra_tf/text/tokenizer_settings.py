@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a WordPiece tokenizer that its vocabulary does not contain.
+"""Tokenizer settings that a WordPiece vocabulary does not contain.
 
 In transformers, the files next to a vocabulary contain these settings. A model
 folder of this project has a `tokenizer_config.json` with the same keys. This
@@ -17,7 +17,8 @@ from typing import Any
 TOKENIZER_CONFIG = "tokenizer_config.json"
 # Key of this project's values in files that other programs read.
 MARK = "electra_tf"
-# Character classes of google-research/electra, and of Hugging Face's library.
+# Names of the two sets of character classes: that of google-research/electra,
+# and that of Hugging Face's library.
 ORIGINAL = "original"
 LIBRARY = "tokenizers"
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -25,14 +26,14 @@ _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 @dataclasses.dataclass(frozen=True)
 class AddedToken:
-    """A token that is searched before the text is split into words."""
+    """A token that is searched for before a text is split into words."""
 
     content: str
     id: int
     special: bool = False
-    normalized: bool = False  # searched in normalized text
+    normalized: bool = False  # whether normalized text is searched
     # Whether the token includes the white space before it (lstrip) or after it
-    # (rstrip); neither affects an id.
+    # (rstrip); the two settings do not affect ids.
     lstrip: bool = False
     rstrip: bool = False
 
@@ -53,8 +54,8 @@ class TokenizerSettings:
     tokenize_chinese_chars: bool = True  # whether each ideograph is a word
     max_word_length: int = 200  # characters; longer words become [UNK]
     added_tokens: tuple[AddedToken, ...] = ()
-    # Words between white space that are not split; the vocabulary contains all
-    # of them.
+    # Words that are never split if they occur between white space; the
+    # vocabulary contains all words of this list.
     never_split: tuple[str, ...] = ()
 
     @property
@@ -93,7 +94,7 @@ class TokenizerSettings:
 
     @property
     def distinctive(self) -> dict[str, Any]:
-        """Settings that plain transformers folders do not have.
+        """Settings that differ from those of plain transformers folders.
 
         A plain copy of a vocabulary may replace the vocabulary of a model. With
         a plain copy, special tokens in texts are split like other text, and
@@ -130,11 +131,11 @@ class TokenizerSettings:
         return cls(**values)
 
     def strips(self, do_lower_case: bool, strip_accents: bool) -> bool:
-        """Return whether accents are stripped under these hparams."""
+        """Return whether a tokenizer with these hparams strips accents."""
         return strip_accents if do_lower_case else self.strips_cased
 
     def with_tokens(self, vocab: dict[str, int]) -> dict[str, int]:
-        """Return a vocabulary with the added tokens at their ids."""
+        """Return a vocabulary that also contains the added tokens."""
         return vocab | {token.content: token.id for token in self.added_tokens}
 
 

@@ -124,9 +124,9 @@ def _merge_in_word(pieces: list[str], pair: _Pair, merged: str) -> list[str]:
     return result
 
 
-# Languages with an alphabet have far fewer characters; other characters come
-# from quotations in foreign languages. Chinese and Japanese need a larger
-# limit.
+# Default maximum number of characters in a vocabulary. Languages with an
+# alphabet have far fewer characters; further characters come from quotations in
+# foreign languages. Chinese and Japanese need a larger limit.
 MAX_CHARACTERS = 1000
 
 
@@ -221,7 +221,7 @@ def build_vocab(
     alphabet = _frequent_characters(counts, min_count, max_characters)
     unused = [f"[unused{number}]" for number in range(num_unused)]
     reserved = [*SPECIAL_TOKENS, *unused]
-    # Every character may begin a word. Punctuation marks and ideographs are
+    # Every character can begin a word. Punctuation marks and ideographs are
     # always separate words, and never continue a word.
     singles = alphabet + [
         JOINER + char

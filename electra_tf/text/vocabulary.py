@@ -134,11 +134,11 @@ def is_bpe(vocab_file: str | os.PathLike) -> bool:
 
 
 def vocab_hash(path: str) -> str:
-    """Return the SHA-256 of the file's bytes, as `sha256sum` prints it.
+    """Return a hash of a vocabulary and its `distinctive` settings.
 
-    The hash includes the `distinctive` settings next to the file, but not the
-    settings of plain transformers folders, so that a plain copy has the same
-    hash.
+    Without such settings next to the file, the hash is the SHA-256 that
+    `sha256sum` prints. The settings of plain transformers folders are not
+    included, so that a plain copy has the same hash.
     """
     digest = _read(path, file_sha256)
     if settings := digest_of(read_settings(path).distinctive):

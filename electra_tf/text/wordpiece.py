@@ -17,7 +17,7 @@ MAX_WORD_LENGTH = 200  # characters; longer words become [UNK]
 
 
 class WordpieceTokenizer:
-    """Splitter of words into the longest pieces of a vocabulary."""
+    """Splitter of words into wordpieces by greedy longest match."""
 
     def __init__(
         self,

@@ -47,7 +47,8 @@ def role_of(char: str) -> int:
     """Return a character's role: separator, part of a word, or whole word."""
     if characters.is_removed(char):
         return INSIDE
-    # Only `str.split` treats line and paragraph separators as white space.
+    # `is_whitespace` excludes line and paragraph separators, but `str.split`
+    # splits there, too.
     if characters.is_whitespace(char) or char.isspace():
         return SPACE
     if characters.is_punctuation(char) or characters.is_cjk(char):
@@ -77,7 +78,7 @@ class WordAligner:
         self._memo = Memo(self._encode)
 
     def encode_word(self, word: str) -> list[int]:
-        """Return the ids of a word's pieces; [] for a word that is deleted."""
+        """Return the ids of a word's pieces; [] if no characters remain."""
         return self._memo[word]
 
     def _encode(self, word: str) -> list[int]:
