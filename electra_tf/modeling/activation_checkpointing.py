@@ -47,7 +47,8 @@ def needs_checkpointing(
         return recompute_grad
     strategy = tf.distribute.get_strategy()
     devices = tf.config.list_physical_devices()
-    # TensorFlow does not report the memory of accelerators.
+    # TensorFlow does not report the memory of accelerators, so there is no
+    # limit to compare with.
     if isinstance(strategy, tf.distribute.TPUStrategy) or any(
         device.device_type != "CPU" for device in devices
     ):

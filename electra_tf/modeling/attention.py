@@ -17,9 +17,9 @@ from electra_tf.modeling.layers import (
 from electra_tf.modeling.real_tokens import RealTokens
 from electra_tf.modeling.seeds import SeedStream
 
-# The original adds this value instead of minus infinity. A query without a
-# visible key therefore attends by the raw scores of all positions, as in the
-# original.
+# Value that is added to the scores of hidden keys. The original, too, adds this
+# value instead of minus infinity, so that a query without a visible key attends
+# by the raw scores of all positions.
 MASKED_SCORE = -10000.0
 
 
@@ -98,11 +98,12 @@ class SelfAttention(ScopedLayer):
             return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
 
         scale = 1.0 / math.sqrt(size)
-        # A power of two (64 units per head) scales the query, which has L / D
-        # times fewer elements than the scores, to the same bits. Other factors
-        # would round differently, and Electric's rows without visible keys
-        # magnify that difference 1,000 times. In half precision, scores would
-        # overflow before scaling.
+        # If the factor is a power of two (as for 64 units per head), scaling
+        # the query yields the same bits as scaling the scores, which have L / D
+        # times as many elements. Other factors would round differently, and
+        # Electric's rows without visible keys magnify that difference 1,000
+        # times. In half precision the query is always scaled, because unscaled
+        # scores would overflow.
         scale_query = math.frexp(scale)[0] == 0.5 or hidden.dtype.size < 4
         query = self.query(hidden)
         query = split_heads(query * scale if scale_query else query)

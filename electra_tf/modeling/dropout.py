@@ -41,7 +41,7 @@ def dropout(
         scale = inputs.dtype.as_numpy_dtype(65536.0 / (65536 - threshold))
         threshold = 65536 - round(65536 / float(scale))
     # The mask waits for the inputs. Otherwise all masks of a step would be
-    # drawn at its start, and read from memory again when they are used.
+    # drawn at the step's start, and read from memory when they are used.
     with tf.control_dependencies([inputs]):
         seed = tf.identity(seed)
     # XLA treats a shape that is read at run time as dynamic, and then

@@ -58,7 +58,9 @@ class Embeddings(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> tf.Tensor:
-        """Map int32 [B, L] ids to float32 [B, L, E]; `seeds` enable dropout.
+        """Map int32 ids [B, L] to float32 vectors [B, L, E].
+
+        If `seeds` is not None, dropout is applied.
 
         Raises:
           ValueError: L exceeds the rows of the position table.
@@ -125,13 +127,13 @@ class DisentangledEmbeddings(Embeddings):
         return tf.stop_gradient(self.shared.word_embeddings) + self.delta
 
     def look_up(self, input_ids: tf.Tensor) -> tf.Tensor:
-        # Only the batch's rows of both tables are read, so that the gradient of
-        # the delta contains only these rows.
+        # Only the batch's rows of the shared table and of the delta are read,
+        # so that the gradient of the delta contains only these rows.
         shared = tf.gather(self.shared.word_embeddings, input_ids)
         return tf.stop_gradient(shared) + tf.gather(self.delta, input_ids)
 
     def folded(self) -> Embeddings:
-        """Return equal embeddings with one token table, for inference."""
+        """Return embeddings with one token table and equal outputs."""
         plain = Embeddings(self.scope, self.sizes, self.width, self.seed)
         values = [self.word_embeddings, *self.shared.variables[1:]]
         for variable, value in zip(plain.variables, values, strict=True):

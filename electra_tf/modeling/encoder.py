@@ -22,7 +22,7 @@ class ComputePolicy:
 
     dtype: str = "float32"  # dtype of blocks; see `precision.block_dtype`
     activation_checkpointing: bool = False  # used only in training
-    # Compute only real tokens, see `RealTokens`; used only in training.
+    # Whether blocks skip padding (see `RealTokens`); used only in training.
     skip_padding: bool = False
 
 
@@ -82,7 +82,7 @@ class TransformerBlock(ScopedLayer):
         hidden = self.attention_norm(
             mixed, hidden, rate, seed("attention_output")
         )
-        # [B, L, intermediate_size], with `tokens` [T, intermediate_size]
+        # [B, L, intermediate_size]; with `tokens`: [T, intermediate_size]
         inner = self.intermediate(hidden)
         inner = self.output_dense(inner)
         return self.output_norm(inner, hidden, rate, seed("output")), probs
@@ -165,9 +165,10 @@ class Encoder(ScopedLayer):
         segment_ids: tf.Tensor,
         seeds: SeedStream | None = None,
     ) -> EncoderOutput:
-        """Encode a batch of int32 [B, L] tensors; `seeds` enable dropout.
+        """Encode a batch of int32 [B, L] tensors.
 
-        If training skips padding, the outputs of blocks are 0 there.
+        If `seeds` is not None, dropout is applied. If training skips padding,
+        the outputs of blocks are 0 at padding.
         """
         if seeds is not None:
             seeds = seeds.child(self.scope)

@@ -28,16 +28,17 @@ class EncoderConfig:
     num_hidden_layers: int = 12  # number of transformer blocks
     num_attention_heads: int = 12  # must divide hidden_size
     intermediate_size: int = 3072  # width of the feed-forward layer
-    # gelu (erf form), relu, tanh, linear, or gelu_new (tanh form), which models
-    # of other libraries use.
+    # Activation of feed-forward layers and heads: gelu (erf form), relu, tanh,
+    # linear, or gelu_new (tanh form), which models of other libraries use.
     hidden_act: str = "gelu"
-    hidden_dropout_prob: float = 0.1  # rate after embeddings and dense layers
+    hidden_dropout_prob: float = 0.1  # rate after embeddings and sublayers
     attention_probs_dropout_prob: float = 0.1  # rate of attention probabilities
     max_position_embeddings: int = 512  # maximum length of a sequence
     type_vocab_size: int = 2  # number of segments
     # Standard deviation of the initial values (truncated normal).
     initializer_range: float = 0.02
-    # The default is the original's value; other libraries use 1e-5.
+    # Constant that layer norms add to the variance. The default is the
+    # original's value; PyTorch's default is 1e-5.
     layer_norm_eps: float = 1e-12
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ class EncoderConfig:
     def scaled(
         self, hidden_fraction: float, layer_fraction: float
     ) -> "EncoderConfig":
-        """Return the sizes of a generator, as fractions of these sizes.
+        """Return the sizes of a generator, fractions of this encoder's sizes.
 
         Source: google-research/electra, run_pretraining.py,
         get_generator_config (Python's round: half to even).

@@ -49,8 +49,8 @@ def fuses(*tensors: tf.Tensor) -> bool:
     return all(tensor.shape.is_fully_defined() for tensor in tensors)
 
 
-# All layers share the decorated functions, so that XLA compiles each function
-# once per shape.
+# Decorator of functions that XLA compiles. All layers share the decorated
+# functions, so that XLA compiles each function once per shape.
 compiled = functools.partial(
     tf.function, autograph=False, jit_compile=True, reduce_retracing=False
 )

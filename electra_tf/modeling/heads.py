@@ -83,5 +83,5 @@ class DiscriminatorHead(ScopedLayer):
         self.dense_1 = Dense(f"{scope}/dense_1", hidden, 1, seed=seed)
 
     def call(self, sequence_output: tf.Tensor) -> tf.Tensor:
-        """Map float32 [B, L, H] to float32 [B, L] logits."""
+        """Map float32 vectors [B, L, H] to float32 logits [B, L]."""
         return tf.squeeze(self.dense_1(self.dense(sequence_output)), -1)

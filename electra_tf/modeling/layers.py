@@ -1,6 +1,9 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Base class, dense layer and layer norm with the original's variable names."""
+"""Base class of layers, dense layer and layer norm.
+
+The variables have the original's names.
+"""
 
 import os
 import zlib
@@ -63,7 +66,8 @@ class ScopedLayer(tf_keras.layers.Layer):
             name=f"{self.scope}/{name}",
             shape=shape,
             initializer=initializer,
-            # All replicas compute the same update from summed gradients.
+            # All replicas compute the same update from summed gradients, so the
+            # variable takes the update of the first replica.
             aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA,
         )
 
@@ -232,7 +236,7 @@ class LayerNorm(ScopedLayer):
 def _normalized(
     inputs: tf.Tensor, epsilon: float
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return normalized inputs, and the inverse of their standard deviation."""
+    """Return normalized inputs and the inputs' inverse standard deviation."""
     centered = inputs - tf.reduce_mean(inputs, -1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), -1, keepdims=True)
     inverse = tf.math.rsqrt(variance + epsilon)
@@ -339,7 +343,7 @@ def _sum_and_norm_gradient(
 
 
 def static_or_dynamic_shape(tensor: tf.Tensor) -> list[Any]:
-    """Return each dimension as an int if known, otherwise as a tensor."""
+    """Return a tensor's dimensions: ints if known, otherwise scalar tensors."""
     dynamic = tf.shape(tensor)
     return [
         dynamic[axis] if size is None else size

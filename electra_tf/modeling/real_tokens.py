@@ -24,8 +24,8 @@ class RealTokens:
         self._shape = tf.shape(input_mask)
         # Index of each real token among the B * L positions, [T].
         self._positions = tf.where(is_real)[:, 0]
-        # Index of each position among the real tokens, [B * L]; 0 is a vector
-        # of zeros, the value of padding.
+        # Number of each real token (from 1), [B * L]; 0 at padding, for which
+        # `_gather_rows` inserts a vector of zeros.
         numbers = tf.cumsum(tf.cast(is_real, tf.int32))
         self._numbers = tf.where(is_real, numbers, 0)
 
