@@ -27,18 +27,18 @@ class WarmupPolynomialDecay:
 
     learning_rate: float  # rate at step 0 without warm-up
     num_train_steps: int  # T, number of updates until the rate is 0
-    # W, updates of linear warm-up; 0: none. W may be a fraction, because
-    # fine-tuning computes it as a proportion of T.
+    # W, updates of linear warm-up; 0: none. W need not be an integer,
+    # because fine-tuning computes W as a proportion of T.
     num_warmup_steps: float = 0
     power: float = 1.0  # exponent of the decay; 1: linear
     # "after_increment" reads the rate of update k (k = 1, 2, ...) at step k, as
-    # the original was observed to do; its graph does not fix the order.
-    # "before_increment" reads the rate at step k - 1, so that the first update
-    # of a warm-up has rate 0.
+    # the original was observed to do; the original's graph does not fix the
+    # order. "before_increment" reads the rate at step k - 1, so that the first
+    # update of a warm-up has rate 0.
     read_order: str = "after_increment"
 
     def __call__(self, completed_updates: tf.Tensor) -> tf.Tensor:
-        """Map completed updates (int64) to the next update's rate (float32)."""
+        """Return the rate (float32) of the update after `completed_updates`."""
         shift = {"after_increment": 1.0, "before_increment": 0.0}
         step = tf.cast(completed_updates, tf.float32) + shift[self.read_order]
         total = tf.constant(self.num_train_steps, tf.float32)

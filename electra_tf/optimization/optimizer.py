@@ -24,7 +24,7 @@ _Slots: TypeAlias = Sequence[tf.Variable]
 
 
 class OptimizerState(Protocol):
-    """State of an optimizer that a checkpoint contains."""
+    """Optimizer state that a checkpoint contains."""
 
     kind: str  # value of the hparam `optimizer`
 
@@ -43,7 +43,7 @@ class Optimizer(OptimizerState, Protocol):
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Make one update; see `AdamWeightDecay.update`."""
+        """Update the variables once; see `AdamWeightDecay.update`."""
 
 
 def variable_name(variable: tf.Variable) -> str:
@@ -90,7 +90,7 @@ class AdamWeightDecay(tf.Module):
         clip_apart: Mapping[str, str] | None = None,
         joins_variables: bool = False,
     ) -> None:
-        """Create the slots of the optimizer.
+        """Create the slots (first and second moments) of the variables.
 
         Args:
           variables: variables to update.
@@ -122,7 +122,7 @@ class AdamWeightDecay(tf.Module):
         self._joins_variables = joins_variables
         self.m: dict[str, tf.Variable] = {}
         self.v: dict[str, tf.Variable] = {}
-        # Each name maps to the variable and the index of its gradient.
+        # Variable name -> the variable, and the index of its gradient.
         self._named: dict[str, tuple[tf.Variable, int]] = {}
         for index, variable in enumerate(variables):
             name = variable_name(variable)
@@ -164,7 +164,7 @@ class AdamWeightDecay(tf.Module):
     def update(
         self, gradients: Sequence[Gradient], step: tf.Tensor
     ) -> dict[str, tf.Tensor]:
-        """Make one update.
+        """Update the variables once.
 
         Args:
           gradients: a gradient for each variable, in order; None for a variable
@@ -200,10 +200,10 @@ class AdamWeightDecay(tf.Module):
         }
         rate = self.schedule(step)
         applied_rate = tf.where(finite, rate, 0.0)
-        # Groups are updated sequentially in two lanes, and only once the norm
+        # Groups are updated sequentially in two lanes, and only after the norm
         # is known. Otherwise TensorFlow would compute products of slots and
-        # weights at the beginning of a step, keep them until its end, and lose
-        # them from the cache between two operations.
+        # weights at the beginning of a step, keep the products until the step's
+        # end, and lose them from the cache between two operations.
         done: list[tf.Tensor] = [norm, norm]
         for names in self._groups_with(gradients):
             variables = [self._named[name][0] for name in names]
@@ -242,7 +242,7 @@ class AdamWeightDecay(tf.Module):
         return tf.linalg.global_norm([_joined(elements)])
 
     def groups(self) -> list[list[str]]:
-        """Return groups of names of variables that are updated together."""
+        """Return the variables' names in groups that are updated together."""
         groups: dict[tuple, list[str]] = {}
         for name, (variable, _) in self._named.items():
             key = self._group_key(name, variable)
@@ -255,7 +255,10 @@ class AdamWeightDecay(tf.Module):
         gradients: Sequence[Gradient],
         scales: Mapping[str, tf.Tensor],
     ) -> list[tf.Tensor]:
-        """Return the scaled gradients of a group, or their joined vector."""
+        """Return a group's scaled gradients, or a vector of all of them.
+
+        The vector is returned if `joins_variables` is set.
+        """
         present = [gradients[self._named[name][1]] for name in names]
         by_name = [scales[self._clip_apart.get(name, "")] for name in names]
         if self._joins_variables:
@@ -335,7 +338,7 @@ def _log(beta: float) -> float:
 
 
 def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
-    """Concatenate all elements; return a single tensor unchanged."""
+    """Concatenate tensors to a vector; return a single tensor unchanged."""
     if len(tensors) == 1:
         return tf.convert_to_tensor(tensors[0])
     return tf.concat([tf.reshape(t, [-1]) for t in tensors], 0)
@@ -383,7 +386,7 @@ class AdamW(AdamWeightDecay):
     def _build_library(
         self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
     ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
-        """Return an optimizer, its first moments, and its second moments."""
+        """Return a library's optimizer with its first and second moments."""
         # The hparam jit_compile compiles whole steps instead.
         library = tf_keras.optimizers.AdamW(
             weight_decay=self.weight_decay_rate, jit_compile=False, **settings
@@ -408,7 +411,7 @@ class AdamW(AdamWeightDecay):
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Return a variable's rate multiplier, which determines its group."""
+        """Return a variable's rate multiplier, by which variables are grouped."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
