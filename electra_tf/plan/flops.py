@@ -56,6 +56,7 @@ _SECOND_HEAD = "second masked LM's head"
 # Operations of one day at one petaflop per second.
 PETAFLOP_DAY = 1e15 * 24 * 60 * 60
 
+# Training operations of published models.
 # Source: output of google-research/electra, flops_computation.py, rounded to
 # four digits. All models except the two small ones are counted at 512
 # wordpieces throughout, even BERT, which was mostly trained on 128. BERT-Large
@@ -84,9 +85,9 @@ class PartFlops:
 
     name: str
     matmul_forward: int = 0  # matrix products of the forward pass
-    matmul: int = 0  # matrix products of both passes
+    matmul: int = 0  # matrix products, forward and backward
     other_forward: int = 0  # other operations of the forward pass, estimated
-    other: int = 0  # other operations of both passes, estimated
+    other: int = 0  # other operations, forward and backward, estimated
 
     @property
     def total(self) -> int:
@@ -133,7 +134,7 @@ class StepFlops:
     """Operation counts of one training step, by part; the optimizer is last."""
 
     parts: tuple[PartFlops, ...]
-    tokens: int  # B L, including padding
+    tokens: int  # B * L tokens, including padding
 
     @property
     def matmul(self) -> int:
@@ -160,7 +161,7 @@ class StepFlops:
 def pretraining_step_flops(
     config: PretrainingConfig, parameters: int = 0, stage: int | None = None
 ) -> StepFlops:
-    """Return the operation counts of a step, by part.
+    """Return the operation counts of a pre-training step, by part.
 
     If `parameters` is 0, the optimizer is left out. With two stages, the counts
     are those of a step of `stage`; without `stage`, they are the mean over all
@@ -250,7 +251,7 @@ def steps_per_stage(
 
 
 def paper_train_flops(config: PretrainingConfig) -> float:
-    """Return the operations of a run, counted as in the paper's tables.
+    """Return the number of operations of a run, as the paper counts them.
 
     Source: google-research/electra, flops_computation.py,
     get_electra_train_flops.

@@ -6,7 +6,8 @@ import contextlib
 import os
 import pathlib
 
-# The gain from sharing a batch was not measured with more cores.
+# Number of cores above which a batch is not shared, because the gain from
+# sharing was not measured with more cores.
 _MOST_CORES = 4
 
 _CGROUPS = "/sys/fs/cgroup"
@@ -20,7 +21,7 @@ def machine_memory() -> int | None:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
         return None
-    for path in _limit_files():  # Some files are missing, or contain "max".
+    for path in _limit_files():  # Files can be missing or contain "max".
         with contextlib.suppress(OSError, ValueError), open(path) as file:
             memory = min(memory, int(file.read()))
     return memory
@@ -65,7 +66,7 @@ def peak_memory() -> int | None:
 
 
 def _limit_files() -> list[str]:
-    """Return the files with this process's memory limits (cgroups 1 and 2).
+    """Return the paths of this process's memory limit files (cgroups 1, 2).
 
     The limits of all parent groups apply, too.
     """

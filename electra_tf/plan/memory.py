@@ -23,13 +23,13 @@ from electra_tf.plan.parameters import pretraining_parameters
 
 MIB = 1 << 20
 _FLOAT = 4
-_HALF = 0.5  # size as a share of float32's size
+_HALF = 0.5  # half-precision size as a share of float32's size
 _PROGRAM = 700 * MIB  # Python, TensorFlow and other libraries
 _PROGRAM_PER_BLOCK = 19 * MIB  # graph of a step, including its optimization
 
 # Share of a machine's memory above which an estimate enables activation
-# checkpointing. The estimate may be too low, and other programs need memory,
-# too.
+# checkpointing. The share is below 1, because the estimate can be too low and
+# other programs need memory, too.
 _SHARE_TO_KEEP = 0.75
 
 # Temporary tensors of an update (clipped gradients, next moments, direction) as
@@ -174,7 +174,7 @@ def _estimate(
     needed: float,
     gradient_copies: int,
 ) -> MemoryEstimate:
-    """Return the estimate for activations with `needed` float32 elements."""
+    """Return the memory estimate for `needed` float32 activation elements."""
     weights = _FLOAT * parameters
     blocks = sum(sizes.num_hidden_layers for sizes in encoders)
     return MemoryEstimate(

@@ -23,7 +23,7 @@ class Network(NamedTuple):
 
 
 def list_networks(config: PretrainingConfig) -> list[Network]:
-    """Return all encoders that a step runs; the last is the discriminator's."""
+    """Return all encoders that a step runs, a discriminator's (if any) last."""
     kind, encoder = generator_kind(config), EncoderConfig.of(config)
     encoder_width = config.embedding_size or encoder.hidden_size
     sizes, width, names = encoder, encoder_width, ["generator"]

@@ -26,7 +26,7 @@ class ParameterCount:
 
     @property
     def discriminator_alone(self) -> int:
-        """Number of fine-tuned parameters; 0 without a discriminator."""
+        """Number of a discriminator's parameters; 0 without a discriminator."""
         return self.discriminator + self.shared if self.discriminator else 0
 
 
@@ -36,7 +36,8 @@ def pretraining_parameters(config: PretrainingConfig) -> ParameterCount:
     width = config.embedding_size or sizes.hidden_size
     tables = embedding_parameters(sizes, width)
     body = encoder_parameters(sizes, width)
-    # The head of the second network may predict both replacements and tokens.
+    # The second network can have a head for replacements, a head for tokens,
+    # or both heads.
     hidden, disc_head = sizes.hidden_size, 0
     if config.has_discriminator_head:
         disc_head = _dense(hidden, hidden) + _dense(hidden, 1)
