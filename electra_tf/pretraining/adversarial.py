@@ -14,7 +14,7 @@ from electra_tf.pretraining import losses
 from electra_tf.pretraining.networks import Networks
 
 Tensors = Mapping[str, tf.Tensor]
-# Values, other than losses, that adversarial training logs.
+# Names of the values, other than losses, that adversarial training logs.
 REWARDS = ("reward", "baseline")
 
 
@@ -78,8 +78,8 @@ def adversarial_losses(
     )
     log_p = -losses.softmax_cross_entropy(sampling_logits, sampled)
     total = totals.get("mlm")
-    # Micro-batches get `totals`, because replicas cannot sum within a
-    # micro-batch.
+    # Callers with micro-batches pass `totals`, because `global_sum` cannot sum
+    # over replicas within a micro-batch.
     if total is None:
         total = losses.global_sum(chosen)
     trained = chosen * tf.cast(shown == sampled, tf.float32)

@@ -35,16 +35,16 @@ from electra_tf.training.workers import Worker
 if TYPE_CHECKING:  # Python 3.10 has Unpack only in typing_extensions.
     from typing_extensions import Unpack
 
-# Groups of variables that clip_networks_apart clips separately. The second
-# group contains the tables that both networks share, because nearly all of
-# their gradient comes from the discriminator's loss. In the first group, the
-# norm of this gradient would scale down the generator's gradient.
+# Names of the groups of variables that clip_networks_apart clips separately.
+# The second group contains the tables that both networks share, because nearly
+# all of the tables' gradient comes from the discriminator's loss. In the first
+# group, the norm of this gradient would scale down the generator's gradient.
 NETWORKS = ("generator", "discriminator")
 Optimizer = AdamWeightDecay | two_stage.TwoStageOptimizer
 
 
 def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
-    """Set precision, activation checkpointing and token counts for a run."""
+    """Set a model's precision, activation checkpointing and token counts."""
     mixes = config.mixes_token_counts and config.do_train
     if mixes or networks.kind is GeneratorKind.UNIGRAM:
         networks.token_counts = unigram.run_token_counts(
@@ -127,7 +127,7 @@ def _clip_groups(
     names: Sequence[str],
     generator_names: set[str],
 ) -> Mapping[str, str] | None:
-    """Return the network whose gradient norm clips each variable, or None.
+    """Return the name of each variable's clip group (a network), or None.
 
     None means that one norm clips all variables.
 
@@ -145,7 +145,7 @@ def _clip_groups(
 
 
 class LoopSettings(TypedDict, total=False):
-    """Arguments of `TrainLoop` that the caller chooses."""
+    """Arguments of `TrainLoop` that callers of `build_train_loop` choose."""
 
     loss_scale: LossScale | None
     should_stop: Callable[[], bool]

@@ -17,9 +17,9 @@ Row = Mapping[str, float]
 # Share of the rarer predicted class, below which the predictions count as a
 # single class: one token in 10,000.
 ONE_CLASS_SHARE = 1e-4
-# The discriminator counts as no better than guessing if its loss is at least
-# this multiple of the loss of guessing. An AUC of 0.55 lowers the loss by some
-# 0.5%, and an AUC of 0.6, as on a healthy plateau, by some 2%.
+# Share of the loss of guessing. A discriminator whose loss is at least this
+# share counts as no better than guessing. An AUC of 0.55 lowers the loss by
+# some 0.5%, and an AUC of 0.6, as on a healthy plateau, by some 2%.
 _NO_BETTER = 0.995
 
 
@@ -69,9 +69,9 @@ class CollapseWatch:
 
 
 class LossWatch:
-    """A comparison of a discriminator's loss with guessing, by window of steps.
+    """A comparison of discriminator loss and guessing loss in windows of steps.
 
-    Guessing predicts the share of replaced tokens in a log row for each token.
+    For each token, guessing predicts the share of replaced tokens in a log row.
     """
 
     def __init__(
@@ -94,12 +94,14 @@ class LossWatch:
         self._window, self._first_step = window, first_step
         self._generator_share = generator_share
         self._step = 0.0  # step of the last row
-        self._sums = np.zeros(3)  # sums of steps, losses and guessing's losses
+        # Sums over log rows: steps, and the losses of the discriminator and of
+        # guessing, each times the row's steps.
+        self._sums = np.zeros(3)
         for row in earlier:
             self.update(row)
 
     def update(self, row: Row) -> str | None:
-        """Add a row of the training log; return a warning at a window's end.
+        """Add a row of the training log; return any warning at a window's end.
 
         Args:
           row: row with `step` and, if the discriminator was trained,

@@ -27,7 +27,7 @@ from electra_tf.training.threads import count_cores
 def find_latest_checkpoint(
     model_dir: str, hparams: Mapping[str, object]
 ) -> str:
-    """Return the path of the checkpoint to evaluate.
+    """Return the path of a run's latest checkpoint, for an evaluation.
 
     Args:
       model_dir: folder of the evaluated run.
@@ -51,7 +51,7 @@ def find_latest_checkpoint(
 
 
 class Evaluation:
-    """The evaluation of a model, which may be repeated.
+    """A repeatable evaluation of a model.
 
     All repetitions use the same random draws.
     """
@@ -129,7 +129,7 @@ class Evaluation:
 
     @functools.cached_property
     def _token_counts(self) -> np.ndarray | None:
-        """Counts of the training tokens; None if training data is missing."""
+        """Token counts of some training examples; None if data is missing."""
         config = self._config
         try:
             batches = build_dataset(config, config.train_batch_size, True)

@@ -32,7 +32,7 @@ from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.pretraining.metrics import binary_entropy, exact_auc
 from electra_tf.pretraining.networks import INPUTS, Features, Networks
 
-# Distributions from which replacements are drawn.
+# Names of the distributions from which replacements are drawn.
 SOURCES = ("generator", "unigram")
 _ARRAYS = (
     *INPUTS,
@@ -49,7 +49,7 @@ DiscriminatorLogits = Callable[..., tf.Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class Exam:
-    """Texts with replaced tokens, and facts about their origin."""
+    """Texts with replaced tokens, and facts about the texts' origin."""
 
     # int32 [R, L] by name: `input_ids` (original tokens), `input_mask`,
     # `segment_ids` and, for each of SOURCES, `<source>_ids` (corrupted text)
@@ -108,7 +108,7 @@ class Exam:
                 facts=about["facts"],
             )
             digest = about["digest"]
-        # A corrupt byte may cause an error of almost any class, from zlib,
+        # A corrupt byte can cause an error of almost any class, from zlib,
         # zipfile, NumPy or the operating system.
         except Exception as error:
             raise UserError(
@@ -220,7 +220,7 @@ def draw_exam(
         tokens=tuple(sorted(model.vocab, key=lambda token: model.vocab[token])),
         facts={
             "seed": seed,
-            # The whole path would make equal exams of two machines differ.
+            # With the whole path, equal exams from two machines would differ.
             "generator": "/".join(loaded.path.rstrip("/").split("/")[-2:]),
             "generator_step": loaded.global_step,
             "held_out": files_fingerprint(record_files.paths),

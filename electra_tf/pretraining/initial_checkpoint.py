@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Initial checkpoint of a new run, of which only the weights are loaded."""
+"""Loading of the weights of an initial checkpoint into a new run."""
 
 import os
 
@@ -14,14 +14,15 @@ from electra_tf.checkpoints.weights import Weights
 from electra_tf.pretraining.networks import Networks
 from electra_tf.training.console import Console
 
-# Variables that a BERT checkpoint lacks, or contains with other shapes.
+# Pattern of the variables that a BERT checkpoint lacks, or contains with other
+# shapes.
 _BERT_LACKS = "^(generator|(cloze|discriminator|token)_predictions)"
 
 
 def load_initial_checkpoint(
     networks: Networks, directory: str, console: Console
 ) -> None:
-    """Load `init_checkpoint` into fresh networks, if it is set.
+    """Load `init_checkpoint`, if set, into networks with initial weights.
 
     Slots are not loaded, because slots with a wrong step, or slots of zero
     without warm-up, make the first updates too large.
@@ -32,8 +33,8 @@ def load_initial_checkpoint(
       directory: model directory.
       console: console for a report on loaded and missing variables.
     """
-    # The folder of a released model has no file `checkpoint`, through which a
-    # run finds the latest checkpoint.
+    # A run finds the latest checkpoint through the file `checkpoint`, which the
+    # folder of a released model lacks.
     if paths := sorted(tf.io.gfile.glob(os.path.join(directory, "*.index"))):
         console.warning(
             f"{directory} contains {', '.join(paths[:3])}, but no file"
@@ -70,7 +71,7 @@ def load_initial_checkpoint(
 
 
 def _open(path: str, with_correction_head: bool) -> Weights:
-    """Open a checkpoint, and keep its correction head if the run trains it.
+    """Open a checkpoint; `with_correction_head` keeps its correction head.
 
     Other readers of checkpoints ignore this head.
     """

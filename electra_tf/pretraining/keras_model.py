@@ -41,8 +41,8 @@ from electra_tf.training.replicas import (
 
 _MODEL = "PretrainingModel"
 _COMPILE_ARGUMENTS = ("run_eagerly", "steps_per_execution", "jit_compile")
-# These callbacks set `optimizer.lr`, but the config's schedule determines the
-# rate.
+# Callbacks that are rejected, because they set `optimizer.lr`, but the config's
+# schedule determines the rate.
 _RATE_SETTERS = (
     tf_keras.callbacks.LearningRateScheduler,
     tf_keras.callbacks.ReduceLROnPlateau,
@@ -54,10 +54,10 @@ Data: TypeAlias = object
 
 
 class KerasModel(Networks):
-    """Base class of a pre-training model, which Keras can train."""
+    """Base class of pre-training models, which Keras can train."""
 
     _loop: TrainLoop | TwoStageLoop | None = None  # set by `compile`
-    # Keras would track the values of a plain dict.
+    # Means by name. Keras would track the values of a plain dict.
     _means: Mapping[str, tf_keras.metrics.Mean] = types.MappingProxyType({})
 
     @tf.__internal__.tracking.no_automatic_dependency_tracking
@@ -167,7 +167,7 @@ class KerasModel(Networks):
 
     @tf.autograph.experimental.do_not_convert
     def train_step(self, data: Data) -> dict[str, tf.Tensor]:
-        """Make one update.
+        """Train on a batch.
 
         Returns:
           Means of the epoch so far, and the update's rate, gradient norm and
@@ -201,7 +201,7 @@ class KerasModel(Networks):
     def _update_means(
         self, values: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Add a step to the means; return the means by their logged names."""
+        """Add a step's values to the means; return the means by logged name."""
         losses = logged_losses(values)
         names = list(losses)
         for name, value_name in losses.items():
@@ -268,7 +268,7 @@ def features_of(data: Data) -> Features:
 
 
 def check_features(features: object) -> None:
-    """Raise a UserError if features lack one of the three inputs.
+    """Raise a UserError if one of the three inputs is missing or invalid.
 
     Args:
       features: mapping with integers [B, L] (or their specifications) under
@@ -299,7 +299,7 @@ def check_features(features: object) -> None:
 
 
 def _check_feature(name: str, value: object, expected: str) -> None:
-    """Raise a UserError if a feature is not integers [B, L]."""
+    """Raise a UserError if a feature is not an array of integers [B, L]."""
     array: Any = value if hasattr(value, "dtype") else np.asarray(value)
     dtype = tf.as_dtype(array.dtype)
     if not (dtype.is_integer or dtype.is_bool):

@@ -45,7 +45,7 @@ SETTINGS = (
     "temperature",
     "whole_word_mask",
 )
-# Hparams by name, with their values in JSON.
+# Values of hparams (as in JSON) by name.
 Hparams = Mapping[str, object]
 
 
@@ -84,12 +84,12 @@ def model_config(
 
 
 class LoadedModel:
-    """A model with the weights of a checkpoint, which may be incomplete."""
+    """A model with the weights of a (possibly incomplete) checkpoint."""
 
     def __init__(
         self, label: str, weights: Weights, model: PretrainingModel
     ) -> None:
-        """Assign the weights one tensor at a time.
+        """Assign a checkpoint's weights to a model, one tensor at a time.
 
         Args:
           label: name of the model in messages.
@@ -118,7 +118,7 @@ class LoadedModel:
 
     @property
     def generator_networks(self) -> tuple[str, ...]:
-        """Scopes of the generator's networks, in the order of outputs."""
+        """Scopes of the generator's encoders, in the order of their outputs."""
         if self.model.generator is None:
             return ()
         if self.model.kind is GeneratorKind.TWO_TOWER:
@@ -182,8 +182,8 @@ class LoadedModel:
         absent = [name for name in self.missing if name in names]
         if not absent:
             return None
-        # Embeddings alone do not count as this network, because they may belong
-        # to the other network.
+        # Embeddings alone do not count as this network, because generator and
+        # discriminator can share embeddings.
         if all(name in absent or "/embeddings/" in name for name in names):
             return f"{self.label} has no {network}"
         return (
@@ -195,7 +195,7 @@ class LoadedModel:
 def _check_layers(
     weights: Weights, variables: Mapping[str, tf.Variable]
 ) -> None:
-    """Raise a UserError if the checkpoint has a different number of layers."""
+    """Raise a UserError if checkpoint and model have unequal layer counts."""
     stored = weights.contents.layers
     built = Contents(dict.fromkeys(variables, ())).layers
     for scope in built.keys() & stored.keys():
@@ -210,7 +210,7 @@ def _check_layers(
 
 
 class PretrainedModel(LoadedModel):
-    """A model with a checkpoint's weights, and its tokenizer.
+    """A model with a checkpoint's weights and a tokenizer.
 
     Attributes:
       path, global_step: path and step of the checkpoint.
@@ -231,7 +231,7 @@ class PretrainedModel(LoadedModel):
         embeddings = self.model.embeddings
         if isinstance(embeddings, DisentangledEmbeddings):
             # This model is not trained, and therefore needs only the sum of the
-            # shared table and its delta.
+            # shared table and the delta.
             self.model.embeddings = embeddings.folded()
             self.model.discriminator.embeddings = self.model.embeddings
         self.path, self.global_step = weights.path, weights.global_step

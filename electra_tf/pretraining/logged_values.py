@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Values of training steps, and log rows with their means."""
+"""Values of training steps, and log rows with the means of the values."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,7 +10,7 @@ from electra_tf.pretraining.adversarial import REWARDS
 from electra_tf.training.console import ShownValue
 from electra_tf.training.loop import TOKENS, StepMetrics
 
-# `PretrainingModel.compute` has an argument of this name, too.
+# Name of a logged value and of an argument of `PretrainingModel.compute`.
 UNIGRAM_SHARE = "unigram_share"
 REPLACED_TOKENS = "replaced_tokens"
 _LOSSES = ("mlm_loss", "cloze_loss", "disc_loss", "token_loss", "policy_loss")
@@ -50,7 +50,7 @@ def step_values(
 
 
 def logged_losses(values: Collection[str]) -> dict[str, str]:
-    """Return the names of a step's losses, by the names in the logs.
+    """Map names in the logs to the names of a step's losses and rewards.
 
     `gen_loss` is the loss that trains the generator: the cloze loss of two
     towers, the policy-gradient loss of adversarial training, or the masked-LM

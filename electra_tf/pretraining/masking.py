@@ -41,7 +41,7 @@ class SpecialTokens:
 
 @dataclasses.dataclass(frozen=True)
 class MaskingRule:
-    """Rule for choosing the masked positions and their replacement tokens.
+    """Rule for choosing positions to predict, and for masking their tokens.
 
     The defaults are the original's.
     """
@@ -50,11 +50,11 @@ class MaskingRule:
     max_predictions: int = 19  # N, maximum number of positions per sequence
     replace_prob: float = 0.85  # share of chosen tokens replaced by [MASK]
     without_replacement: bool = False  # whether positions are distinct
-    whole_words: bool = False  # whether all pieces of a word are chosen
+    whole_words: bool = False  # whether words are chosen as a whole
 
     @classmethod
     def of(cls, config: PretrainingConfig) -> "MaskingRule":
-        """Return the rule that the hparams describe."""
+        """Return the rule that a config's hparams describe."""
         return cls(
             config.mask_prob,
             # The value is not None, because `PretrainingConfig.create` derives
@@ -103,7 +103,7 @@ def scatter_update(
 def candidates_mask(
     input_ids: tf.Tensor, input_mask: tf.Tensor, special: SpecialTokens
 ) -> tf.Tensor:
-    """Return the positions that may be masked, bool [B, L].
+    """Return the positions that can be masked, bool [B, L].
 
     [CLS], [SEP], [MASK] and padding are never masked.
 
@@ -149,7 +149,7 @@ def _draw_with_replacement(
 def _draw_distinct(
     candidates: tf.Tensor, draws: int, seed: tf.Tensor
 ) -> tf.Tensor:
-    """Draw distinct positions, candidates before others, int32 [B, draws]."""
+    """Return distinct drawn positions, candidates first, int32 [B, draws]."""
     noise = tf.random.stateless_uniform(tf.shape(candidates), seed)
     keys = tf.where(candidates, noise, -1.0)
     draws = tf.minimum(draws, tf.shape(candidates)[1])
@@ -181,7 +181,8 @@ def _draw_whole_words(
     length = tf.shape(candidates)[1]
     after_special = ~tf.pad(candidates[:, :-1], [[0, 0], [1, 0]])
     starts = candidates & (~continues_word | after_special)
-    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, L], words from 1
+    # Number (from 1) of the word to which each piece belongs, [B, L].
+    word = tf.cumsum(tf.cast(starts, tf.int32), axis=1)
     noise = tf.random.stateless_uniform(tf.shape(candidates), seed)
     key = tf.gather(noise, tf.maximum(word - 1, 0), batch_dims=1)
     key = tf.where(candidates, key, 2.0)
@@ -268,8 +269,9 @@ def mask_inputs(
 
 
 def _pad_slots(tensor: tf.Tensor, slots: int) -> tf.Tensor:
-    """Pad a tensor [B, fewer] with zeros to [B, slots]."""
-    # XLA needs an additional operation for a size that is not static.
+    """Append zeros to a tensor with at most `slots` columns: [B, slots]."""
+    # A known static size is used, because XLA needs an additional operation for
+    # a dynamic size.
     fewer = tensor.shape[1]
     if fewer is None:
         fewer = tf.shape(tensor)[1]

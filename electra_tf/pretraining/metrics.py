@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of generator and discriminator, and baselines of guessing."""
+"""Metrics of generator and discriminator, and of simple baselines."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,8 @@ from electra_tf.training.curves import Panel
 
 Arrays = Mapping[str, np.ndarray]
 
-# Outputs of a model from which metrics are computed, if they exist.
+# Names of the outputs from which metrics are computed. The objective determines
+# which of these outputs a model has.
 OUTPUTS = (
     "mlm_preds",
     "mlm_per_token_loss",

@@ -176,7 +176,7 @@ class PretrainingModel(KerasModel):
     def weight_totals(
         self, features: Features, masked: Features
     ) -> dict[str, tf.Tensor]:
-        """Return the divisors of the losses, summed over all replicas.
+        """Return the sum of each loss's weights over all replicas.
 
         Args:
           features: int32 [B, L].
@@ -200,7 +200,7 @@ class PretrainingModel(KerasModel):
         )
 
     def _candidates(self, features: Features) -> tf.Tensor:
-        """Return the positions that may be masked, bool [B, L]."""
+        """Return the positions that can be masked, bool [B, L]."""
         return masking.candidates_mask(
             features["input_ids"], features["input_mask"], self.special
         )
@@ -267,7 +267,7 @@ class PretrainingModel(KerasModel):
         rows: BatchRows,
         unigram_share: tf.Tensor | None,
     ) -> tf.Tensor:
-        """Return the replacements, int32 [B, N]."""
+        """Return sampled replacements of the chosen tokens, int32 [B, N]."""
         true_ids = outputs["masked_lm_ids"]
         logits = self.sampling_logits(
             outputs["mlm_logits"], true_ids, unigram_share

@@ -52,7 +52,7 @@ class Networks(tf_keras.Model):
         self.kind = generator_kind(config)
         # Whether a head classifies tokens as replaced or original.
         self.discriminates = config.has_discriminator_head
-        # int64 [V], for replacements that are drawn by token counts. A unigram
+        # Token counts by which replacements are drawn, int64 [V]. A unigram
         # generator without counts draws uniformly, and must not be used in
         # training.
         self.token_counts: np.ndarray | None = None
@@ -322,5 +322,5 @@ class Networks(tf_keras.Model):
     def prepare_rows(
         self, features: Features, batch: BatchRows
     ) -> tuple[dict[str, Features], dict[str, Features]]:
-        """Return the arguments of `compute` for a whole batch."""
+        """Return arguments of `compute`, computed before a batch is split."""
         raise NotImplementedError

@@ -68,7 +68,7 @@ class SecondNetworkOutputs(TypedDict, total=False):
 
 
 class _Encoded(NamedTuple):
-    """Corrupted inputs that the second network has encoded."""
+    """Corrupted inputs, and the second network's vectors for them."""
 
     original_ids: tf.Tensor  # int32 [B, L]
     input_ids: tf.Tensor  # int32 [B, L], after replacement

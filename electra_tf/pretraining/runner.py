@@ -144,8 +144,8 @@ def _with_run_settings(config: PretrainingConfig) -> PretrainingConfig:
     run_settings = checkpointing.read_config(config.model_dir) or {}
     excluded = {"model_dir"}
     for text in ("pretrain_text", "eval_text"):
-        # Raw text would take precedence over records. If the user sets either
-        # input, the run's values of both are therefore ignored.
+        # Raw text would take precedence over records. If the user sets raw text
+        # or records, the run's values of both hparams are therefore ignored.
         pair = {text, text.replace("text", "tfrecords")}
         if any(config.is_explicit(name) for name in pair):
             excluded |= pair
@@ -196,8 +196,8 @@ def watch_loss(
       config: config of the run.
       earlier: rows of its training log so far.
     """
-    # The loss of guessing is not comparable with the loss of other objectives,
-    # which covers other tokens or has an offset in the logits.
+    # Only electra's loss is comparable with the loss of guessing: the losses of
+    # other objectives cover fewer tokens, or have an offset in the logits.
     window = config.collapse_window if config.objective == "electra" else 0
     kind, share = generator_kind(config), config.generator_hidden_size
     if kind is GeneratorKind.FULL:
@@ -388,7 +388,7 @@ class PretrainingRun(Run):
         row = {"stage": stage, **result} if stage else dict(result)
         patience = self.config.collapse_patience
         if not self.config.has_discriminator:
-            patience = 0  # All-Tokens MLM may correctly copy every token.
+            patience = 0  # All-Tokens MLM can correctly copy every token.
         watch = collapse.CollapseWatch(patience, self.eval_log.rows)
         count = watch.update(result)
         if "disc_loss" in result:

@@ -124,8 +124,8 @@ def sample_from_softmax(logits: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     block = draw_by_weight(tf.reduce_sum(blocks, -1), uniform[:, :1])
     within = tf.gather(blocks, block[:, 0], batch_dims=1)
     within = draw_by_weight(within, uniform[:, 1:])
-    # A cumulative sum in a different order may rise where the weight is 0, and
-    # a draw could then end in the padding.
+    # By rounding, a cumulative sum can rise at an id with weight 0, and a draw
+    # could then end in the padding.
     sampled = tf.minimum(block * width + within, vocab_size - 1)
     return tf.reshape(sampled, tf.shape(logits)[:-1])
 

@@ -133,7 +133,7 @@ class AdversarialSchedule(Schedule):
     """The schedule of a generator that maximizes the discriminator's loss."""
 
     def generator_loss(self, outputs: Tensors) -> tf.Tensor:
-        """Return the losses of the generator and of the rewards' baseline."""
+        """Return the sum of the generator's loss and the baseline's loss."""
         return outputs["policy_loss"] + outputs["baseline_loss"]
 
     def adversarial_outputs(

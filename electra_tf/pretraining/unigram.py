@@ -90,6 +90,8 @@ def count_training_tokens(
 ) -> np.ndarray:
     """Return the counts of all training examples' wordpieces, int64 [V].
 
+    The counts of [CLS], [SEP] and padding are 0.
+
     Args:
       batches: batches of all training examples.
       vocab: ids by token.
@@ -131,7 +133,7 @@ def check_drawable(
 
 
 def read_counts(path: str, vocab_size: int) -> np.ndarray:
-    """Return the counts in a run's file, int64 [V].
+    """Return the token counts in a run's file, int64 [V].
 
     Args:
       path: path of the file.
