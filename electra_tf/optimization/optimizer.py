@@ -411,7 +411,7 @@ class AdamW(AdamWeightDecay):
             self.v.update(zip(names, v, strict=True))
 
     def _group_key(self, name: str, variable: tf.Variable) -> tuple:
-        """Return a variable's rate multiplier, by which variables are grouped."""
+        """Return a variable's rate multiplier, which identifies its group."""
         return (self._multipliers.get(name, 1.0),)
 
     def _update_group(
