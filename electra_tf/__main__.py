@@ -10,7 +10,7 @@ from typing import NoReturn
 import electra_tf
 from configure import flags
 
-# The original's programs, in the order of their use.
+# Descriptions of the original's programs, in the order of use.
 PROGRAMS = {
     "build_pretraining_dataset.py": "build records from raw text",
     "build_openwebtext_pretraining_dataset.py": "build records of OpenWebText",

@@ -52,7 +52,7 @@ def plan(config: PretrainingConfig) -> Numbers:
     parameters = pretraining_parameters(config)
     flops = pretraining_step_flops(config, parameters=parameters.total)
     memory, machine = pretraining_memory(config), machine_memory()
-    # None, unless a lack of memory switches activation checkpointing on.
+    # Memory with activation checkpointing, if a lack of memory requires it.
     checkpointed = None
     is_too_large = memory.total > activations_limit(machine)
     if config.recompute_grad is None and is_too_large:
@@ -162,7 +162,7 @@ def _check_initial_checkpoint(config: PretrainingConfig) -> None:
 
 
 def _check_earlier_run(config: PretrainingConfig) -> None:
-    """Raise a UserError if the run cannot continue the run in its folder."""
+    """Raise a UserError if the config cannot continue the run in model_dir."""
     folder = config.model_dir
     earlier = os.path.join(folder, "config.json")
     checkpoint = os.path.join(folder, "checkpoint")

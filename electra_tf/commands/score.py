@@ -16,7 +16,7 @@ from configure import flags
 from electra_tf.commands import shared_flags
 from electra_tf.commands.input_stream import InputStream
 
-# Mean loss above which a perplexity is too large to be meaningful.
+# Mean loss, in nats, above which a perplexity is too large to be meaningful.
 _MAX_NATS = 50
 
 
