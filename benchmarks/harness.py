@@ -179,7 +179,7 @@ class Arms(dict):
             environment = dict(spec.get("environment", {}))
             if (
                 kind != "ours"
-            ):  # This project would treat the variable as the user's choice.
+            ):  # This project would treat OMP_NUM_THREADS as the user's choice.
                 environment.setdefault("OMP_NUM_THREADS", str(args.threads))
             python = pythons.get(kind, sys.executable)
             script = os.path.join(HERE, f"arm_{kind}.py")

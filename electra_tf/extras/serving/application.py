@@ -109,7 +109,8 @@ class ModelServer:
         """
         self.model = model
         self.hosts = HostCheck(allowed_hosts)
-        # Whether the server stops; the routes for status and health report it.
+        # Whether the server is stopping, as the routes for status and health
+        # report.
         self.is_stopping = False
         self._max_body_bytes = max_body_bytes
         self._limits = limits or Limits()

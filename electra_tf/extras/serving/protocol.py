@@ -286,7 +286,8 @@ def _element(name: str, value: Any, dtype: tf.DType) -> Any:
     elif not is_number:
         expected = "a number"
     elif not dtype.is_integer:
-        # Python compares integers correctly even beyond the largest float.
+        # Huge integers need no special case, because Python compares integers
+        # correctly even beyond the largest float.
         if float(dtype.min) <= value <= float(dtype.max):
             return value
         expected = "a finite number"
