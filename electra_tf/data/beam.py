@@ -69,7 +69,7 @@ def _run_here(pipeline: beam.Pipeline) -> BaseException | None:
         try:
             pipeline.run().wait_until_finish()
             errors.put(None)
-        # Each runner raises errors of different classes.
+        # The runners of Beam raise errors of different classes.
         except BaseException as error:
             errors.put(error)
 
@@ -101,7 +101,7 @@ def run_jobs(
     failure: BaseException | None = None
 
     def unfinished(jobs: list[Job]) -> list[tuple[Job, str]]:
-        """Pass finished jobs to `on_done`; return other jobs and errors."""
+        """Pass finished jobs to `on_done`; return other jobs with errors."""
         remaining = []
         for job in jobs:
             path = _report_path(runner.options, job)

@@ -243,7 +243,7 @@ _SECONDS_BETWEEN_REPORTS = 5.0
 
 
 class Progress:
-    """Printer of progress lines, which prints at most one every few seconds."""
+    """Printer of progress, which prints at most one line every five seconds."""
 
     def __init__(self, job: Job):
         self._label = f"Job {job.index + 1} of {job.count}:"
@@ -288,7 +288,7 @@ def run_job(
         def on_document() -> None:
             share = (done + writer.reading.units_read) / total
             # The bytes of compressed sources are counted after unpacking, so
-            # the share may exceed 1.
+            # the share could exceed 1.
             share = min(1.0, share)
             on_progress(share, writer.training.shards.num_records)
 

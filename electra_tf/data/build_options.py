@@ -52,7 +52,8 @@ class BuildOptions:
     # Continue a long line in the next example instead of dropping the rest of
     # the line.
     split_long_lines: bool = False
-    # Share of documents that are written to eval_data.tfrecord-* instead.
+    # Share of documents that are held out for evaluation: their examples are
+    # written to eval_data.tfrecord-*.
     held_out_fraction: BelowOne = 0.0
     # Remove earlier records (pretrain_data.tfrecord-*, eval_data.tfrecord-*,
     # manifest.json) from the output directory. Without this flag, the same

@@ -22,7 +22,7 @@ _EXAMPLES_PER_SHARD = 100
 
 
 def warnings_before(options: BuildOptions, listing: Listing) -> list[str]:
-    """Return the warnings about options and files, printed before a build."""
+    """Return the warnings about options and files to print before a build."""
     lines = []
     if listing.nested_directories:
         names = join_names(listing.nested_directories)

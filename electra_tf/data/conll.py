@@ -114,7 +114,7 @@ class Dialect:
 
 
 def _is_doubtful(text: str) -> bool:
-    """Return whether a line may be a comment, and thus shows no dialect."""
+    """Return whether a line could be a comment, which shows no dialect."""
     text = text.strip(_BLANKS)
     return bool(
         text == "#" or _KEY_AND_VALUE.match(text) or _MAY_BE_COMMENT.match(text)
@@ -282,7 +282,7 @@ class ConllReader:
     def _problem(
         self, line: Line, cells: Sequence[str], dialect: Dialect
     ) -> tuple[str, str] | None:
-        """Return the content and expectation of an invalid line, or None."""
+        """Return content and requirement of an invalid line; None: valid."""
         if line.text is None:
             return line.content, line.expected
         if len(cells) < self._fewest:

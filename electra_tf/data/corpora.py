@@ -32,7 +32,8 @@ from electra_tf.data.tables import JSON_LINES
 from electra_tf.files import filesystem
 from electra_tf.files.reading import ICONV
 
-# Long documents are read in pieces, so that memory stays bounded.
+# Approximate maximum numbers of lines and characters in a piece. Long documents
+# are read in pieces, so that memory stays bounded.
 _LINES_PER_PIECE = 4096
 _CHARACTERS_PER_PIECE = 1 << 24
 
@@ -451,7 +452,7 @@ def read_documents(
     report: ReadingReport,
     shuffle: random.Random | None = None,
 ) -> Iterator[Piece]:
-    """Yield the documents of a source.
+    """Yield the documents of a source, piece by piece.
 
     Args:
       source: file or range of a file.
@@ -501,7 +502,7 @@ def _read_text(
 def _lines_until(
     file: IO[bytes], source: Source, corpus: Corpus
 ) -> Iterator[bytes]:
-    """Yield the lines in a source's range, or all lines of a packed file."""
+    """Yield the lines in a source's range; all lines of a compressed file."""
     is_compressed = isinstance(file, gzip.GzipFile | lzma.LZMAFile)
     position = source.start
     end = math.inf if is_compressed else source.end

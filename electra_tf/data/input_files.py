@@ -74,7 +74,7 @@ class InputFiles:
         return RecordFiles(paths, False, empty + more_empty)
 
     def text_hparam(self, training: bool) -> str | None:
-        """Return the hparam that names the text to read; None for records."""
+        """Return the hparam of the text to read; None: records are read."""
         if not training and self.eval_text:
             return "eval_text"
         if not self.pretrain_text:

@@ -104,7 +104,7 @@ def build_dataset(
 def _interleave_files(
     paths: list[str], seed: int, deterministic: bool
 ) -> tf.data.Dataset:
-    """Return the records of files whose order changes in each epoch."""
+    """Return the records of files; the order of files changes each epoch."""
     names = tf.data.Dataset.from_tensor_slices(paths).repeat()
     names = names.shuffle(len(paths), seed=seed)
     return names.interleave(

@@ -14,8 +14,9 @@ from electra_tf import processes
 from electra_tf.data import corpora
 from electra_tf.data.build_options import BuildOptions
 
-# With draws=document, jobs may be smaller than a worker's share. Then workers
-# end at about the same time, and an interrupted build loses less work.
+# Numbers of jobs per process and of text pieces per job, with draws=document.
+# With small jobs, workers end at about the same time, and an interrupted build
+# loses less work.
 _JOBS_PER_PROCESS = 8
 _PIECES_PER_JOB = 4
 _SMALLEST_PIECE = 1 << 16  # bytes
@@ -30,7 +31,7 @@ class Job(NamedTuple):
     index: int  # index among `count` jobs
     count: int  # number of jobs of the build
     sources: list[corpora.Source]  # text that the job reads
-    attempt: str = ""  # part of temporary names, if a job may run twice at once
+    attempt: str = ""  # part of temporary names, if a job can run twice at once
     every: int = 1  # letters are counted in one of this many lines
 
 
@@ -43,12 +44,12 @@ JobReport = dict[str, Any]
 
 
 class JobRunner(Protocol):
-    """Runner of jobs, which a build copies to its worker processes."""
+    """Runner of jobs; a build copies the runner to its worker processes."""
 
     options: BuildOptions
 
     def prepare(self) -> None:
-        """Open the resources of all jobs, once in each process."""
+        """Open the resources that jobs need, once in each process."""
 
     def run(self, job: Job) -> JobReport:
         """Run a job in the process that called `prepare`."""
@@ -115,7 +116,7 @@ def _run_in_worker(job: Job) -> JobReport:
 
 
 def run_jobs(runner: JobRunner, jobs: list[Job], on_done: OnDone) -> None:
-    """Run jobs, in worker processes if the options allow several."""
+    """Run jobs in worker processes, or in this process if one is enough."""
     num_workers = min(runner.options.num_processes, len(jobs))
     if num_workers <= 1:
         runner.prepare()

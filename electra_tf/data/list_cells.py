@@ -89,7 +89,8 @@ def _python_literal(text: str) -> Any:
         ]
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         n_texts = sum(token.type == tokenize.STRING for token in tokens)
-        # NumPy's lists have no commas, and Python joins adjacent strings.
+        # A printed NumPy array has no commas, so Python would join its adjacent
+        # strings into one.
         if n_texts != len(texts):
             return None
         # A set would lose the order of its elements.

@@ -42,7 +42,8 @@ BUILD_FILES = re.compile(
     rf"{_FINAL_NAMES}|{re.escape(TEMPORARY_PREFIX)}"
     rf"([0-9a-f]+-)?({_FINAL_NAMES}|job-\d+\.json)"
 )
-# Options that do not change the contents of records.
+# Options that a manifest leaves out: options that do not change the records,
+# and paths, because fingerprints represent the files.
 _UNRECORDED = (
     "path",
     "vocab_file",
@@ -151,8 +152,8 @@ def find_differences(
             f" {existing['vocabulary']['size']} tokens, requested a different"
             f" vocabulary of {requested['vocabulary']['size']} tokens"
         )
-    # Newer tables contain more characters, so the same text may have different
-    # tokens.
+    # Newer Unicode tables contain more characters, so the same text may have
+    # different tokens.
     before = existing.get("tokenizer", {}).get("unicode_version")
     now = requested["tokenizer"]["unicode_version"]
     if before != now:

@@ -31,9 +31,9 @@ from electra_tf.text import opening, vocabulary
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-# A whole document is held in memory, so longer documents are read as several
-# documents. The examples of such documents differ from those of a build, even
-# in the first epoch.
+# Maximum number of lines in a document. A document is held in memory, so longer
+# documents are read as several documents, whose examples differ from those of a
+# build even in the first epoch.
 _LINES_PER_DOCUMENT = 4096
 _SAMPLED_BYTES = 1 << 20  # approximate number of bytes
 _NO_PLAIN_TEXT = (

@@ -173,7 +173,7 @@ def _check_files(
 def _check_manifest(
     expected: _Expected, folder: str, manifest: Mapping[str, Any]
 ) -> Iterator[Problem]:
-    """Check the settings of a build against those of the run."""
+    """Check the manifest of a build against the hparams of the run."""
     settings = manifest["settings"]
     if not manifest["complete"]:
         done, count = len(manifest["jobs"]), manifest["num_jobs"]
@@ -299,8 +299,8 @@ def _check_empty(paths: list[str]) -> Iterator[Problem]:
     for path in paths:
         match = _NUMBER.search(path)
         numbers[path] = int(match[1]) if match else 0
-    # A job writes its files in turn, so a job with a file of several records
-    # has filled all of its files.
+    # A job distributes records over its files in turn, so a job with a file of
+    # several records has filled all of its files.
     several = {
         numbers[path]
         for path in paths

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
     line: int  # 1-based number of the row's first line in the file
     # Texts by position, or values by name. Blank and invalid lines have no
-    # cells, unless the original uses such a row.
+    # cells, except the lines of a quoted TSV cell, which the original uses.
     cells: Any
     content: str = ""  # text of an invalid row, otherwise ""
     expected: str = ""  # requirement that an invalid row violates, otherwise ""
@@ -78,7 +78,7 @@ def resolve_format(
 
 
 def limit_cells(row: Row, most: int) -> Row:
-    """Return the row, or a problem if it has more cells than the header."""
+    """Return the row, or a problem if cells beyond the header have text."""
     if not any(row.cells[most:]):
         return row
     content = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
@@ -188,7 +188,7 @@ _MOST_PARTS = 1000  # maximum number of lines of a quoted cell
 
 
 def _count_parts(width: int, peek: Callable[[int], Row | None]) -> int:
-    """Return the number of lines that are parts of the next row."""
+    """Return the number of lines that the next row spans."""
     n_cells = len(peek(0).cells)
     for number in range(1, _MOST_PARTS):
         row = peek(number)

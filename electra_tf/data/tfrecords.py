@@ -78,7 +78,7 @@ class ExampleEncoder:
         self._segments = memoized(self._encode_segment_ids)
 
     def encode(self, first: list[int], second: list[int]) -> bytes:
-        """Return a serialized example; `second` may be empty."""
+        """Return a serialized example; `second` can be empty."""
         varint = self._varints.__getitem__
         first_length = length = len(first) + 2
         ids = self._cls + b"".join(map(varint, first)) + self._sep

@@ -37,7 +37,7 @@ def as_id(value: Any) -> str | None:
 
 
 def as_integer(value: Any) -> int | None:
-    """Return a whole number, or the text of one, as an integer."""
+    """Return a whole number, or the text of a whole number, as an integer."""
     if isinstance(value, str):
         match = _INTEGER_TEXT.fullmatch(value.strip())
         return int(match[1]) if match else None
