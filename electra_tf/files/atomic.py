@@ -49,7 +49,7 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
     """Remove an unfinished version `part` whose writer has ended."""
     try:
         file = os.open(part, os.O_RDONLY)
-    except FileNotFoundError:  # The other process has just finished.
+    except FileNotFoundError:  # The writer has just finished.
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,9 +15,10 @@ from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_blocks
 
 DIGESTS_FILE = "digests.json"
-# Vocabularies, labels, safetensors and the graph of a SavedModel contain no
-# checksum. Checkpoints are not listed, because TensorFlow verifies their
-# checksums. Files of settings are not listed, because users may edit settings.
+# Names of the files to list: vocabularies, labels, safetensors and the graph of
+# a SavedModel, which contain no checksum. Checkpoints are not listed, because
+# TensorFlow verifies their checksums. Files of settings are not listed, because
+# users may edit settings.
 _DIGESTED = re.compile(
     r"vocab\.txt|tokenizer\.json|tokenizer_config\.json|token_counts\.json"
     r"|.*_labels\.json|.*_label_mapping\.json"
@@ -66,7 +67,7 @@ def add_digest(path: str) -> None:
 
 
 def check_digest(path: str) -> None:
-    """Raise a UserError if a file is changed, or a listed file is missing."""
+    """Raise a UserError if a file was changed or any listed file is missing."""
     folder, name = os.path.split(path)
     listing = os.path.join(folder, DIGESTS_FILE)
     if not filesystem.exists(listing):

@@ -16,7 +16,7 @@ from electra_tf.files.reading import (
     refuse_utf_16,
 )
 
-# Longer lines are not text, and would fill the memory.
+# Maximum size of a line. Longer lines are not text, and would fill the memory.
 MAX_LINE_BYTES = 2**25
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

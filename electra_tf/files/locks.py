@@ -67,7 +67,7 @@ def _open_locked(folder: str, path: str) -> int:
                 " prevented. Start only one run in this folder.",
                 flush=True,
             )
-        # The previous process removes the lock file when it ends.
+        # The previous holder may have removed the lock file when it ended.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 return file

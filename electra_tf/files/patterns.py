@@ -43,7 +43,7 @@ def find_files(
     paths: list[str] = []
     for pattern in normalize_patterns(patterns):
         paths += filesystem.match_pattern(pattern)
-    paths = list(dict.fromkeys(paths))  # Two patterns may match the same file.
+    paths = list(dict.fromkeys(paths))  # Two patterns can match the same file.
     for path in paths:
         if not filesystem.exists(path):
             raise UserError(f"{path}: broken symbolic link; remove it.")

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files and texts, read with errors that name the file."""
+"""Reading of whole files and texts; each error names the file."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from configure.errors import UserError
 from electra_tf.files import filesystem
 
 STDIN = "-"  # path that stands for standard input
-# Larger files are not texts, and would fill the memory.
+# Maximum size of a text. Larger files are not texts, and would fill the memory.
 MAX_TEXT_BYTES = 2**30
 # Command that converts Latin-1, the most frequent encoding after UTF-8.
 ICONV = "iconv -f ISO-8859-1 -t UTF-8"
