@@ -25,7 +25,7 @@ _MOST_LINES = 8  # maximum number of variables that a message lists
 
 
 class AdamSlots(Protocol):
-    """Adam moments, by the names of the model's variables."""
+    """Adam's first moments `m` and second moments `v`, by variable name."""
 
     @property
     def m(self) -> "Mapping[str, tf.Variable]": ...
@@ -147,7 +147,7 @@ def assign(
 
 
 def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
-    """Raise a UserError if checkpoint and model share different tables."""
+    """Raise a UserError if the model cannot use the checkpoint's sharing."""
     of_model = Contents(dict.fromkeys(model, ())).embedding_sharing
     contents = weights.contents
     stored = contents.embedding_sharing

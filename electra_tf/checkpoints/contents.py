@@ -172,7 +172,7 @@ class Contents:
         return part == "all" or encodes
 
     def prefixes(self, part: str, path: str) -> tuple[str, ...]:
-        """Return the prefixes of a part's names.
+        """Return the prefixes of the names of a part's variables.
 
         Args:
           part: name of the part, one of `PARTS`.
@@ -206,7 +206,7 @@ class Contents:
         return (*scopes, *_MASKED_LM_HEADS)
 
     def mixup_hint(self, missing_names: Iterable[str]) -> str | None:
-        """Return a hint if the checkpoint has the wrong network, or None."""
+        """Return a hint if the checkpoint lacks a whole network, or None."""
         missing = Contents(dict.fromkeys(missing_names, ()))
         if missing.discriminates and not self.has("discriminator"):
             if self.generates:
@@ -239,7 +239,7 @@ class Contents:
 
     @property
     def embedding_sharing(self) -> str | None:
-        """Value of `embedding_sharing`; None if there is only one network."""
+        """Value of the hparam; None if there is only one network."""
         tables = f"{self._generator_scope}/embeddings/"
         if SHARED_TABLE in self.shapes:
             return "gradient_disentangled"
@@ -252,7 +252,7 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether the networks share tables as only this project supports."""
+        """Whether `embedding_sharing` has a value that the original lacks."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property
@@ -439,8 +439,8 @@ class Contents:
         hparams = merge_hparams(self.hparams(), stated)
         encoder = stack_of(encoder_config(hparams))
         if self.sizes.encoder not in (None, encoder):
-            # A generator's size is proportional to the encoder's, so only the
-            # encoder's differences are reported.
+            # A generator's sizes are fractions of the encoder's sizes, so only
+            # the differences of the encoder are reported.
             hparams.pop("generator", None)
             hparams["uniform_generator"] = True
         if differences := describe_differences(
@@ -452,7 +452,7 @@ class Contents:
             )
 
     def differences(self, model: "Contents") -> list[str]:
-        """Return a line for each size that differs from a model's size.
+        """Return a line for each size in which checkpoint and model differ.
 
         The list is empty if the sizes cannot be inferred.
         """

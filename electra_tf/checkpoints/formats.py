@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Opening of checkpoints in any format, and `electra_config.json`.
+"""Opening of checkpoints in any format, and the file `electra_config.json`.
 
 Shapes alone do not determine a model. `electra_config.json` next to a
 checkpoint therefore contains the sizes twice: as hparams, from which this
@@ -51,7 +51,7 @@ ELECTRA_CONFIG = "electra_config.json"
 # Names of the vocabulary's file in a model's folder: the first for WordPiece,
 # the second for byte-level BPE.
 VOCAB_FILES = ("vocab.txt", "tokenizer.json")
-# Log of a run, and the subfolder of its best checkpoint.
+# File name of a run's log, and the subfolder of the run's best checkpoint.
 TRAIN_LOG = "train_log.jsonl"
 BEST = "best"
 FORMAT_VERSION = 1
@@ -115,8 +115,7 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
       UserError: the path contains no checkpoint, several checkpoints or a
         corrupt checkpoint.
     """
-    # The import is here, because these modules import this module, and because
-    # TensorFlow's import takes seconds.
+    # These imports are here, because TensorFlow's import takes seconds.
     from electra_tf.checkpoints import huggingface_reader, tf1, tf2
 
     path = resolve_reference(path)
@@ -151,7 +150,7 @@ def open_weights(path: str, with_training_state: bool = False) -> Weights:
 
 
 def _check_is_read(path: str) -> None:
-    """Raise a UserError if a folder is read from a different weight file."""
+    """Raise a UserError if loading the folder would ignore this weight file."""
     from electra_tf.checkpoints.huggingface_weight_files import find_weights
 
     folder, name = os.path.split(path)
@@ -254,7 +253,7 @@ def digest_file(path: str) -> str:
 
 
 def describes_itself(path: str) -> bool:
-    """Return whether files may describe the heads of a checkpoint.
+    """Return whether a checkpoint has a file that can describe its heads.
 
     The path is a folder, or a prefix or file in a folder, of any format.
     """

@@ -17,7 +17,7 @@ from electra_tf.checkpoints.sizes import (
 def list_changes(
     before: Mapping[str, Any], now: Mapping[str, Any], names: tuple[str, ...]
 ) -> list[str]:
-    """Return a text `name: old -> new` for each of `names` that changed."""
+    """Return a text `name: old -> new` for each hparam that changed."""
     # `before` was read from a file, so the values of `now` are also converted
     # to JSON's types.
     now = json.loads(json.dumps(now))
@@ -42,8 +42,9 @@ def check_same_model(
         return
     before = {**before, **derive_experiments(before)}
     differing = list_changes(before, now, (*MODEL_HPARAMS, *SCHEDULE_HPARAMS))
-    # Earlier versions had no correction head. The presence of the head must not
-    # change, but the weight of its loss may change, as disc_weight may.
+    # Hparams of earlier versions do not include this weight; its default is 0
+    # (no correction head). Training can continue with a different weight above
+    # 0, but the head must not be added or removed.
     name = "correction_weight"
     before.setdefault(name, 0.0)
     if bool(before[name]) != bool(now[name]):

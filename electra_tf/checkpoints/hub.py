@@ -82,7 +82,7 @@ def fetch(name: str) -> str:
 
 
 def hub_hint(path: str) -> str:
-    """Return a hint for a missing path that may name a model of the hub.
+    """Return a hint for a missing path that could name a model of the hub.
 
     OWNER/NAME is a model in transformers, but a path in this project. For other
     paths the hint is empty.
@@ -94,7 +94,7 @@ def hub_hint(path: str) -> str:
 
 
 def model_name(path: str) -> str:
-    """Return the name of the model in a folder, also in the hub's cache."""
+    """Return the name of the model in a folder, which can be in the cache."""
     path = os.path.abspath(path)
     match = re.search(r"models--.+?--([^/]+)/snapshots/[^/]+$", path)
     return match[1] if match else os.path.basename(path)
@@ -143,7 +143,7 @@ def _files_to_read(available: Sequence[str]) -> list[str]:
 
 
 def _cached(repository: str, revision: str | None) -> str | None:
-    """Return the folder in the cache, or None if no copy is usable."""
+    """Return a model's folder in the cache; None without a usable copy."""
     from huggingface_hub import try_to_load_from_cache
 
     configs = [layout.CONFIG, *(f"{n}/{layout.CONFIG}" for n in layout.FOLDERS)]
@@ -166,7 +166,7 @@ def _cached(repository: str, revision: str | None) -> str | None:
 def _copy_or_error(
     name: str, repository: str, revision: str | None, error: Exception
 ) -> str:
-    """Return the folder in the cache if the hub is unreachable.
+    """Return the model's folder in the cache if the hub is unreachable.
 
     Raises:
       UserError: the cache has no copy, or the hub refuses the request.

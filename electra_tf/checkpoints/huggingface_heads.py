@@ -33,8 +33,8 @@ _HEAD_STARTS = {
 }
 # Default names of tasks, which become part of the scopes of variables.
 _DEFAULT_NAMES = {layout.TAGGING: "chunk", layout.QUESTIONS: "squad"}
-# For messages: purposes of the transformers classes that have no counterpart in
-# this project.
+# Purposes, for messages, of transformers classes without a counterpart in this
+# project.
 _UNSUPPORTED = {
     "ElectraForMultipleChoice": "it chooses among several texts",
     "ElectraForCausalLM": "it continues a text",
@@ -194,7 +194,7 @@ def make_task_head(
     mark: Any,
     path: str,
 ) -> TaskHead:
-    """Return the properties of a folder's head that shapes do not show.
+    """Return the properties of a task's head that shapes do not show.
 
     Args:
       mark: settings that this project wrote to config.json (the splitting of

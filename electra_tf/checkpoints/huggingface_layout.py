@@ -76,7 +76,9 @@ _BLOCK = (
 class Pair:
     """A tensor of transformers, and the variables that the tensor contains."""
 
-    tensor: str  # name in a Hugging Face file, with the prefix `electra.`
+    # Name in a Hugging Face file of a class with a head: the encoder's tensors
+    # have the prefix `electra.`.
+    tensor: str
     # The original's names; two names if each row of the tensor is a variable.
     variables: tuple[str, ...]
     # Size of each axis of a variable: a key of config.json, LABELS or ONE.
@@ -239,7 +241,9 @@ def identity_shift(gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
 def shift_bias(
     bias: np.ndarray, kernel: np.ndarray, shift: np.ndarray, sign: int
 ) -> np.ndarray:
-    """Return `bias`, float32, changed by `sign` times the effect of `shift`.
+    """Return `bias` plus `sign` times the product of `shift` and `kernel`.
+
+    The result is float32.
 
     Args:
       bias: [C]; kernel: [H, C]; shift: [H].
@@ -340,7 +344,7 @@ def _config_problem(stated: Mapping[str, Any]) -> str | None:
 def follows_generator_rule(
     hidden_size: int, num_attention_heads: int, intermediate_size: int
 ) -> bool:
-    """Return whether attention heads and feed-forward width are defaults."""
+    """Return whether the hidden size implies the other two sizes."""
     return (
         num_attention_heads == default_heads(hidden_size)
         and intermediate_size == 4 * hidden_size
@@ -398,8 +402,8 @@ def hparams_of(
       settings: settings of the encoder, by the keys of config.json.
     """
     hparams = contents.hparams()
-    # A discriminator's folder does not show whether a generator exists
-    # elsewhere.
+    # A discriminator's folder does not show whether a generator was trained, so
+    # no kind of generator is assumed.
     hparams.pop("uniform_generator", None)
     overrides = hparams.pop("model_hparam_overrides", {})
     defaults = {name: _DEFAULTS[name] for name in SETTINGS}

@@ -69,7 +69,8 @@ def _spellings(tensor: str) -> list[str]:
     for new, old in (("weight", "gamma"), ("bias", "beta")):
         if tensor.endswith(f"LayerNorm.{new}"):
             names += [name.removesuffix(new) + old for name in names[:2]]
-    # The two tables are tied, so some files contain only one table.
+    # The output table of a masked LM is tied to the word table, so some files
+    # contain only the output table.
     if tensor == _WORD_TABLE:
         names.append(_LM_HEAD)
     return names
@@ -173,7 +174,7 @@ class _Folder:
         return layout.IDENTITY if is_identity else HIDDEN
 
     def _match_tensors(self) -> dict[str, StoredTensor]:
-        """Return the network's tensors by their newest names.
+        """Return the network's tensors by their names in current transformers.
 
         Raises:
           UserError: tensors are missing, or do not match config.json.
@@ -381,8 +382,9 @@ def open_huggingface(folder: str) -> Weights:
             configs[0]["intermediate_size"],
         )
         if is_generator and not follows_rule:
-            # A generator's number of attention heads follows from its size. A
-            # network with a different number is a separate masked LM.
+            # In a generator, the hidden size determines the number of attention
+            # heads and the feed-forward width. A network with different values
+            # is a separate masked LM.
             networks[0] = Network(layout.MASKED_LM)
     weights: Weights = _HuggingFaceWeights(
         folder, list(folders.values()), networks, dropped
@@ -428,7 +430,7 @@ def _has_network(folder: str) -> bool:
 def _find_generator(
     path: str, discriminator: _Folder, generator: _Folder
 ) -> Network:
-    """Return the generator's network; its scopes show the shared parts."""
+    """Return the generator's network, with the scopes of shared parts."""
     width = generator.config["embedding_size"]
     hidden = generator.config["hidden_size"]
     separate = Network(layout.MASKED_LM, "generator", "generator")
@@ -455,7 +457,7 @@ def _first_difference(
     second: Mapping[str, StoredTensor],
     prefix: str,
 ) -> str | None:
-    """Return the first tensor that differs between two networks, or None."""
+    """Return the name of the first tensor that differs, or None."""
     for name in {**first, **second}:
         if name.startswith(prefix):
             a, b = first.get(name), second.get(name)

@@ -168,7 +168,7 @@ def _load(path: str, name: str) -> np.ndarray:
 
 
 def _safe_open(path: str) -> Any:
-    """Open a safetensors file; raise a UserError if it is incomplete."""
+    """Open a safetensors file; raise a UserError if it is absent or corrupt."""
     if not os.path.exists(path):
         raise UserError(
             f"{path}: missing; expected this file, because an index lists it."

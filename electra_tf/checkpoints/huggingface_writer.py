@@ -158,8 +158,8 @@ def write_huggingface(
         )
     _check_variables(plan)
     _check_free(folder, plan.subfolders, overwrite)
-    # The temporary folder must be on the disk of the target folder, which may
-    # not exist yet.
+    # The temporary folder must be on the disk of the target folder, so it is
+    # created in the nearest parent folder that exists.
     parent = os.path.abspath(folder)
     while not os.path.isdir(parent):
         parent = os.path.dirname(parent)
@@ -176,8 +176,8 @@ def write_huggingface(
     return WriteReport(left_out, _notes(plan))
 
 
-# Planning of networks, configs, and variables that transformers cannot
-# represent.
+# Planning: the choice of networks and configs, and the search for variables
+# that transformers cannot represent.
 
 
 def _check_representable(weights: Weights) -> None:
@@ -202,7 +202,7 @@ def _check_representable(weights: Weights) -> None:
 def _make_plan(
     weights: Weights, is_whole_model: bool, half_precision: bool
 ) -> _Plan:
-    """Choose the networks and their configs.
+    """Return the plan of a conversion: networks, configs and adapted weights.
 
     Raises:
       UserError: no network can be written, or hparams or vocabulary contradict
@@ -249,7 +249,7 @@ def _make_plan(
 
 
 def _find_networks(weights: Weights) -> list[Network]:
-    """Return the networks for which transformers has a class."""
+    """Return the checkpoint's networks for which transformers has a class."""
     networks, contents = [], weights.contents
     generates = contents.has("generator_predictions/")
     if contents.discriminates:
@@ -327,7 +327,7 @@ def _fit_to_transformers(
         weights.read(f"{norm}/gamma"), weights.read(f"{norm}/beta")
     )
     if half_precision:
-        # The last bias, which stays float32, must cancel the stored values.
+        # The last bias must cancel the stored values, which are float16.
         kernel = kernel.astype(np.float16).astype(np.float32)
         shift = shift.astype(np.float16).astype(np.float32)
     layer = f"{scope}/{layout.IDENTITY}"
@@ -368,7 +368,7 @@ def _sizes_of(
 
 
 def _left_out(plan: _Plan) -> dict[str, str]:
-    """Return the variables that no tensor contains, with reasons."""
+    """Return the variables that the plan leaves out, with reasons."""
     weights = plan.weights
     covered = {
         name

@@ -53,7 +53,7 @@ class ModelSizes:
     type_vocab_size: int  # rows of the segment table
     # Width of the discriminator's tables; None: no tables.
     embedding_size: int | None
-    encoder: Stack | None  # scope `electra`; None for a separate generator
+    encoder: Stack | None  # scope `electra`; None: only a generator is stored
     generator: Stack | None  # sizes of the generator or of each tower
     generator_kind: GeneratorKind  # UNIFORM also if no generator is stored
     # Value of the hparam `embedding_sharing`; None with only one network.
@@ -91,7 +91,7 @@ def find_fraction(whole: Stack, part: Stack, field: str) -> float:
 
 
 def nearest_size(hidden_size: int | None) -> tuple[str, EncoderConfig]:
-    """Return the name and config of the model size with a hidden size.
+    """Return the name and config of the model size that has `hidden_size`.
 
     If no model size has this hidden size, the first model size is returned.
     """
@@ -114,7 +114,7 @@ MODEL_HPARAMS = tuple(
     untied_generator_embeddings vocab_size
     """.split()
 )
-# Hparams that determine the training, and must not change during a run.
+# Hparams of the training schedule, which must not change during a run.
 SCHEDULE_HPARAMS = ("training_schedule", "two_stage_steps")
 # Settings of a transformer that do not change the shapes of variables.
 UNSEEN_SIZES = ("num_attention_heads", "hidden_act", "layer_norm_eps")
@@ -135,8 +135,9 @@ SHARES = {
     "generator_hidden_size": "hidden_size",
     "generator_layers": "num_hidden_layers",
 }
-# Hparam that the user has to change, by the name of the size that differs.
-# Tables and encoder come first, because other sizes are proportional to these.
+# Hparam that the user has to change, by the name of the size that differs. If
+# the encoder differs, only these sizes are reported, because the generator's
+# sizes are fractions of the encoder's sizes.
 _ENCODER_REMEDIES = {
     "tokens in the vocabulary": (
         "vocab_size (and use the vocabulary of the checkpoint's training)"
@@ -222,7 +223,7 @@ def stack_of(encoder: EncoderConfig) -> Stack:
 
 
 def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
-    """Return a line for each size of a checkpoint that contradicts the hparams.
+    """Return a line for each size in which a checkpoint contradicts hparams.
 
     Args:
       stored: sizes of the checkpoint.
@@ -279,7 +280,7 @@ def _facts(sizes: ModelSizes) -> dict[str, Any]:
 def list_unseen_differences(
     stored: Mapping[str, Any], stated: Mapping[str, Any]
 ) -> list[str]:
-    """Return a line for each hparam that changes outputs, but no shape.
+    """Return a line for each differing hparam that changes outputs, not shapes.
 
     Args:
       stored: hparams next to the checkpoint; {} if none exist.

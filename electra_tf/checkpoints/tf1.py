@@ -24,7 +24,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_text
 
 STATE = "checkpoint"  # file that lists a directory's checkpoints
-# Key that only files of TensorFlow 2 contain.
+# Key that only checkpoints of TensorFlow 2 contain.
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 # Search for the files of a checkpoint at a path that a user passed.
@@ -165,7 +165,7 @@ def _no_index_message(path: str, prefix: str) -> str:
             f" partly. Copy {name}.index, too."
         )
     names = list_checkpoints(directory)
-    # The most similar name comes first.
+    # `get_close_matches` returns the most similar name first.
     near = difflib.get_close_matches(name, names, n=5, cutoff=0)
     if near:
         total = f" (of {len(names)})" if len(names) > len(near) else ""

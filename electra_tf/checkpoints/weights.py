@@ -27,7 +27,7 @@ from electra_tf.checkpoints.contents import (
     TaskHead,
 )
 
-if TYPE_CHECKING:  # TensorFlow's import takes seconds.
+if TYPE_CHECKING:
     pass
 
 SLOT_SUFFIXES = ("/adam_m", "/adam_v")
@@ -235,7 +235,7 @@ def repeat_segment_row(weights: Weights, row: int) -> Weights:
 def with_description(
     weights: Weights, hparams: Mapping[str, Any], vocab_file: str | None
 ) -> Weights:
-    """Return a view with different hparams and a different vocabulary."""
+    """Return weights whose hparams and vocabulary are replaced."""
     view = View(weights, dict(weights.specs))
     view.hparams, view.vocab_file = dict(hparams), vocab_file
     return view
@@ -298,12 +298,12 @@ def select_part(weights: Weights, part: str) -> Weights:
     return chosen
 
 
-# Views that convert tables, without rounding, to the layout of other models or
-# of the original.
+# Views that convert embedding tables to the tables of a different model, or of
+# the original. The new tables give the same outputs.
 
 
 class _WithSums(View):
-    """Tensors of a source; some are replaced by sums under new names."""
+    """Tensors of a source; some tensors are replaced by sums of tensors."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ def _with_tables_of(weights: Weights, part: str) -> Weights:
 
 
 def match_tables(weights: Weights, names: Collection[str]) -> Weights:
-    """Return weights whose tables are converted to the tables of a model.
+    """Return weights whose embedding tables are those of a model.
 
     A checkpoint with one table fits a model with gradient-disentangled sharing
     (with a delta of zero) and a model whose generator has separate position and
