@@ -18,7 +18,8 @@ from electra_tf.checkpoints.weights import (
     variables_by_name,
 )
 
-if TYPE_CHECKING:  # TensorFlow's import takes seconds.
+# Importing TensorFlow takes seconds, and only type annotations need it here.
+if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST_LINES = 8  # maximum number of variables that a message lists
@@ -40,8 +41,10 @@ class Coverage:
     path: str  # Path of the checkpoint.
     kind: str  # Format of the checkpoint.
     loaded: tuple[str, ...]  # variables that were loaded
-    missing: tuple[str, ...]  # variables that the checkpoint lacks; unchanged
-    # Variables whose shapes differ, as `allow_missing` permits; unchanged.
+    # Variables that keep their values, because the checkpoint lacks them.
+    missing: tuple[str, ...]
+    # Variables that keep their values, because their shapes in the checkpoint
+    # and in the model differ, as `allow_missing` permits.
     other_shape: tuple[str, ...]
     # Variables of the checkpoint that the model lacks.
     unexpected: tuple[str, ...]
@@ -108,7 +111,7 @@ def assign(
     _check_sharing(weights, model)
     weights = match_tables(weights, model)
     shapes = weights.shapes
-    # "(?!)" matches no name.
+    # By default no shape may differ, because "(?!)" matches no name.
     may_differ = re.compile(allow_missing or "(?!)").search
     missing = tuple(name for name in model if name not in shapes)
     other_shape = tuple(

@@ -77,7 +77,9 @@ class TaskHead:
 
     kind: str  # type of the task, such as "classification" or "tagging"
     labels: tuple[str, ...] = ()  # names of the classes in order, if known
-    pooling: str = "first"  # "first" token's vector, or "mean" of all tokens
+    # The vector that the head reads. "first": the vector of the first token;
+    # "mean": the mean of all tokens' vectors.
+    pooling: str = "first"
     # Whether the head works as in other libraries. Tagging: words are split
     # like any text, while the original splits them differently. Regression:
     # predictions have the unit of the labels, while this project trains on the
@@ -85,7 +87,7 @@ class TaskHead:
     as_elsewhere: bool = False
     # Regression: lowest and highest label.
     range: tuple[float, float] | None = None
-    # Maximum number of wordpieces in a text; None if no file states it.
+    # Maximum number of wordpieces in a text; None if no file states a maximum.
     max_length: int | None = dataclasses.field(default=None, compare=False)
 
 
@@ -164,7 +166,8 @@ class Contents:
         """Return whether the checkpoint contains a part, one of `PARTS`."""
         encodes = self.has(f"{FULL}/encoder/")
         if part == "discriminator":
-            # A fine-tuned discriminator has no pre-training head.
+            # A fine-tuned discriminator has no pre-training head, so any
+            # encoder without a generator counts as a discriminator.
             has_head = self.discriminates or self.predicts_tokens
             return encodes and (has_head or not self.generates)
         if part == "generator":

@@ -57,8 +57,8 @@ BEST = "best"
 FORMAT_VERSION = 1
 RELEASED = "reference"  # name of the model that is part of the project
 
-# Files that may state a model's sizes. They are written by conversions of this
-# project, by other programs, or by runs. The first file that exists is read.
+# Files that may state a model's sizes. Conversions of this project, other
+# programs, or runs write these files. The first file that exists is read.
 _CONFIGS = (ELECTRA_CONFIG, "bert_config.json", "config.json")
 # Hparams in electra_config.json: the sizes, and settings that change the
 # interpretation of text and scores.

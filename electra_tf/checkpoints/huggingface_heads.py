@@ -18,7 +18,7 @@ from electra_tf.files.json_files import read_json
 from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 
 _KINDS = {problem: kind for kind, problem in layout.PROBLEMS.items()}
-# Types of the tasks, by the class of transformers.
+# Types of tasks, by the name of the class in transformers.
 _TASK_KINDS = {
     layout.TAGGING: "tagging",
     layout.QUESTIONS: "question_answering",

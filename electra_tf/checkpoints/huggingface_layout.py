@@ -76,10 +76,11 @@ _BLOCK = (
 class Pair:
     """A tensor of transformers, and the variables that the tensor contains."""
 
-    # Name in a Hugging Face file of a class with a head: the encoder's tensors
-    # have the prefix `electra.`.
+    # Name of the tensor in files of classes with a head. In such files, the
+    # encoder's tensors have the prefix `electra.`.
     tensor: str
-    # The original's names; two names if each row of the tensor is a variable.
+    # The original's names of the variables; two names if each row of the tensor
+    # is a variable.
     variables: tuple[str, ...]
     # Size of each axis of a variable: a key of config.json, LABELS or ONE.
     axes: tuple[str, ...]

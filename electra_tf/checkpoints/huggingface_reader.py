@@ -295,7 +295,8 @@ class _HuggingFaceWeights(Weights):
         return variable.pair.to_variable(value, variable.index)
 
 
-# Vocabularies of folders without vocab.txt, kept until the process ends.
+# Temporary folders with the vocabularies of model folders that lack vocab.txt.
+# The temporary folders are kept until the process ends.
 _VOCABULARIES: dict[tuple[str, str | None], tempfile.TemporaryDirectory] = {}
 
 

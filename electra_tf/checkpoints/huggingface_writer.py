@@ -327,7 +327,8 @@ def _fit_to_transformers(
         weights.read(f"{norm}/gamma"), weights.read(f"{norm}/beta")
     )
     if half_precision:
-        # The last bias must cancel the stored values, which are float16.
+        # The last bias must cancel the effect of the stored kernel and shift,
+        # so both are rounded to float16 first.
         kernel = kernel.astype(np.float16).astype(np.float32)
         shift = shift.astype(np.float16).astype(np.float32)
     layer = f"{scope}/{layout.IDENTITY}"

@@ -27,7 +27,8 @@ from electra_tf.checkpoints.weights import (
 )
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
-# Key in files whose source had no step. These files contain step 0 as well.
+# Key that marks files whose source checkpoint had no step; the step in such
+# files is 0.
 _NO_STEP = "no_step"
 # Keys of the slots in a file, by the suffixes of the original's names.
 _MOMENTS = {"/adam_m": "m", "/adam_v": "v"}
