@@ -12,8 +12,8 @@ import numpy as np
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.metrics.trial_statistics import finite
 
-# Number of elements that are compared at once, because a float64 copy of a
-# whole table would need much memory.
+# Number of elements in each step of a comparison. The number is limited,
+# because a float64 copy of a whole table would need much memory.
 _CHUNK = 1 << 20
 
 

@@ -43,7 +43,7 @@ from electra_tf.pretraining.loading import (
 )
 from electra_tf.pretraining.model import PretrainingModel
 
-# The networks of the outputs that a recording can contain, by output.
+# The network that computes each output that a recording can contain.
 OUTPUTS = {
     "mlm_logits": "generator",
     "mlm_per_token_loss": "generator",
