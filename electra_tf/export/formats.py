@@ -93,7 +93,8 @@ def _run_saved(folder: str) -> Run:
 
     def run(inputs: Inputs) -> Mapping[str, tf.Tensor]:
         tensors = {n: tf.constant(v) for n, v in inputs._asdict().items()}
-        # This reference keeps `loaded` alive, which its signatures require.
+        # The reference to `loaded` in this function keeps `loaded` alive, which
+        # the signatures require.
         outputs = loaded.signatures["serving_default"](**tensors)
         return {n: v for n, v in outputs.items() if v.dtype != tf.string}
 

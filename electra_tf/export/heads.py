@@ -37,7 +37,7 @@ class TextModule(signatures.TaskModule):
         rows_at_once: int = ROWS_AT_ONCE,
     ) -> None:
         # The number of texts of similar length that are computed together; 0:
-        # all.
+        # all texts.
         self.rows_at_once = rows_at_once
         self.has_pairs = task.may_have_pairs
         self.pairs_are_optional = task.pairs_are_optional

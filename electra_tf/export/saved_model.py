@@ -106,8 +106,8 @@ def export(
       UserError: `output_dir` contains other files, or cannot be written.
     """
     with writing(output_dir, version, overwrite) as (folder, final):
-        # This call precedes `inference()`, because it traces functions for
-        # training.
+        # `root` traces functions for training, so this call precedes
+        # `inference()`.
         root = module.root()
         # Gradients are saved, so that the loaded model can be trained.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)

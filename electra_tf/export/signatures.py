@@ -164,7 +164,8 @@ def compute_in_groups(
     outputs = tf.map_fn(
         compute_group,
         tf.range(groups),
-        # Two groups at once use all threads even if their rows are short.
+        # Two groups that run in parallel use all threads, even if the rows of
+        # the groups are short.
         parallel_iterations=2 if by_length else 1,
         fn_output_signature={
             name: tf.RaggedTensorSpec(spec.shape, spec.dtype, ragged_rank=0)
