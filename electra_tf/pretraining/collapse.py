@@ -17,9 +17,10 @@ Row = Mapping[str, float]
 # Share of the rarer predicted class, below which the predictions count as a
 # single class: one token in 10,000.
 ONE_CLASS_SHARE = 1e-4
-# Share of the loss of guessing. A discriminator whose loss is at least this
-# share counts as no better than guessing. An AUC of 0.55 lowers the loss by
-# some 0.5%, and an AUC of 0.6, as on a healthy plateau, by some 2%.
+# Ratio of the discriminator's loss to the loss of guessing. A discriminator
+# with at least this ratio counts as no better than guessing. An AUC of 0.55
+# lowers the loss by some 0.5%, and an AUC of 0.6, as on a healthy plateau, by
+# some 2%.
 _NO_BETTER = 0.995
 
 
@@ -94,8 +95,8 @@ class LossWatch:
         self._window, self._first_step = window, first_step
         self._generator_share = generator_share
         self._step = 0.0  # step of the last row
-        # Sums over log rows: steps, and the losses of the discriminator and of
-        # guessing, each times the row's steps.
+        # Sums over log rows: the number of steps, the discriminator's loss
+        # times the row's steps, and the loss of guessing times the row's steps.
         self._sums = np.zeros(3)
         for row in earlier:
             self.update(row)

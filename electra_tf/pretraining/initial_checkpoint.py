@@ -51,7 +51,8 @@ def load_initial_checkpoint(
         patterns.append(config.allow_missing)
     if weights.kind == "bert":
         patterns.append(_BERT_LACKS)
-    if config.corrects:  # Only checkpoints of runs contain this head.
+    # Only checkpoints of runs contain the correction head.
+    if config.corrects:
         patterns.append(f"^{CORRECTION_HEAD}/")
     report = assign(
         weights, networks.variables, allow_missing="|".join(patterns)

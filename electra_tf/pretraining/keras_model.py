@@ -173,7 +173,8 @@ class KerasModel(Networks):
           Means of the epoch so far, and the update's rate, gradient norm and
           share of replacements drawn by token counts.
         """
-        # `compile` allows no other loop.
+        # `compile` refuses two-stage training, which uses a loop of another
+        # class.
         assert isinstance(self._loop, TrainLoop)
         values = self._loop.update(features_of(data))
         names = ("grad_norm", "learning_rate", UNIGRAM_SHARE)

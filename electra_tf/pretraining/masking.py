@@ -191,7 +191,8 @@ def _draw_whole_words(
     ordered_word = tf.gather(word, order, batch_dims=1)
     usable = tf.gather(candidates, order, batch_dims=1)
     chosen = tf.sequence_mask(pieces, length) & usable
-    # The word that crosses the limit is left out whole, unless it is the first.
+    # The word that crosses the limit is left out whole, unless it is the first
+    # word.
     limit = tf.minimum(pieces, length - 1)[:, None]
     crossing = tf.gather(ordered_word, limit, batch_dims=1)
     crosses = (

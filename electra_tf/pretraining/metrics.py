@@ -312,7 +312,8 @@ def exact_auc(labels: np.ndarray, scores: np.ndarray) -> float:
         scores, return_inverse=True, return_counts=True
     )
     last = counts.cumsum()
-    ranks = last - (counts - 1) / 2  # mean 1-based rank of each tie
+    # Mean rank (from 1) of each group of equal scores.
+    ranks = last - (counts - 1) / 2
     rank_sum = ranks[inverse.reshape(-1)[labels.astype(bool)]].sum()
     return float(
         (rank_sum - positives * (positives + 1) / 2) / (positives * negatives)

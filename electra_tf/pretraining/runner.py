@@ -388,7 +388,9 @@ class PretrainingRun(Run):
         row = {"stage": stage, **result} if stage else dict(result)
         patience = self.config.collapse_patience
         if not self.config.has_discriminator:
-            patience = 0  # All-Tokens MLM can correctly copy every token.
+            # All-Tokens MLM can correctly copy every token, so predicting one
+            # class for all tokens is not a collapse.
+            patience = 0
         watch = collapse.CollapseWatch(patience, self.eval_log.rows)
         count = watch.update(result)
         if "disc_loss" in result:

@@ -88,8 +88,8 @@ def pseudo_log_likelihood(
     scored = candidates_mask(
         features["input_ids"], features["input_mask"], networks.special
     )
-    # A product with the mask would be NaN where a log-probability that is not
-    # counted is infinite.
+    # A product with the mask would be NaN if a log-probability that is not
+    # counted were infinite.
     token_scores = tf.where(scored, log_probs, tf.zeros_like(log_probs))
     return {
         "score": tf.reduce_sum(token_scores, -1),

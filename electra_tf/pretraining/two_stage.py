@@ -22,8 +22,7 @@ from electra_tf.training.loop import Chunk, TrainLoop
 GENERATOR, DISCRIMINATOR = 1, 2
 # Function that builds an optimizer of variables for a number of steps.
 BuildOptimizer = Callable[[Sequence[tf.Variable], int], AdamWeightDecay]
-# Function that builds a `TrainLoop`, without the arguments that differ by
-# stage.
+# Function from the arguments that differ by stage to a `TrainLoop`.
 BuildLoop = Callable[..., TrainLoop]
 
 
