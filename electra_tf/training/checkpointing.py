@@ -19,7 +19,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.optimization.optimizer import OptimizerState
 
-CHECKPOINT_NAME = "model.ckpt"  # model.ckpt-N, as in the original
+CHECKPOINT_NAME = "model.ckpt"  # followed by -STEP, as in the original
 CONFIG_FILE = "config.json"
 # Suffix of the folder in which TensorFlow collects a checkpoint's parts.
 _UNFINISHED = "_temp"

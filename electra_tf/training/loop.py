@@ -84,8 +84,8 @@ TOKENS = "tokens"
 Compute = Callable[..., dict[str, tf.Tensor]]
 # Function from features and outputs to scalars that are summed over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
-# Maximum number of steps in a chunk, which keeps the batches of all steps in
-# memory for `stop_on_non_finite`.
+# Maximum number of steps in a chunk. The number is limited, because a chunk
+# keeps the batches of all its steps in memory for `stop_on_non_finite`.
 MAX_CHUNK_STEPS = 100
 
 
@@ -135,7 +135,9 @@ class TrainLoop:
     # `compute`, which are scalars and are logged.
     scheduled: Callable[[tf.Tensor], Values] = lambda step: {}
     should_stop: Callable[[], bool] = lambda: False
-    micro_batches: int = 1  # number per update, computed in turn to save memory
+    # Number of micro-batches per update, which are computed in turn to save
+    # memory.
+    micro_batches: int = 1
     cores: int = 1  # number of cores that share a micro-batch, in parallel
     prepare: Prepare | None = None
     jit_compile: bool = False
@@ -336,8 +338,8 @@ class EvalLoop:
             self._replica_step, args=(features, index)
         )
         loss = self.strategy.reduce(tf.distribute.ReduceOp.SUM, loss, axis=None)
-        # Each replica computed either all rows or its share, in order. In both
-        # cases the first rows of the joined values are those of the batch.
+        # The first rows of the joined values are the batch's rows in order,
+        # whether each replica computed all rows or its share of the rows.
         rows = _count_rows(features)
         joined = {
             name: self.strategy.gather(value, axis=0)[:rows]

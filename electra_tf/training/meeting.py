@@ -80,7 +80,7 @@ class _Meeting:
     def __init__(self, cluster: Cluster, seconds: float) -> None:
         self._cluster, self._seconds = cluster, seconds
         self._deadline = time.monotonic() + seconds
-        self._present: dict[int, socket.socket] = {}  # by index
+        self._present: dict[int, socket.socket] = {}  # by index of the worker
         # Incomplete line that each connection has sent so far.
         self._received: dict[socket.socket, bytes] = {}
         self._selector = selectors.DefaultSelector()

@@ -275,7 +275,8 @@ class Run(abc.ABC):
                     with folder_lock(path):
                         if remove_run(path, self.files):
                             self.console.line(f"--overwrite: deleted {path}")
-                # Other workers search for checkpoints only after the deletion.
+                # Other workers search for checkpoints only after the chief's
+                # deletion.
                 wait_for_workers(self.strategy)
                 tf.io.gfile.makedirs(self.output)
                 if self.is_chief:
@@ -367,7 +368,8 @@ class Run(abc.ABC):
         return bool(gather(self.strategy, requested).any())
 
     def _stop_signal(self) -> int:
-        # The number is unknown if a different worker received the signal.
+        # The signal's number is unknown if a different worker received the
+        # signal.
         return self.preemption.signal_number or signal.SIGTERM
 
     def _print_interruption(self) -> None:
@@ -419,8 +421,8 @@ class Run(abc.ABC):
                 # A signal may have been received during the preparation.
                 if self.stop_requested():
                     raise TrainingInterruptedError
-                # The first step traces the graph, and is excluded from the
-                # rates.
+                # The first chunk has only one step, because the first step
+                # traces the graph, and is excluded from the rates.
                 steps = 1
                 if step != first_step:
                     steps = self.intervals.steps_to_next_stop(step)
@@ -467,9 +469,12 @@ class Run(abc.ABC):
         to the same weights and batches.
         """
         bad_step, path = self.global_step, self.checkpoints.latest
-        if path is None:  # A run saves a checkpoint before its first step.
+        # The path is rarely None, because a run saves a checkpoint before its
+        # first step.
+        if path is None:
             raise error
-        # The sums belong to steps that are repeated.
+        # The sums are discarded, because they belong to steps that are
+        # repeated.
         self.step_metrics.take()
         self.checkpoints.restore(path, exclude=(ITERATOR,))
         step = self.global_step
