@@ -51,8 +51,9 @@ class ScopedLayer(tf_keras.layers.Layer):
           stddev: standard deviation of the normal distribution.
           drawn_as: name that determines the initial values; None: `name`.
         """
-        # The seed depends only on the name, so that a variable's initial value
-        # does not depend on the other variables of a model.
+        # The seed depends only on `self.seed` and the name, so that a
+        # variable's initial value does not depend on the other variables of a
+        # model.
         key = f"{self.seed}:{self.scope}/{drawn_as or name}"
         seed = zlib.crc32(key.encode()) & 0x7FFFFFFF
         kinds = tf_keras.initializers
