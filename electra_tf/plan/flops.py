@@ -33,8 +33,8 @@ from electra_tf.plan.network_sizes import (
 from electra_tf.plan.parameters import pretraining_parameters
 
 # Operations per element in the forward and in the backward pass. Rough
-# estimates suffice, because all of these operations together are a few percent
-# of the products.
+# estimates suffice, because all of these operations together are only a few
+# percent of the operations in matrix products.
 _BIAS = _RESIDUAL = _SCALE = (1, 1)
 _ACTIVATION = (5, 8)  # erf form: scale, erf, scale, sum, product
 _LAYER_NORM = (8, 11)  # two means, difference, square, root, scale, shift

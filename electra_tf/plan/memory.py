@@ -153,7 +153,7 @@ def checkpoint_bytes(
     parameters: int, max_seq_length: int, shuffle_buffer_size: int
 ) -> int:
     """Return the bytes of a checkpoint's weights, slots and data position."""
-    # The position contains the examples in the shuffle buffer.
+    # The data position contains the examples in the shuffle buffer.
     example = 3 * 8 * max_seq_length
     return _FLOAT * 3 * parameters + example * shuffle_buffer_size
 
