@@ -16,7 +16,7 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.text import casing, vocab_builder
 from electra_tf.text.changed_letters import ScriptCounter, stripping_warnings
 
-# hparam that strips accents -> remedy that keeps them
+# hparam that strips accents -> remedy that keeps the accents
 _REMEDIES = {
     "do_lower_case": "Pass --no-lower-case; records and models read this"
     f" setting from {casing.CASING_FILE}.",

@@ -183,7 +183,7 @@ class _Description(NamedTuple):
     hparams: dict[str, Any]
     assumptions: list[str]  # lines such as "hidden_act: gelu assumed"
     vocab_file: str | None
-    heads: dict[str, TaskHead]  # by task; {}: for Hugging Face folders
+    heads: dict[str, TaskHead]  # by task; empty for Hugging Face folders
 
     @property
     def assumed_names(self) -> list[str]:
@@ -202,7 +202,8 @@ def main(args: argparse.Namespace) -> None:
     """Convert the checkpoint, and print a report of its tensors."""
     source = formats.open_weights(args.source)
     if source.contents.tasks and not source.heads:
-        # The import, which loads all tasks, is late: few conversions need it.
+        # The import, which loads all tasks, is late, because few conversions
+        # need it.
         from electra_tf.prediction.loading import read_heads
 
         source.heads = read_heads(source, args.source)

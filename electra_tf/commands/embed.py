@@ -101,7 +101,7 @@ def main(args: argparse.Namespace) -> int:
     args.layers = _parse_layers(args.layers)
     rows_path = f"{stem}.rows.jsonl"
     shared_flags.check_files(args, args.output, f"{stem}.json", rows_path)
-    use_onednn(True)  # oneDNN computes batches of many texts faster.
+    use_onednn(True)  # oneDNN speeds up batches of many texts.
     from electra_tf.prediction.embedding import Embedder
 
     hparams = read_hparams(args.hparams) if args.hparams else {}

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from electra_tf.extras.ensemble.predictions import Predictions
 
 MIXTURES = ("mean", "vote", "fitted")
-MAX_DRAWS = 2**28  # drawn indices of all resamples together (2 GiB)
+# Maximum number of indices that are drawn for all resamples together (2 GiB).
+MAX_DRAWS = 2**28
 
 
 def parse_flags(argv: Sequence[str]) -> argparse.Namespace:

@@ -18,7 +18,7 @@ from electra_tf.data import values
 from electra_tf.files.reading import STDIN
 from electra_tf.prediction.reader import InputRow
 
-SHOWN_LINES = 20  # bad lines that are printed; later lines are counted
+SHOWN_LINES = 20  # maximum number of bad lines that are printed
 
 
 class InputStream:
@@ -52,7 +52,7 @@ class InputStream:
             total=None if None in sizes else sum(sizes),
             unit="B",
             unit_scale=True,
-            # None: no bar unless standard error is a terminal.
+            # With None, tqdm shows a bar only if standard error is a terminal.
             disable=None if bar and self.sources else True,
             mininterval=0.5,
         )
@@ -127,8 +127,8 @@ class InputStream:
         if len(self.sources) > 1:
             columns["file"] = read.path
         columns["line"] = read.line
-        # If any answer has an id, all must have one, because the header of a
-        # TSV file is written with the first answer.
+        # If any answer has an id, all answers must have an id, because the
+        # header of a TSV file is written with the first answer.
         if self._has_ids:
             columns["id"] = read.key
         return columns

@@ -62,7 +62,7 @@ def plan(config: PretrainingConfig) -> Numbers:
     records, problems = _count_records(config), _find_problems(config)
     strict = config.strict
     fatal = [str(problem) for problem in problems if problem.is_fatal(strict)]
-    obstacles = [*dict.fromkeys(fatal)]  # each text once
+    obstacles = [*dict.fromkeys(fatal)]  # each message once
     steps, examples = config.num_train_steps, config.train_batch_size
     epochs = None
     if records and records["examples"]:
@@ -217,7 +217,8 @@ def _memory_warnings(
     needed = (checkpointed or memory).total
     if not machine_bytes or needed <= machine_bytes:
         return
-    # An accelerator has one copy of the gradients, a CPU one per core.
+    # An accelerator needs one copy of the gradients; a CPU needs one copy per
+    # core.
     accelerator = pretraining_memory(dataclasses.replace(config, threads=1))
     if checkpointed:
         config = dataclasses.replace(config, recompute_grad=True)

@@ -127,7 +127,7 @@ def _comparison_rows(numbers: Numbers) -> Iterator[list[str]]:
     models = {**PUBLISHED_FLOPS, _THIS_RUN: run_flops}
     yield ["Operations as the paper counts them", "", "ratio to this run"]
     for name in sorted(models, key=models.get):
-        ratio = "-"  # A run without steps has no operations.
+        ratio = "-"  # for a run of 0 steps, which has no operations
         if run_flops:
             ratio = f"{models[name] / run_flops:,.2f}"
         yield [name, f"{models[name]:.2e}", ratio]

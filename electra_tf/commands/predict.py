@@ -85,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
     Raises:
       UserError: no line could be answered; an existing output file stays.
     """
-    use_onednn(True)  # oneDNN computes batches of many texts faster.
+    use_onednn(True)  # oneDNN speeds up batches of many texts.
     # Files are checked before TensorFlow is imported, which takes seconds.
     shared_flags.check_files(args)
     predictor = _load_predictor(args)
