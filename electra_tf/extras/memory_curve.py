@@ -232,8 +232,8 @@ class MemoryCurve:
         largest = {}
         for kind in self.configs:
             length_fits = functools.partial(self._fits, kind, BATCH)
-            # The search begins here, because in shorter rows there may be no
-            # token to mask.
+            # The search begins at the first of LENGTHS, because in shorter rows
+            # there may be no token to mask.
             shortest = LENGTHS[0]
             longest = _find_last(length_fits, shortest - 1)
             batches = {}

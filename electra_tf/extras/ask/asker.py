@@ -84,7 +84,7 @@ class Asker:
         answers: list[list[dict[str, Any]]] = [[] for _ in questions]
         pairs = zip(passages, predictions, strict=True)
         for (number, source, retrieval_score), prediction in pairs:
-            # No span of this passage is a possible answer.
+            # `n_best` is empty if no span of the passage is a possible answer.
             if not prediction.pop("n_best"):
                 continue
             odds = prediction.get("null_odds", 0.0)

@@ -56,7 +56,7 @@ _PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
-SHUTDOWN_SECONDS = 30.0  # maximum wait for running requests to finish
+SHUTDOWN_SECONDS = 30.0  # seconds that running requests have to finish
 # Seconds within which the server begins to read from accepted connections.
 _SETTLING_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
