@@ -467,7 +467,7 @@ class QuestionAnswerer(Answerer):
             spans = _describe_spans(example, scorer.best[example.key])
             answer = spans[0] if spans else {"score": 0.0, "probability": 0.0}
             answer = {**answer, "answer": "", "start": None, "end": None}
-            # `final_answers` has a text even if no span is possible.
+            # `final_answers` contains a text even if no span is possible.
             text = final_answers[example.key]
             if spans and text:
                 matches = (span for span in spans if span["answer"] == text)

@@ -144,7 +144,8 @@ def read_run(
     )
     if weights:
         return config, tokenizer, make_tasks(config, tokenizer, weights)
-    path = config.task_config  # the current path of the task's description
+    # Path of the task's description, as an argument or the run states it.
+    path = config.task_config
     is_argument = config.origins.get("task_config") == "argument"
     copy = None
     if path and not is_argument:
@@ -158,14 +159,16 @@ def read_run(
     if not copy:
         tasks = get_tasks(config, tokenizer)
     else:
-        # Outside files are allowed, because the data files are not read.
+        # Data files outside of the description's folder are allowed, because
+        # these files are not read.
         task_config = dataclasses.replace(
             config, task_config=copy, allow_outside_files=True
         )
         tasks = get_tasks(task_config, tokenizer)
     for task in tasks:
         if copy and task.directory == os.path.dirname(os.path.abspath(copy)):
-            # The data's paths are relative to the user's description.
+            # Paths of the data are relative to the user's description, not to
+            # the copy.
             task.directory = os.path.dirname(os.path.abspath(path))
         if not task.load_model_labels(home) and task.labels_path():
             task.load_model_labels(config.preprocessed_data_dir)

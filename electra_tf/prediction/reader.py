@@ -32,7 +32,7 @@ _BY_EXTENSION = {
 # match.
 _NAME = re.compile(r"((#\d )?[^\W\d][\w-]*([ .][\w-]+)?)?")
 Columns = Mapping[str, Options]  # column -> its possible names and indices
-_ID = ""  # the key of the id column among column indices
+_ID = ""  # key for the index of the id column
 
 
 @dataclasses.dataclass(frozen=True)
