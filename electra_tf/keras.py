@@ -120,9 +120,9 @@ class Encoder(tf_keras.__internal__.layers.BaseRandomLayer):
             "electra", config, embeddings, seed=weights_seed
         )
         encoder.compute_policy = ComputePolicy(self.compute_dtype)
-        # The lambda hides the encoder from Keras, which saves the functions of
-        # layers that are attributes. It cannot save functions of this encoder,
-        # because some of the arguments are not tensors.
+        # The lambda hides the encoder from Keras. Otherwise Keras would try to
+        # save the encoder's functions, which fails because some of their
+        # arguments are not tensors.
         self._encoder_of = lambda: encoder
         self._variables = {v.name.split(":")[0]: v for v in encoder.variables}
         self.build(None)
