@@ -31,9 +31,9 @@ def become_worker() -> None:
         parent.join()
         os._exit(1)
 
-    # A killed parent cannot end its workers, and the next run of the same
-    # command would write to the same files. Linux kills the workers before the
-    # parent is reaped, so the next run never meets them.
+    # A killed parent cannot end its workers, which would then write to the same
+    # files as the next run of the same command. Linux kills the workers before
+    # the parent is reaped, so they have ended when the next run starts.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=end_with_parent, daemon=True).start()
