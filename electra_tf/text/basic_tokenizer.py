@@ -36,8 +36,8 @@ def split_raw_words(text: str) -> list[str]:
     characters that the original deletes before it splits at white space are
     also deleted here.
     """
-    # Most lines are printable, and thus contain none of these control
-    # characters.
+    # Printable text contains none of these control characters. Most lines are
+    # printable, so this fast test usually replaces the substitution.
     if not text.isprintable():
         text = _SPLITTING_CONTROLS.sub("", text)
     for mark, set_apart in _MARKS_IN_ASCII if text.isascii() else _MARKS:

@@ -35,8 +35,9 @@ _SCRIPTS = {
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 _EXAMPLES = 3  # number of characters that a warning lists
 
-# For each script: `letters`, `changed`, and `characters`, which counts the most
-# frequent changed characters. Manifests contain these counts as JSON.
+# For each script, the number of letters (`letters`), the number of changed
+# letters (`changed`), and the counts of the most frequent changed characters
+# (`characters`). Manifests contain this dictionary as JSON.
 Scripts = dict[str, dict[str, Any]]
 
 
@@ -91,7 +92,8 @@ class ScriptCounter:
 
     def add(self, text: str, count: int = 1) -> None:
         """Count a text that occurs `count` times."""
-        # In NFC, a letter and its marks are one character, which counts once.
+        # NFC joins a letter and its marks into one character where possible, so
+        # that the letter is counted together with its marks.
         if not text.isascii():
             text = unicodedata.normalize("NFC", text)
         if count == 1:

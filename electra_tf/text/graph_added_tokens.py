@@ -22,7 +22,8 @@ from electra_tf.text.library_tokenizer import (
 )
 from electra_tf.text.tokenizer_settings import TokenizerSettings
 
-# Code point that equals no character, so that no token spans a barrier.
+# Code point of a barrier, such as the end of a string. The value equals no
+# character, so no token spans a barrier.
 BARRIER = -1
 _CODE_BITS = 21
 
@@ -200,8 +201,8 @@ class AddedTokens:
         basic = LibraryBasicTokenizer(settings, do_lower_case, strip)
         # `normalized_tokens` raises a UserError for unusable tokens.
         normalized_tokens(settings, basic)
-        # In the graph, a flag separates ideographs, so texts contain no
-        # additional spaces around ideographs.
+        # In the graph, the flag `ALONE` separates ideographs, so texts contain
+        # no additional spaces around ideographs.
         unspaced = dataclasses.replace(settings, tokenize_chinese_chars=False)
         basic = LibraryBasicTokenizer(unspaced, do_lower_case, strip)
         self.normalized = {
@@ -209,8 +210,8 @@ class AddedTokens:
             for token in settings.added_tokens
             if token.normalized
         }
-        # Words that are never split, and that match only between white space,
-        # both in raw and in folded text.
+        # Words that are never split. In raw and in folded text, these words
+        # match only between white space.
         self.whole_words = {
             word: vocab[word]
             for word in settings.never_split

@@ -126,8 +126,8 @@ class _Builder:
         """Return the row of a character."""
         if characters.is_removed(char):
             return REMOVED
-        # `str.split`, unlike cleaning, also splits at line and paragraph
-        # separators.
+        # `is_whitespace` excludes line and paragraph separators, but
+        # `str.split` splits there, too.
         if characters.is_whitespace(char) or char.isspace():
             return SPACE
         text = char.lower() if self._lower else char
@@ -341,8 +341,8 @@ class GraphNormalizer(tf.Module):
         codes = tf.bitwise.bitwise_and(rows, CHARACTER)
         if not self._marker:
             return _words(codes, sources, starts, decoded)
-        # The low bits of an added token's rows contain its id, so the
-        # characters of added tokens are read from the text.
+        # In the rows of an added token, the low bits contain the token's id
+        # instead of code points, so the code points are read from the text.
         added = _has(rows, ADDED)
         codes = tf.where(added, tf.gather(decoded.codes, sources), codes)
         batch = _words(codes, sources, starts, decoded)

@@ -35,7 +35,7 @@ _ORIGINAL = TokenizerSettings()
 # Token that no text matches: cleaning removes this private character, and plain
 # text does not contain the character.
 _UNKNOWN = "\ue000"
-_MAX_PIECE_BYTES = 256  # tensorflow-text's limit without the joiner
+_MAX_PIECE_BYTES = 256  # tensorflow-text's limit for a piece without joiner
 
 
 class Pieces(NamedTuple):
@@ -165,9 +165,10 @@ def _matchable(
 # Limit of the tested code points. Higher code points are rare ideographs, and
 # characters that tensorflow-text treats differently from Python.
 _MAX_TESTED = 0x20000
-# Pattern of a character inside a long word. Chinese and Japanese text has no
-# white space, so its most frequent punctuation marks and ideographs end a word
-# here, too.
+# Pattern of a character that can be inside a word: a long run of such
+# characters can be a word above the length limit. The pattern also excludes the
+# most frequent ideographs and the most frequent Chinese and Japanese
+# punctuation marks, because Chinese and Japanese text has no white space.
 _NO_BREAK = r"[^\t\n\r -/:-@\[-`{-~\x{3001}\x{3002}\x{ff0c}\x{4e00}-\x{9fff}]"
 
 
@@ -216,7 +217,8 @@ class PlainTextTokenizer(tf.Module):
         pieces = self._wordpiece.split_plain_text(texts)
         if not with_offsets:
             return pieces._replace(starts=pieces.ids[:0], ends=pieces.ids[:0])
-        # Each string has an offset for each byte and for its end.
+        # Each string has one offset for each of its bytes, and one for the end
+        # of the string.
         counts = pieces.splits[1:] - pieces.splits[:-1]
         firsts = tf.repeat(tf.cast(offsets.row_splits[:-1], tf.int32), counts)
         source_bytes = tf.cast(offsets.values, tf.int32)
@@ -435,8 +437,8 @@ class GraphTokenizer(tf.Module):
         is_added = batch.added >= 0
         values = tf.where(is_added, self._wordpiece.unknown, batch.values)
         pieces = self._wordpiece.split_words(values, lengths)
-        # An unknown word is one piece, so the id of an added token can replace
-        # the id of this piece.
+        # Each added token was replaced with an unknown word, which is one
+        # piece. The id of the added token now replaces the id of this piece.
         indices = tf.gather(pieces.splits[:-1], where(is_added))
         added = tf.boolean_mask(batch.added, is_added)
         ids = tf.tensor_scatter_nd_update(

@@ -135,8 +135,8 @@ IDEOGRAPHS = _ranges(
     "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b81f 2b920-2ceaf"
     " 2f800-2fa1f"
 )
-# Characters whose decompositions are newer than Unicode 9, so that the library
-# leaves these characters unchanged.
+# Characters that the library does not decompose, because their decompositions
+# are newer than Unicode 9.
 _LATER_DECOMPOSED = _codes(
     _ranges(
         "105c9 105e4 11383 11385 1138e 11391 113c5 113c7-113c8 11938"

@@ -216,8 +216,8 @@ _REMOVED, _SPACE, _APART, _INSIDE = range(4)
 def _role_of(char: str) -> int:
     if is_removed(char):
         return _REMOVED
-    # `str.split`, unlike cleaning, also splits at line and paragraph
-    # separators.
+    # `is_whitespace` excludes line and paragraph separators, but `str.split`
+    # splits there, too.
     if is_whitespace(char) or char.isspace():
         return _SPACE
     return _APART if is_cjk(char) else _INSIDE

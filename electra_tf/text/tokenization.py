@@ -154,7 +154,8 @@ class FullTokenizer(Tokenizer):
             and len(word) <= longest
             and not (lower and word != word.lower())
         ]
-        # Half of the memo is reserved for other words of texts.
+        # These words fill at most half of the memo, so that the memo has room
+        # for the other words of texts.
         return whole_words[: MEMO_ENTRIES // 2]
 
     def _split_word(self, word: str) -> tuple[str, ...]:

@@ -286,7 +286,8 @@ def check_tokenizer_types(content: Mapping[str, Any], path: str) -> None:
     """
 
     def check(field: str, value: Any, kind: type, expected: str) -> Any:
-        # None stands for a missing part, which other checks report.
+        # A value of None means that the part is missing from the file; other
+        # checks report missing parts.
         if value is None or (
             isinstance(value, kind) and not isinstance(value, bool)
         ):
