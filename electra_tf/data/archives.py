@@ -79,7 +79,7 @@ def check_text(file: IO[bytes], path: str) -> None:
     start = file.read(512)
     file.seek(0)
     is_tar = start[257:262] == b"ustar"
-    # The header of a damaged archive may be lost, so the extension counts, too.
+    # A damaged archive can lack its header, so the extension is tested, too.
     may_be_tar = path.endswith((".xz", ".bz2")) and b"\0" in start
     if is_tar or may_be_tar or _NO_TEXT.match(start):
         raise UserError(

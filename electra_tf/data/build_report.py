@@ -17,7 +17,8 @@ _REMEDIES = {
     "strip_accents": "Pass --no-strip-accents to build_vocab and to this"
     " program, and --strip_accents=false to run_pretraining.py.",
 }
-# With fewer examples per shard, training spends most of its time opening files.
+# Minimum number of examples per shard. With fewer examples per shard, training
+# spends most of its time opening files.
 _EXAMPLES_PER_SHARD = 100
 
 

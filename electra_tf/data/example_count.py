@@ -16,7 +16,8 @@ from electra_tf.files import filesystem
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-_BYTES_COUNTED = 256 << 20  # bytes to read of records that no manifest lists
+# Maximum number of bytes that are read from records that no manifest lists.
+_BYTES_COUNTED = 256 << 20
 
 
 class ExampleCount(NamedTuple):

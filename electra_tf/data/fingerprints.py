@@ -10,11 +10,12 @@ from typing import Any
 from electra_tf.files import filesystem
 from electra_tf.files.patterns import find_files, normalize_patterns
 
-# Hparams that contain the paths of data.
+# Hparams that contain the paths of training or evaluation data.
 DATA = ("pretrain_tfrecords", "eval_tfrecords", "pretrain_text", "eval_text")
+# Hparams that contain the paths of training data.
+DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
 # Hparams that must not change if a run continues from the data position in a
 # checkpoint.
-DATA_PATHS = ("pretrain_tfrecords", "pretrain_text")
 DATA_HPARAMS = (
     *DATA_PATHS,
     "deterministic_input",

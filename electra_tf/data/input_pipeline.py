@@ -16,7 +16,7 @@ from electra_tf.data.tfrecords import FEATURE_NAMES
 if TYPE_CHECKING:
     from configure.pretraining import PretrainingConfig
 
-# Number of files that are interleaved, as many as the original's reading
+# Number of files that are interleaved; the original has as many reading
 # threads.
 _FILES_AT_ONCE = 4
 # Number of documents of raw text that are interleaved, so that a batch contains
@@ -62,9 +62,9 @@ def build_dataset(
       order threads finish); parses whole batches at once; evaluation prefers
       held-out records.
     """
-    # Evaluations draw masks by the index of a batch, and several workers must
-    # read the same rows. In both cases the order is therefore always
-    # deterministic.
+    # Two cases require a deterministic order: evaluations draw masks by the
+    # index of a batch, and several workers must read the same batches, because
+    # each worker uses only a part of a batch.
     deterministic = config.deterministic_input or not training or worker[1] > 1
     files = InputFiles.of(config)
     if hparam := files.text_hparam(training):

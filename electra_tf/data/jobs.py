@@ -65,7 +65,8 @@ def count_jobs(options: BuildOptions, sources: list[corpora.Source]) -> int:
         return options.num_processes
     count = options.num_processes * _JOBS_PER_PROCESS
     if options.corpus.corpus_format != "tfds":
-        # A job without text would write empty shards.
+        # A small corpus has fewer jobs, because a job without text would write
+        # empty shards.
         pieces = 0
         for source in sources:
             if corpora.can_be_cut(source, options.corpus):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # documents are read as several documents, whose examples differ from those of a
 # build even in the first epoch.
 _LINES_PER_DOCUMENT = 4096
-_SAMPLED_BYTES = 1 << 20  # approximate number of bytes
+_SAMPLED_BYTES = 1 << 20  # approximate size of a sample
 _NO_PLAIN_TEXT = (
     ".gz",
     ".xz",

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 # size up to which files are read completely.
 _RECORDS_DECODED = 100
 _BYTES_READ = 256 << 20
-# Minimum number of tokens that exist in upper and lower case; fewer tokens do
-# not show the casing of records.
+# Minimum number of tokens with letters that have an upper and a lower case.
+# Fewer such tokens do not show whether the text was lower-cased.
 _FEWEST_TOKENS = 1000
 # Maximum share of tokens with upper case in lower-cased text. The share is not
 # 0, because some capital letters have no lower-case form.
@@ -397,7 +397,8 @@ def _check_casing(
     """Check that tokens have upper case exactly if the run keeps upper case."""
     if not (ids and expected.has_vocabulary()) or is_bpe(expected.vocab_file):
         return
-    # Numbers of tokens with upper case, and of tokens that exist in both cases.
+    # Number of tokens with upper-case letters, and number of tokens with
+    # letters that have two cases.
     upper = either = 0
     for token, number in load_vocab(expected.vocab_file).items():
         if not token.startswith("[") and token.lower() != token.upper():

@@ -189,7 +189,8 @@ def count_records(path: str, limit: int) -> tuple[int, int]:
     return records, position
 
 
-# Prefixes of the names of record files, which builds and runs share.
+# Prefixes of the names of training records, of evaluation records, and of files
+# that a build has not finished.
 TRAINING_PREFIX = "pretrain_data"
 HELD_OUT_PREFIX = "eval_data"
 TEMPORARY_PREFIX = ".tmp-"

@@ -12,7 +12,8 @@ from typing import Any
 
 from configure.formatting import shorten
 
-# Larger whole numbers lose digits if they are stored as a float.
+# Upper bound of the floats that are read as whole numbers. A larger float may
+# have been rounded to a whole number.
 _MAX_EXACT_FLOAT = 2**53
 _INTEGER_TEXT = re.compile(r"([+-]?[0-9]{1,18})(\.0*)?")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
