@@ -22,7 +22,8 @@ def _open_exclusively(path: str) -> IO[bytes]:
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
         with contextlib.suppress(OSError):  # Some file systems have no locks.
             fcntl.flock(file, fcntl.LOCK_EX)
-        # The previous writer may have renamed or removed the locked file.
+        # If the previous writer renamed or removed the file before the file was
+        # locked here, the loop opens the path again.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 file.truncate(0)

@@ -67,7 +67,8 @@ def _open_locked(folder: str, path: str) -> int:
                 " prevented. Start only one run in this folder.",
                 flush=True,
             )
-        # The previous holder may have removed the lock file when it ended.
+        # If the previous holder removed the file before the file was locked
+        # here, the loop opens the path again.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file), os.stat(path)):
                 return file
