@@ -246,7 +246,7 @@ class TextTask(Task):
                     row.expected or _describe_columns(columns, names),
                 )
                 continue
-            if row.expected:  # The original also uses incomplete rows.
+            if row.expected:  # The original also uses parts of quoted cells.
                 report(row.content, row.expected, skipped=False)
             if name := _first_unreadable(cells):
                 content = values.describe(cells[name])

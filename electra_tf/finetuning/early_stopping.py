@@ -24,7 +24,7 @@ def watched_metric(
     names = [name for name in rows[0] if name != "step"]
     if preferred in names:
         return preferred
-    # The metrics after the loss are details, which do not rank trials.
+    # The metrics after the loss are details, which are not watched.
     results = names[: [*names, "loss"].index("loss")]
     scores = [name for name in results if not lower_is_better(name)]
     return main_metric(scores or names)

@@ -16,7 +16,7 @@ from electra_tf.metrics.scorers import Json
 from electra_tf.metrics.trial_statistics import Statistics, describe, finite
 
 MISMATCHED = "accuracy, mismatched"
-# The benchmark's score of a task is the mean of these metrics.
+# The metrics whose mean is the benchmark's score of a task.
 LEADERBOARD_METRICS: Mapping[str, tuple[str, ...]] = {
     "cola": ("mcc",),
     "sst": ("accuracy",),
@@ -28,7 +28,8 @@ LEADERBOARD_METRICS: Mapping[str, tuple[str, ...]] = {
     "rte": ("accuracy",),
     "wnli": ("accuracy",),
 }
-# ELECTRA's paper and README report one metric per task and omit WNLI.
+# The metric of each task that ELECTRA's paper and README report. The paper and
+# the README omit WNLI.
 PAPER_METRICS: Mapping[str, str] = {
     "cola": "mcc",
     "sst": "accuracy",
@@ -56,7 +57,7 @@ class TaskScore:
     score: Statistics
     # The one metric that the paper reports; None for WNLI.
     paper: Statistics | None
-    lacking: tuple[str, ...]  # metrics of the score for which no data exists
+    lacking: tuple[str, ...]  # metrics of the score that have no data
 
     def as_dict(self) -> dict[str, Json]:
         """Return the score as plain values for JSON."""

@@ -22,8 +22,8 @@ from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 
 _HEADER = "index\tprediction"
-# With a fixed date (the earliest that zip files support), equal predictions
-# give equal bytes.
+# The date of all files in a submission: the earliest that zip files support.
+# The date is fixed, so that equal predictions give equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 

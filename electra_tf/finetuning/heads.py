@@ -39,7 +39,8 @@ class Head(ScopedLayer, abc.ABC):
     All tensors have the shape [B, ...].
     """
 
-    # The names of the label features, without the prefix of the task's name.
+    # The names of the label features. The prefix of these names, the task's
+    # name, is left out.
     labels: tuple[str, ...] = ()
 
     def __init__(self, task_name: str, seed: int = 0) -> None:
@@ -269,7 +270,7 @@ class AnswerHeadSettings:
     """The hparams of a head that predicts answers."""
 
     joint_prediction: bool  # whether the score of an end depends on the start
-    beam_size: int  # start positions in a beam of joint prediction
+    beam_size: int  # number of starts in a beam of joint prediction
     max_seq_length: int  # L in the shapes of tensors
     answerable_classifier: bool  # whether the head predicts answerability
     # whether the answerability classifier also uses hidden states weighted by

@@ -78,8 +78,8 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             values["vocab_file"] = vocab_file
     vocab_file = values.get("vocab_file", config.vocab_file)
     values |= _read_casing(weights, vocab_file, casing)
-    # Without `fix_tagging_casing`, tagging ignores added tokens, as in the
-    # original.
+    # Without `fix_tagging_casing`, tagging splits words as the original does,
+    # and ignores added tokens.
     has_added_tokens = bool(read_settings(vocab_file).distinctive)
     if has_added_tokens and "fix_tagging_casing" not in explicit:
         values["fix_tagging_casing"] = True

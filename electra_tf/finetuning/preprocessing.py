@@ -38,8 +38,9 @@ from electra_tf.text.settings_files import read_settings
 from electra_tf.text.vocabulary import is_bpe, vocab_hash
 
 _PROGRESS_EVERY = 20000
-# Raise this number whenever the same data and settings make different records.
-# Version 2 changed how CoNLL lines and lists in cells are read.
+# The version of the format of records. Raise this number with each change of
+# the code that makes different records from the same data and settings. Version
+# 2 changed how CoNLL lines and lists in cells are read.
 _FORMAT = 2
 # The approximate number of characters that are checked against the model's
 # casing, from the first training example on.
@@ -385,8 +386,8 @@ def _difference(
     now = report.as_dict()
     old_rows, old_losses = before["rows"], before["losses"]
     losses = {
-        # All losses of this split count, even if an earlier reading counted
-        # them.
+        # The counts of this split are complete: they include lost content that
+        # an earlier reading of the split counted.
         k: n if k.startswith(f"{split}: ") else n - old_losses.get(k, 0)
         for k, n in now["losses"].items()
     }

@@ -415,7 +415,7 @@ class QATask(Task):
 
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
-        # The other fields of the description do not change features.
+        # Except the version, no field of the description changes features.
         del facts["spec"]
         if self.answer_offsets:
             # This key is set only with offsets, so that records of earlier

@@ -48,7 +48,7 @@ class TrialRecord:
     results: dict[str, dict[str, float]]  # task -> the original's metrics
     details: dict[str, dict[str, float]]  # task -> further metrics
     other_splits: dict[str, dict[str, float]]  # "task/split" -> metrics
-    collapsed: dict[str, str]  # task -> sentence that names the only prediction
+    collapsed: dict[str, str]  # task -> sentence about equal predictions
     # "task/chance", "task/majority" -> the metrics of these baselines; empty in
     # files of earlier versions.
     baselines: dict[str, dict[str, float]] = dataclasses.field(
@@ -195,9 +195,9 @@ class ResultsFiles:
         lines = text_of(results)
         for name, measure in self._measures.items():
             lines += f"{name}: {measure}\n"
-        # Pickle's bytes depend on whether equal names are one object, which is
-        # not so if some results were read from a file. Conversion to JSON and
-        # back gives equal results equal bytes.
+        # Pickle's bytes depend on whether equal names are the same object, and
+        # results that were read from a file contain separate objects. After a
+        # conversion to JSON and back, equal results have equal bytes.
         uniform_results = json.loads(json.dumps(results))
         files = [
             lines,

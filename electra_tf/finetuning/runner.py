@@ -118,8 +118,8 @@ class _Run:
         self._by_majority = config.wnli_majority
         if self._by_majority:
             check_alone(config.task_names)
-            # The majority has no model to load, so every trial is computed
-            # again.
+            # The majority baseline has no model to load, so every trial is
+            # computed again.
             config = dataclasses.replace(
                 config, do_train=True, num_trials=max(config.num_trials, 1)
             )
@@ -130,7 +130,8 @@ class _Run:
         print_start(console, self._config, strategy, initial.notes)
         self.tasks = get_tasks(self._config) if tasks is None else tasks
         if not self._config.do_train:
-            # The labels in the data may have changed since training.
+            # The model's labels are loaded, because the labels in the data may
+            # have changed since training.
             folder = find_model_folder(str(self._config.init_checkpoint))
             for task in self.tasks:
                 task.load_model_labels(folder)
@@ -216,7 +217,8 @@ class _Run:
         name = f"{self._config.seed}:trial {trial}"
         config = dataclasses.replace(
             config,
-            # Each trial has its own data order, dropout and fresh heads.
+            # The seed gives each trial its own data order, dropout and initial
+            # heads.
             seed=zlib.crc32(name.encode()) & 0x7FFFFFFF,
             model_dir=f"{self._config.model_dir}_{trial}",
         )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from electra_tf.metrics.scorers import Scorer
     from electra_tf.modeling.encoder_config import EncoderConfig
 
-# the name of the copy of your task's description in a model's folder
+# the name of the file that holds your task's description in a model's folder
 TASK_FILE = "task.json"
 # the number of rows that debug mode reads, including a header, as in the
 # original
@@ -116,8 +116,8 @@ class Task(abc.ABC):
     finds_files = False  # True if a description without files is complete
     # The labels in the description; None: the labels are read from the data.
     described_labels: Any = None
-    # The splits whose labels are collected; features also depend on their
-    # files.
+    # The splits whose labels are collected. The features of every split also
+    # depend on the files of these splits.
     label_splits: tuple[str, ...] = ()
 
     def __init__(

@@ -26,7 +26,8 @@ class TaskType:
     reads_text: bool  # whether columns must name `text_a`
 
 
-# Tagging cannot read TensorFlow Datasets, in which tags have a different form.
+# The types of tasks. Tagging has no key `tfds`, because tags have a different
+# form in TensorFlow Datasets.
 TASK_TYPES: Mapping[str, TaskType] = {
     "classification": TaskType(
         metrics=("accuracy", "f1", "mcc"),
@@ -118,7 +119,7 @@ class TfdsSpec:
     columns: Mapping[str, str]  # column -> feature of the data set
     # True: labels are the names of classes; False: labels are class indices.
     label_names: bool = False
-    # split -> the data set that contains the split, if it is not `name`
+    # split -> the data set that contains the split, for splits outside `name`
     splits_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def locate(self, split: str) -> tuple[str, str]:
@@ -159,8 +160,8 @@ class TaskSpec:
     range: tuple[float, float] | None = None
     both_orders: bool = False  # whether training uses pairs in both orders
     tags: str = "spans"  # tagging: spans, or words (each word has a class)
-    # The metric by which runs are compared (classification: also the reported
-    # metrics); None: the type's default.
+    # The metric by which runs are compared, and which in classification also
+    # determines the reported metrics; None: the type's default.
     metric: str | None = None
     version: str = "squad1"  # question_answering: squad1, squad2 or mrqa
     # question_answering: the units that F1 and exact match compare, words or

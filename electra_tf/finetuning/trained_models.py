@@ -19,7 +19,7 @@ from electra_tf.training.checkpointing import CONFIG_FILE, read_config
 
 # The origin of an `init_checkpoint` that is a trial's model.
 TRAINED = "trained"
-# An evaluation never reads these settings from the settings of a model.
+# Settings that an evaluation never reads from the settings of a model.
 _NOT_INHERITED = (
     "init_checkpoint",
     "model_dir",

@@ -437,8 +437,8 @@ class Trial(Run):
         losses = [name for name in names if name.endswith("loss")]
         dev_names = [*losses[:1], *scores[:_MAX_SCORE_PANELS]]
         return (
-            # The training loss has its own panel: for tagging, the dev loss is
-            # on another scale (twice the loss of a word).
+            # The training loss has its own panel, because the dev loss of
+            # tagging has a different scale: twice the mean loss per word.
             Panel("Training loss per example", train="loss_per_example"),
             *(Panel(f"Dev {name}", evaluation=name) for name in dev_names),
             Panel("Gradient norm before clipping", "grad_norm", log_scale=True),
