@@ -63,8 +63,8 @@ class Window(NamedTuple):
     max_context: np.ndarray
     # Int [len(tokens), 2], offsets in the passage: of each token's first
     # character, and of the character after the token; -1 if the token is not
-    # part of the passage. None: `project_to_passage` searches answers in the
-    # words.
+    # part of the passage. None: `project_to_passage` searches for answers in
+    # the words.
     spans: np.ndarray | None = None
 
 
@@ -76,8 +76,9 @@ class Answer(NamedTuple):
     end_score: float  # logit or log probability of the last wordpiece
     # indices of the first and the last word in the passage
     words: tuple[int, int] | None = None
-    # Offsets in the passage: of the first character, and of the character after
-    # the last one. None: `project_to_passage` searched the answer in the words.
+    # Offsets in the passage: of the answer's first character, and of the
+    # character after the answer. None: `project_to_passage` searched for the
+    # answer in the words.
     span: tuple[int, int] | None = None
 
     @property
