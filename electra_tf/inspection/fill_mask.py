@@ -104,7 +104,8 @@ class MaskFiller:
         values, ids = values.numpy(), ids.numpy().tolist()
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
-            # The batch has as many slots as the text with the most masks.
+            # Each row has as many slots as the text with the most masks, so
+            # other texts have unused slots, which `zip` leaves out.
             slots = zip(masked[i], ids[i], values[i], strict=False)
             masks = tuple(
                 FilledMask(position, candidates(self.pretrained, *best))

@@ -47,7 +47,7 @@ class TextScore:
     # log-probability of each token in its context
     token_scores: tuple[float, ...]
     unknown: int  # the number of [UNK]s, each of which hides a word
-    windows: int  # the number of windows that a long text was scored in
+    windows: int  # the number of windows in which the text was scored
 
 
 class Window(NamedTuple):

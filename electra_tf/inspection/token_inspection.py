@@ -72,7 +72,7 @@ class Proposal:
     true_probability: float | None = None
     true_rank: int | None = None
     sampled: str | None = None  # None: the model has no discriminator
-    # the sampled token's probability, after temperature
+    # the sampled token's probability, with logits divided by the temperature
     sampled_probability: float | None = None
 
 
