@@ -95,7 +95,8 @@ class Contents:
     """Networks and heads of a checkpoint, inferred from its variables."""
 
     def __init__(self, shapes: Shapes) -> None:
-        # Keys are the original's names, without Adam slots and step.
+        # Shapes by the original's name, without the shapes of Adam slots and
+        # step.
         self.shapes = dict(shapes)
         if SHARED_TABLE in self.shapes:
             self.shapes.setdefault(TABLE, self.shapes[SHARED_TABLE])

@@ -23,7 +23,8 @@ from electra_tf.checkpoints.weights import TensorSpec
 from electra_tf.files import filesystem
 from electra_tf.files.json_files import read_json
 
-# Types that are converted to float32, by the codes of safetensors.
+# Names of the types that are converted to float32, by the types' codes in
+# safetensors.
 NARROW_TYPES = {"F16": "float16", "BF16": "bfloat16", "F64": "float64"}
 
 

@@ -11,8 +11,8 @@ from configure.generator import GeneratorKind, generator_kind
 from configure.pretraining import PretrainingConfig
 from electra_tf.modeling.encoder_config import EncoderConfig
 
-# Kinds of separate generators, by the scope of the transformer or of its first
-# tower.
+# Kinds of separate generators, by the scope of the transformer; for two towers,
+# by the scope of the first tower.
 KINDS = {
     "generator": GeneratorKind.SMALL,
     "generator_ltr": GeneratorKind.TWO_TOWER,

@@ -62,7 +62,7 @@ class Weights(abc.ABC):
     kind: str  # "tf1", "native", "huggingface", "bert" or "memory"
     # All tensors by the original's name, including slots and step.
     specs: dict[str, TensorSpec]
-    # Other contents of the file, with the reasons why they are left out.
+    # Contents of the file that are left out, with the reasons.
     dropped: dict[str, str] = dataclasses.field(default_factory=dict)
     # Hparams in a config next to the file, under the names of
     # `PretrainingConfig`; empty without a config.
@@ -225,7 +225,8 @@ def repeat_segment_row(weights: Weights, row: int) -> Weights:
     def change(name: str, value: np.ndarray) -> np.ndarray:
         if name != "electra/embeddings/token_type_embeddings":
             return value
-        # A row that the table lacks would add nothing, so it counts as zeros.
+        # A row that the table lacks would add nothing to the embeddings, so
+        # zeros replace the row.
         vector = value[row] if row < len(value) else np.zeros_like(value[0])
         return np.repeat(vector[None], len(value), 0)
 
