@@ -181,7 +181,8 @@ def _both_hparams(
         hparams = merge_hparams(hparams, _hparams_of_other(other, weights))
         both.append(merge_hparams(hparams, overriding))
     # A masked LM has only one network. An encoder without heads is compared
-    # with this network, so its hparams must describe a masked LM, too.
+    # with this network, so the encoder's hparams must describe a masked LM,
+    # too.
     headless = [weights.contents.is_headless for weights in (a, b)]
     for i, other in ((0, 1), (1, 0)):
         is_masked_lm = not complete_hparams(both[other]).has_two_networks

@@ -82,7 +82,8 @@ class Recording:
         named = {
             scope: name for _, scope, name in matches if scope != "electra"
         }
-        # If both networks have the scope electra, the generator comes first.
+        # If both networks have the scope electra, the generator's outputs
+        # precede the discriminator's outputs.
         full = [name for _, scope, name in matches if scope == "electra"]
         if full and "disc_logits" in self.arrays:
             named["discriminator"] = full.pop()
