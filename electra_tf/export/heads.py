@@ -172,8 +172,8 @@ class PretrainedModule(signatures.ServingModule):
     """Base class of modules of pre-trained models, with one head."""
 
     PART: ClassVar[str] = "discriminator"
-    # True: the model must be an Electric model; False: it must not; None: all
-    # models are accepted.
+    # True: the model must be an Electric model; False: the model must not be an
+    # Electric model; None: all models are accepted.
     IS_ELECTRIC: ClassVar[bool | None] = None
 
     def __init__(

@@ -63,8 +63,8 @@ def _quantize_operations(model: Any, operations: Sequence[str]) -> bytes:
                 path,
                 op_types_to_quantize=list(operations),
                 per_channel=True,
-                # Processors without VNNI add pairs of products in 16 bits,
-                # which products of full 8-bit weights can overflow.
+                # Processors without VNNI add pairs of products in 16 bits, and
+                # such a sum can overflow if weights use all 8 bits.
                 reduce_range=True,
                 weight_type=quantization.QuantType.QInt8,
             )

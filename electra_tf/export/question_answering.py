@@ -78,7 +78,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
         self, outputs: signatures.Outputs, features: Mapping[str, tf.Tensor]
     ) -> signatures.Outputs:
         # The scorer requires logits of ends, which joint prediction does not
-        # return. The head sets these logits to zero in this case, too.
+        # return. With joint prediction, the head, too, sets these logits to
+        # zero.
         ends = tf.zeros_like(outputs["start_logits"])
         return {"end_logits": ends, **outputs}
 
@@ -229,7 +230,8 @@ class QuestionAnsweringModule(signatures.TaskModule):
     ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return candidates [W, K, K]: start and end in the window, score."""
         if self._is_joint:
-            # Each start of the beam is paired with the ends predicted for it.
+            # Each start of the beam is paired with the ends that were predicted
+            # for this start.
             start, end = outputs["start_top_index"], outputs["end_top_index"]
             of_start = outputs["start_top_log_probs"]
             of_end = outputs["end_top_log_probs"]

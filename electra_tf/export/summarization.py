@@ -82,8 +82,8 @@ class SummarizationModule(TaskModule):
             False,
             self.tokenizer,
         )
-        # Windows contain the sentences of all texts in order, so the numbers
-        # can be arranged like the positions.
+        # Windows contain the sentences of all texts in order, so the numbers of
+        # the sentences can be arranged like the positions.
         numbers = tf.ragged.range(1, n_sentences + 1).values
         numbers = windows.positions.with_values(numbers).to_tensor()
         inputs = windows.inputs

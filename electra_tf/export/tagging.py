@@ -127,8 +127,8 @@ def _first_words(
         fitting = tf.searchsorted(before, reached, side="right") - 1
         return tf.minimum(fitting, ends), mark(word, is_first)
 
-    # The loop also marks the ends of sentences. This is harmless: a sentence
-    # ends at the first word of the next sentence, or after all words.
+    # The loop also marks the ends of sentences, which is harmless, because a
+    # sentence ends at the first word of the next sentence, or after all words.
     begins = ends - n_words
     _, is_first = tf.while_loop(
         lambda word, _: tf.reduce_any(word < ends),
