@@ -105,7 +105,7 @@ def run(
     if config.do_eval:
         config = _with_run_settings(config)
     config = with_vocab_casing(config)
-    # Threads must be set before TensorFlow's runtime starts.
+    # The numbers of threads must be set before TensorFlow's runtime starts.
     set_threads(
         config.threads, config.micro_batch_size, config.lets_cores_share
     )
