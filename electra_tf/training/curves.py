@@ -25,9 +25,9 @@ class Panel:
     """A plot of fields of the training log and of the evaluation log."""
 
     title: str  # metric and unit
-    train: str | None = None  # field; a faint line and its running mean
+    train: str | None = None  # field, as a faint line with its running mean
     evaluation: str | None = None  # field, as a line with dots
-    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed
+    baselines: tuple[tuple[str, str], ...] = ()  # (field, label), dashed lines
     chance: float | None = None  # score of guessing, as a dotted line
     log_scale: bool = False
 

@@ -242,7 +242,8 @@ class Run(abc.ABC):
             self.loss_scale = LossScale.of(config.mixed_precision)
         self.iterator = open_iterator(dataset)
         self.step_metrics = StepMetrics()
-        # Checkpoints contain these keys, which therefore must not change.
+        # Checkpoints contain the keys of `extras` and `position`, which
+        # therefore must not change.
         extras: dict[str, Any] = {}
         if self.loss_scale is not None:
             extras["loss_scale"] = self.loss_scale

@@ -104,8 +104,8 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
             tf.errors.DeadlineExceededError,
             tf.errors.UnavailableError,
         )
-        # The message of an operation that all workers run contains "collective"
-        # or "Collective".
+        # The error message of an operation that all workers run contains
+        # "collective" or "Collective".
         is_lost = isinstance(error, lost_errors) or "ollective" in error.message
         if current_worker(strategy).total == 1 or not is_lost:
             raise
