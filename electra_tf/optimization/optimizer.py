@@ -387,7 +387,8 @@ class AdamW(AdamWeightDecay):
         self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
     ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
         """Return a library's optimizer with its first and second moments."""
-        # The hparam jit_compile compiles whole steps instead.
+        # The library does not compile the update, because the hparam
+        # jit_compile compiles whole steps.
         library = tf_keras.optimizers.AdamW(
             weight_decay=self.weight_decay_rate, jit_compile=False, **settings
         )
@@ -443,7 +444,8 @@ class Lamb(AdamW):
     def _build_library(
         self, variables: Sequence[tf.Variable], settings: Mapping[str, float]
     ) -> tuple[tf_keras.optimizers.Optimizer, _Slots, _Slots]:
-        # The package is imported here, because its import takes seconds.
+        # The package `official` is imported here, because its import takes
+        # seconds.
         from official.modeling.optimization.lamb import LAMB
 
         library = LAMB(
