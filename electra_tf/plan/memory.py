@@ -25,7 +25,9 @@ MIB = 1 << 20
 _FLOAT = 4
 _HALF = 0.5  # half-precision size as a share of float32's size
 _PROGRAM = 700 * MIB  # Python, TensorFlow and other libraries
-_PROGRAM_PER_BLOCK = 19 * MIB  # graph of a step, including its optimization
+# Graph of a step per transformer block, including the memory that optimizing
+# the graph takes.
+_PROGRAM_PER_BLOCK = 19 * MIB
 
 # Share of a machine's memory above which an estimate enables activation
 # checkpointing. The share is below 1, because the estimate can be too low and
