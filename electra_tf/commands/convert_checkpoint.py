@@ -202,8 +202,8 @@ def main(args: argparse.Namespace) -> None:
     """Convert the checkpoint, and print a report of its tensors."""
     source = formats.open_weights(args.source)
     if source.contents.tasks and not source.heads:
-        # The import, which loads all tasks, is late, because few conversions
-        # need it.
+        # The module, which loads all tasks, is imported late, because few
+        # conversions need it.
         from electra_tf.prediction.loading import read_heads
 
         source.heads = read_heads(source, args.source)
@@ -479,7 +479,7 @@ def _write_hugging_face(
     overwrite: bool,
 ) -> tuple[dict[str, str], list[str]]:
     """Write a Hugging Face folder; return the tensors left out, and notes."""
-    # The import is late, because other conversions do not need it.
+    # The module is imported late, because other conversions do not need it.
     from electra_tf.checkpoints.huggingface_writer import write_huggingface
 
     report = write_huggingface(
@@ -542,7 +542,7 @@ def _write_tensorflow(
 
 def _reopened(folder: str) -> Weights:
     """Open the written checkpoint, to report its readable tensors."""
-    # The import is late, because other conversions do not need it.
+    # The module is imported late, because other conversions do not need it.
     from electra_tf.checkpoints.huggingface_reader import open_huggingface
 
     return open_huggingface(folder)

@@ -82,7 +82,8 @@ def _report_totals(totals: collections.Counter[str], method: str) -> None:
     if totals["tokens"]:
         per_token = -totals["score"] / totals["tokens"]
         line = f"{totals['tokens']:,} tokens, {per_token:.3f} nats a token"
-        # Electric's scores are not normalized, so their mean is not an entropy.
+        # Electric's scores are not normalized, so their mean gives no
+        # perplexity.
         if method != "electric" and per_token < _MAX_NATS:
             line += f" (pseudo-perplexity {math.exp(per_token):.1f})"
         shared_flags.report(line)
