@@ -332,8 +332,8 @@ def _json(
     value: object, status: int = 200, headers: dict[str, str] | None = None
 ) -> web.Response:
     """Return a response whose body is a value as JSON."""
-    # A name in a request may contain halves of surrogate pairs, which no
-    # encoding can represent.
+    # A name in a request may contain halves of surrogate pairs, which UTF-8
+    # cannot represent.
     body = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return web.Response(
         body=body.encode("utf-8", "replace"),
