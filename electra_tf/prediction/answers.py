@@ -424,7 +424,8 @@ class QuestionAnswerer(Answerer):
         # head has a logit for answerability.
         outputs = ("answerable_logit", "start_logits", "end_logits", *spans)
         self.outputs = tuple(dict.fromkeys(outputs))
-        # Questions about one text share its wordpieces.
+        # Passages are cached, because several questions may be about one
+        # passage.
         self._passage = functools.lru_cache(_PASSAGES_CACHED)(Passage)
 
     def example(self, item: Any, number: int) -> QAExample:

@@ -18,8 +18,8 @@ from electra_tf.modeling.graph_modes import inference
 
 Row = Mapping[str, Any]
 _CALL_COST = 64.0  # tokens; see `call_cost`
-# On a CPU, the short operations of one batch leave threads idle; two batches at
-# once keep all threads busy.
+# On a CPU, the short operations of one batch leave threads idle; two parallel
+# batches keep all threads busy.
 _BATCHES_AT_ONCE = 2
 
 

@@ -58,7 +58,7 @@ class _Text(NamedTuple):
     ids: list[int]
     words: list[str]
     starts: list[int]  # index of the first wordpiece of each word
-    cut: int  # wordpieces that were cut off
+    cut: int  # number of wordpieces that were cut off
 
 
 class Embedder:

@@ -129,8 +129,8 @@ class Predictor:
             if not isinstance(rows, list):
                 rows = [rows]
             waiting += [(index, row) for row in rows]
-            # A long document has many rows, so rows are computed once they fill
-            # a pool.
+            # A long document has many rows, so rows are computed as soon as
+            # they fill a pool.
             is_full = len(waiting) >= self.batch_size * _BATCHES_PER_POOL
             if is_full or index + 1 == len(examples):
                 self._run(waiting, outputs)
