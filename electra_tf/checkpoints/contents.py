@@ -202,7 +202,8 @@ class Contents:
         if part == "discriminator":
             return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TOKEN_HEAD, _TASK_HEADS)
         scopes = tuple(scope for scope in _GENERATORS if self.has(scope))
-        # Without a separate scope, the generator is the only network.
+        # Without a scope of its own, the generator is the network of scope
+        # `electra`.
         if not scopes:
             scopes = (f"{FULL}/",)
         elif not all(self.has(f"{s}embeddings/word_") for s in scopes):

@@ -53,7 +53,8 @@ class ModelSizes:
     type_vocab_size: int  # rows of the segment table
     # Width of the discriminator's tables; None: no tables.
     embedding_size: int | None
-    encoder: Stack | None  # scope `electra`; None: only a generator is stored
+    # Transformer of scope `electra`; None: only a generator is stored.
+    encoder: Stack | None
     generator: Stack | None  # sizes of the generator or of each tower
     generator_kind: GeneratorKind  # UNIFORM also if no generator is stored
     # Value of the hparam `embedding_sharing`; None with only one network.
@@ -241,7 +242,8 @@ def describe_differences(stored: ModelSizes, stated: ModelSizes) -> list[str]:
         if not (stored.discriminates and is_full):
             del remedies["generator"]
         if is_full and not stored.discriminates and stated.generator:
-            # The head of a masked LM is as wide as its encoder.
+            # The head of a masked LM is as wide as the encoder, so the
+            # generator needs the encoder's width.
             name = "generator's hidden_size"
             old[name] = stored.main.hidden_size
             remedies[name] = "generator_hidden_size to 1.0"

@@ -120,7 +120,8 @@ def _latest(directory: str) -> str:
     """Return the latest checkpoint of a directory, or raise a UserError."""
     if prefix := find_latest(directory):
         return prefix
-    # Released models contain no file `checkpoint`.
+    # Released models contain no file `checkpoint`, so the files of all
+    # checkpoints in the directory are listed.
     names = list_checkpoints(directory)
     if recorded := list_recorded(directory):
         if older := [n for n in map(os.path.basename, recorded) if n in names]:
