@@ -503,7 +503,7 @@ def _task_data(loaded: FinetunedModel, name: str) -> dict[str, Any]:
         except Exception:
             paths[split] = []
     # A split may list a file of another split, because labels are read from
-    # this file. The card shows the file only under the other split.
+    # that file. The card shows such a file only under the other split.
     split_of = {files[0]: split for split, files in paths.items() if files}
     return {
         f"{split}: {os.path.basename(path)}": file_digest(path)

@@ -271,7 +271,8 @@ class FillMaskModule(PretrainedModule):
         parts = tf.strings.split(text, "[MASK]")  # [B, (parts)]
         ids = self.tokenizer.encode(parts.values)
         mask = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
-        # A mask follows every part now; the mask of the last part is removed.
+        # A mask follows every part of a text, so the mask after the last part
+        # is removed.
         rows = parts.with_values(tf.concat([ids, mask], 1)).merge_dims(1, 2)
         return signatures.cut(rows, tf.cast(rows.row_lengths(), tf.int32) - 1)
 
