@@ -470,8 +470,8 @@ class Run(abc.ABC):
         to the same weights and batches.
         """
         bad_step, path = self.global_step, self.checkpoints.latest
-        # The path is rarely None, because a run saves a checkpoint before its
-        # first step.
+        # A run saves a checkpoint before its first step, so the path is None
+        # only if the checkpoints were deleted.
         if path is None:
             raise error
         # The sums are discarded, because they belong to steps that are
