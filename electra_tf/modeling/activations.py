@@ -43,7 +43,7 @@ def gelu(inputs: tf.Tensor) -> tf.Tensor:
 
     Source: google-research/electra, model/modeling.py, gelu.
     """
-    if is_inference():  # TensorFlow and converters recognize this form.
+    if is_inference():  # TensorFlow and converters recognize this formula.
         return 0.5 * inputs * (1.0 + tf.math.erf(inputs * math.sqrt(0.5)))
     return _fused_gelu(inputs) if fuses(inputs) else _gelu(inputs)
 
