@@ -10,7 +10,7 @@ from configure.text_tables import render_rows
 from electra_tf.commands.plan_numbers import Numbers, format_gib
 from electra_tf.plan.flops import PUBLISHED_FLOPS
 
-_WIDTH = 80  # columns, even if the output is not a terminal
+_WIDTH = 80  # characters per line, even if the output is not a terminal
 _THIS_RUN = "> this run"
 
 
