@@ -441,7 +441,7 @@ class _AnswerPredictions(Predictions):
         evaluate = qa.evaluate_squad1 if is_squad else qa.evaluate_mrqa
         question_scores = np.array(
             [
-                # The official scripts leave out questions without answers.
+                # The official scripts skip questions that have no gold answers.
                 evaluate([question], texts)[self.metric]
                 if question.answers
                 else math.nan

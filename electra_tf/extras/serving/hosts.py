@@ -17,8 +17,8 @@ from electra_tf.extras.serving.protocol import RequestError
 _MISDIRECTED = 421  # HTTP status Misdirected Request (RFC 9110, 15.5.20)
 _LOOPBACK = "localhost"
 _SHOWN = 100  # maximum number of characters of an unknown name in a message
-# The pattern of a name or IPv4 address, or an IPv6 address in brackets, with an
-# optional port.
+# The pattern of a name, an IPv4 address or an IPv6 address in brackets, each
+# with an optional port.
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.%\w-]+)\]|([^\s:/@\[\]]+))(?::(\d*))?")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*", re.ASCII)
 

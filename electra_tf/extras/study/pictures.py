@@ -120,7 +120,7 @@ def _draw_arm(
         axes.annotate(
             f"{y[0]:.4g}",
             (x[0], y[0]),
-            xytext=(6, 4),  # 1/72 inch
+            xytext=(6, 4),  # units of 1/72 inch
             textcoords="offset points",
             fontsize=7,
             color=color,
