@@ -162,7 +162,7 @@ class PretrainingConfig(TrainingConfig):
     # Default: <data_dir>/vocab.txt.
     vocab_file: str = ""
     model_dir: str = ""  # default: <data_dir>/models/<model_name>
-    # Results are written to the default model_dir, even if model_dir is set.
+    # The default folder is in the default model_dir, even if model_dir is set.
     results_txt: str = ""  # default: .../results/unsup_results.txt
     results_pkl: str = ""  # default: .../results/unsup_results.pkl
 
@@ -533,9 +533,9 @@ class PretrainingConfig(TrainingConfig):
         if self.unigram_steps > steps > 0:
             yield (
                 f"unigram_steps {self.unigram_steps} exceeds num_train_steps"
-                f" {steps}: replacements are drawn by token counts until the"
-                " end of training. Lower unigram_steps (a quarter of the run:"
-                f" {max(1, steps // 4)})"
+                f" {steps}: some replacements are still drawn by token counts"
+                " at the end of training. Lower unigram_steps (a quarter of the"
+                f" run is usual: {max(1, steps // 4)})"
             )
         if self.max_predictions_per_seq > self.max_seq_length:
             yield (

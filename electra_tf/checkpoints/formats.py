@@ -164,7 +164,7 @@ def _check_is_read(path: str) -> None:
 
 
 def _is_finetuned_run(path: str) -> bool:
-    """Return whether a folder belongs to a fine-tuning run."""
+    """Return whether a folder is a fine-tuning run with a best checkpoint."""
     config = os.path.join(path, "config.json")
     if not filesystem.is_directory(os.path.join(path, BEST)):
         return False

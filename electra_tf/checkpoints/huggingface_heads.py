@@ -181,8 +181,8 @@ def read_max_length(folder: str, positions: int) -> int:
     is_number = isinstance(stated, int | float) and not isinstance(stated, bool)
     if not is_number or not stated >= 1:
         raise UserError(
-            f"{path}: {name} is {stated!r}; expected a number above 0. Correct"
-            " or remove this field."
+            f"{path}: {name} is {stated!r}; expected a number of at least 1."
+            " Correct or remove this field."
         )
     return int(min(stated, positions))
 

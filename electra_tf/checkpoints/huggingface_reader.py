@@ -324,7 +324,7 @@ def _find_vocab(folder: str, settings: TokenizerSettings) -> str | None:
 def _without_identity(
     weights: Weights, network: Network, stated_bias: Sequence[float] | None
 ) -> Weights:
-    """Undo the shift of a sentence head, and leave out its identity layer.
+    """Remove a sentence head's identity layer and its shift of the next bias.
 
     `stated_bias` is the bias before the conversion, which is returned bit for
     bit unless transformers has since trained the model.

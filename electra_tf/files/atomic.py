@@ -65,8 +65,8 @@ def _remove_unlocked(part: str, path: str, process: str) -> None:
             " the process, stop it, or choose another name."
         ) from None
     except OSError:
-        # The unfinished version stays, because without locks its process may
-        # still run.
+        # The file system has no locks, so the process may still be writing the
+        # unfinished version, which therefore stays.
         pass
     finally:
         os.close(file)

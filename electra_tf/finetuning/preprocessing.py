@@ -352,7 +352,7 @@ class Preprocessor:
         print(f"WARNING: {text}")
 
     def _print_reports(self, reports: dict[str, dict[str, Any]]) -> None:
-        """Print each bad row once, and the counts of other losses."""
+        """Print new bad rows, and the counts of other content that was lost."""
         for name, values in reports.items():
             report = self._by_name[name].row_report
             rows = report.unprinted(BadRow(**row) for row in values["rows"])

@@ -25,9 +25,9 @@ from electra_tf.finetuning.task_description import TaskSpec
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.training.checkpointing import read_config
 
-# Hparams that match heads trained with transformers: for tagging, transformers
-# truncates a sentence only if it exceeds max_seq_length and processes case as
-# in other tasks; for SQuAD, the null threshold is 0.
+# Hparams that match heads trained with transformers. There, tagging processes
+# case as other tasks do, and truncates only sentences above max_seq_length;
+# question answering has a null threshold of 0 and uses the offsets of answers.
 _TRANSFORMERS_HPARAMS = {
     "tagging": {"fix_tagging_truncation": True, "fix_tagging_casing": True},
     "question_answering": {"qa_na_threshold": 0.0, "answer_offsets": True},

@@ -151,8 +151,8 @@ class Task(abc.ABC):
         self._tfds = spec.tfds if config.data_source == "tfds" else None
         if config.data_source == "tfds" and spec.tfds is None:
             raise UserError(
-                f"task {self.name}: TensorFlow Datasets has no data for this"
-                " task. Set data_source to files."
+                f"task {self.name}: data_source is tfds, but the task names no"
+                " data set of TensorFlow Datasets. Set data_source to files."
             )
 
     @property

@@ -41,7 +41,7 @@ class FilledText:
 
     text: str  # the input
     tokens: tuple[str, ...]  # the text's wordpieces, without [CLS] and [SEP]
-    masks: tuple[FilledMask, ...]  # in the order of the masks
+    masks: tuple[FilledMask, ...]  # in the order of the text
 
     def best(self) -> str:
         """Return the text with the likeliest token in place of each mask."""

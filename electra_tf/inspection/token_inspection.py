@@ -389,7 +389,7 @@ class TokenInspector:
         return f"{name}, {_GENERATORS[pretrained.model.kind]}"
 
     def _notes(self) -> list[str]:
-        """Return sentences about the model's present and missing parts."""
+        """Return notes on assumptions, missing networks and outputs."""
         pretrained, kind = self.pretrained, self.pretrained.model.kind
         notes = [f"No file states this: {a}." for a in pretrained.assumptions]
         if pretrained.model.discriminator is None:

@@ -95,7 +95,7 @@ def _scorers() -> dict[str, tuple[_RougeScorer, Callable[[str], list[str]]]]:
     try:
         from rouge_score import rouge_scorer, tokenizers
     except ImportError as error:
-        subject = "rouge-score, which labels and scores summaries,"
+        subject = "rouge-score, which selects and scores sentences,"
         raise missing_extra(subject, "rouge", error) from error
     default = tokenizers.DefaultTokenizer(use_stemmer=True)
     return {

@@ -6,8 +6,8 @@ import contextlib
 import os
 import pathlib
 
-# Number of cores above which a batch is not shared, because the gain from
-# sharing was not measured with more cores.
+# Maximum number of cores that share a batch. The gain from sharing was measured
+# only up to this number.
 _MOST_CORES = 4
 
 _CGROUPS = "/sys/fs/cgroup"

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 # Value that `disallow_correct` subtracts from the original token's logit.
 DISALLOWED_PENALTY = 1000.0
-# Probability of a token that is never drawn, because draws have a resolution of
-# 2^-23. The value is a normal float32 number, so that its logarithm is exact.
+# Lower limit of probabilities, so that their logarithms are finite. Draws have
+# a resolution of 2^-23, so a token with this probability is never drawn.
 _NEVER = 1e-37
 
 

@@ -41,13 +41,13 @@ class Monitor:
         )
         self._batch_rows = Histogram(
             "batch_rows",
-            "Rows of a batch that was computed at once.",
+            "Number of rows in each computed batch.",
             buckets=_SIZES,
             **shared,
         )
         self._batch_requests = Histogram(
             "batch_requests",
-            "Requests of a batch that was computed at once.",
+            "Number of requests in each computed batch.",
             buckets=_SIZES,
             **shared,
         )
