@@ -81,6 +81,14 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("files", nargs="+", metavar="FILE")
     args = parser.parse_args(list(argv[1:]))
+    _check_flags(parser, args)
+    return args
+
+
+def _check_flags(
+    parser: argparse.ArgumentParser, args: argparse.Namespace
+) -> None:
+    """Report flags that do not describe an ensemble."""
     if not args.task and not args.task_config:
         parser.error(
             "found no task; expected a name or a description. Pass --task or"
@@ -98,7 +106,6 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
             f" --seed is {args.seed}; expected at least 2, 2 and 0. Pass larger"
             " numbers"
         )
-    return args
 
 
 def main(args: argparse.Namespace) -> None:

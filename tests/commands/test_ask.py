@@ -33,7 +33,11 @@ def run(text_folder, finetuned_folder, tmp_path):
     ("flags", "task", "message"),
     [
         (["?!"], "facts", r"QUESTION: found '\?!'"),
-        (["where is it?"], "reviews", "the task reviews; expected a model"),
+        (
+            ["where is it?"],
+            "reviews",
+            "the task reviews; expected a task of question answering",
+        ),
         (["--fit={folder}/a.txt"], "facts", "a.txt:2: malformed JSON"),
         (["--questions={folder}/../out.jsonl"], "facts", "an input"),
         (["is it?", "--language=klingon"], "facts", "=klingon: .*french"),

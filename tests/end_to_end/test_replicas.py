@@ -272,7 +272,7 @@ def test_differences_between_workers_are_named(
     assert not list((tmp_path / "two").glob("model.ckpt*"))
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.multi_device
 def test_killed_workers_fine_tune_as_one_device_does(
     task_dir, hparams, tmp_path, run_workers, run_python
