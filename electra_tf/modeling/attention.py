@@ -88,12 +88,15 @@ class SelfAttention(ScopedLayer):
           dropout [B, A, L, L], both with the dtype of `hidden`. The softmax is
           computed in float32.
         """
+        if tokens is None:
+            batch, length = static_or_dynamic_shape(hidden)[:2]
+        else:
+            batch, length = tokens.batch, tokens.length
         heads, size = self.sizes.num_attention_heads, self.sizes.size_per_head
 
         def split_heads(tensor: tf.Tensor) -> tf.Tensor:
             if tokens is not None:
                 tensor = tokens.unpack(tensor)
-            batch, length = static_or_dynamic_shape(tensor)[:2]
             tensor = tf.reshape(tensor, [batch, length, heads, size])
             return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
 
@@ -119,7 +122,6 @@ class SelfAttention(ScopedLayer):
         rate = self.sizes.attention_probs_dropout_prob
         probs = _attention_probs(scores, bias, rate, seed)
         mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
-        batch, length = static_or_dynamic_shape(mixed)[:2]
         mixed = tf.reshape(mixed, [batch, length, heads * size])
         return mixed if tokens is None else tokens.pack(mixed), probs
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from electra_tf.modeling.layers import static_or_dynamic_shape
+
 
 class RealTokens:
     """The positions of the real tokens of a batch of padded rows.
@@ -21,7 +23,7 @@ class RealTokens:
 
     def __init__(self, input_mask: tf.Tensor) -> None:
         is_real = tf.reshape(input_mask, [-1]) > 0  # [B * L]
-        self._shape = tf.shape(input_mask)
+        self.batch, self.length = static_or_dynamic_shape(input_mask)
         # Index of each real token among the B * L positions, [T].
         self._positions = tf.where(is_real)[:, 0]
         # Number of each real token (from 1), [B * L]; 0 at padding, for which
@@ -55,4 +57,4 @@ class RealTokens:
         width = tokens.shape[-1]
         padding = tf.zeros([1, width], tokens.dtype)
         flat = tf.gather(tf.concat([padding, tokens], 0), self._numbers)
-        return tf.reshape(flat, [self._shape[0], self._shape[1], width])
+        return tf.reshape(flat, [self.batch, self.length, width])
