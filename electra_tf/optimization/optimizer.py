@@ -341,7 +341,8 @@ def _joined(tensors: Sequence[tf.Tensor | tf.Variable]) -> tf.Tensor:
     """Concatenate tensors to a vector; return a single tensor unchanged."""
     if len(tensors) == 1:
         return tf.convert_to_tensor(tensors[0])
-    return tf.concat([tf.reshape(t, [-1]) for t in tensors], 0)
+    vectors = [t if t.shape.rank == 1 else tf.reshape(t, [-1]) for t in tensors]
+    return tf.concat(vectors, 0)
 
 
 def _assign_parts(
@@ -353,7 +354,9 @@ def _assign_parts(
         parts = tf.split(joined, [v.shape.num_elements() for v in variables])
     for variable, part in zip(variables, parts, strict=True):
         assign = variable.assign_sub if subtract else variable.assign
-        assign(tf.reshape(part, variable.shape))
+        if part.shape != variable.shape:
+            part = tf.reshape(part, variable.shape)
+        assign(part)
 
 
 def _scaled(gradient: tf.Tensor | tf.IndexedSlices, scale: tf.Tensor):
