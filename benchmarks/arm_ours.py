@@ -296,6 +296,8 @@ class OnnxRuntime(work.Answering):
         encode = make(os.path.join(spec["paths"]["run"], "vocab.txt")).encode
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = spec["threads"]
+        # Threads that wait in a loop after a run would delay the next arm.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
         session = onnxruntime.InferenceSession(spec["path"], options)
 
         def ask(texts):
