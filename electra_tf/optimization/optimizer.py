@@ -236,7 +236,9 @@ class AdamWeightDecay(tf.Module):
         if not self._joins_variables:
             return tf.linalg.global_norm(gradients)
         elements = [
-            g.values if isinstance(g, tf.IndexedSlices) else g
+            tf.convert_to_tensor(
+                g.values if isinstance(g, tf.IndexedSlices) else g
+            )
             for g in gradients
         ]
         return tf.linalg.global_norm([_joined(elements)])
