@@ -71,7 +71,7 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
             config.model_hparam_overrides,
         )
     if "vocab_file" not in explicit:
-        values |= _find_vocab_file(config, weights)
+        values |= _find_vocab_file(config.pretrained_model_dir, weights)
     vocab_file = values.get("vocab_file", config.vocab_file)
     values |= _read_casing(weights, vocab_file, casing)
     # Without `fix_tagging_casing`, tagging splits words as the original does,
@@ -102,13 +102,16 @@ def open_initial_checkpoint(config: FinetuningConfig) -> InitialCheckpoint:
     return InitialCheckpoint(config, weights, (*notes, *warnings))
 
 
-def _find_vocab_file(
-    config: FinetuningConfig, weights: Weights | None
-) -> dict[str, Any]:
-    """Return `vocab_file` of the pre-trained model; {} if it has none."""
+def _find_vocab_file(model_dir: str, weights: Weights | None) -> dict[str, Any]:
+    """Return `vocab_file` of the pre-trained model; {} if it has none.
+
+    Args:
+      model_dir: default folder of the model, if the weights name no file.
+      weights: the opened checkpoint; None: random weights.
+    """
     vocab_file = None if weights is None else weights.vocab_file
     if not vocab_file:
-        vocab_file = formats.find_vocab(config.pretrained_model_dir)
+        vocab_file = formats.find_vocab(model_dir)
     return {"vocab_file": vocab_file} if vocab_file else {}
 
 
