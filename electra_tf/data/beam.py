@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds on Apache Beam, in local processes or on a cluster.
+"""Builds of pre-training records on Apache Beam, locally or on a cluster.
 
 Files are the only results of workers that all of Beam's runners keep. A
 finished job therefore writes its report to a file next to its records.

@@ -95,7 +95,7 @@ ORIGINAL_FLAGS = (
     "--do_strip_accents",
     "--no_strip_accents",
 )
-# Fields that the programs set from differently named flags.
+# Paths, which one program sets from flags and the other from --data_dir.
 PATH_FIELDS = ("corpus", "vocab_file", "output_dir")
 
 

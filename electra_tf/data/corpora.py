@@ -338,8 +338,8 @@ def list_sources(corpus: Corpus) -> Listing:
         return Listing([_tfds_source(corpus)], [])
     if not filesystem.exists(corpus.path):
         raise UserError(
-            f"corpus_dir {corpus.path!r} does not exist. Pass --corpus_dir with"
-            " the directory of the text files."
+            f"corpus_dir {corpus.path!r} does not exist. Pass the path of a"
+            " directory of text files."
         )
     if filesystem.is_directory(corpus.path):
         folder, names = corpus.path, filesystem.list_directory(corpus.path)
@@ -357,7 +357,7 @@ def list_sources(corpus: Corpus) -> Listing:
         kind = _kind(name, corpus.corpus_format)
         sources.append(Source(name, path, kind, size, 0, size))
     if not any(source.size for source in sources):
-        remedy = " Pass --corpus_dir with a directory of text files."
+        remedy = " Choose a directory that contains text files."
         if nested:
             remedy = (
                 " Directories inside corpus_dir are not read"

@@ -30,7 +30,7 @@ _NO_LITERAL = (
 
 
 class UnreadableListError(ValueError):
-    """Error for a list-like text that is neither Python nor JSON."""
+    """Error for a text that resembles a list but cannot be read as one."""
 
 
 def read_list(text: str) -> list[Any] | None:

@@ -370,7 +370,7 @@ class TaskModule(ServingModule):
 
 
 def text_function(compute: Callable[..., Outputs], n_texts: int) -> Any:
-    """Return a `tf.function` of strings [B] with the arguments of `compute`."""
+    """Return `compute` as a `tf.function` of `n_texts` strings [B]."""
     strings = [tf.TensorSpec([None], tf.string)] * n_texts
     return tf.function(compute, input_signature=strings, autograph=False)
 

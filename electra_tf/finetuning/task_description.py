@@ -205,7 +205,7 @@ class TaskSpec:
         for key in sorted(foreign_keys & {*description}):
             raise UserError(
                 f"{where}: {key}: not a setting of tasks of type {spec.type}"
-                f" (got {description[key]!r}). Remove it"
+                f" (got {description[key]!r}). Remove the setting"
             )
         return spec
 
@@ -265,7 +265,7 @@ def read_task_config(path: str) -> TaskSpec:
         if split not in spec.files:
             raise UserError(
                 f"{path}: files.{split}: missing; expected the file of the"
-                f" {split} split. Add it"
+                f" {split} split. Add the file"
             )
         if not spec.has_labels(split):
             raise UserError(

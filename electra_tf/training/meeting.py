@@ -242,7 +242,7 @@ def _connect(cluster: Cluster) -> socket.socket:
 
 
 def _wait_for_all(connection: socket.socket, cluster: Cluster) -> bool:
-    """Wait for all workers; return False if no worker answers."""
+    """Wait for all workers; return False if the first worker sends nothing."""
     hello = {"electra_tf_worker": cluster.index, "of": len(cluster.workers)}
     _send(connection, hello)
     message = None

@@ -485,9 +485,9 @@ def read_predictions(
             if isinstance(task, task_class):
                 return predictions_class(task, split, paths)
     raise UserError(
-        f"task {task.name}: ensembles do not support texts with several"
-        " labels, summaries, or questions that may have no answer; expected a"
-        " task of classes, numbers, tags or answers. Choose such a task"
+        f"task {task.name}: ensembles do not support this type of task;"
+        " expected classification with one label per text, regression, tagging,"
+        " or questions that all have an answer. Choose such a task"
     )
 
 

@@ -58,8 +58,8 @@ _KEYS = {
 }
 _CHOICE_KEYS = {"values": list, "num_trials": int}
 _CONFIGS = {"pretrain": PretrainingConfig, "finetune": FinetuningConfig}
-# The hparams that a study sets for each run, from the keys seeds, tasks, start
-# and data_dir.
+# The hparams that a study determines for each run: folders, data, tasks, seed,
+# initial checkpoint, exam and results.
 _SET_BY_STUDY = frozenset(
     (
         "data_dir",
@@ -151,8 +151,9 @@ def _check_arm(overrides: Any, location: str) -> None:
             with name_location(f"{location}{kind}.{name}"):
                 if {name, f"{kind}.{name}"} & _SET_BY_STUDY:
                     raise UserError(
-                        "the study sets this hparam from the keys seeds, tasks,"
-                        " start and data_dir. Remove the hparam"
+                        "not allowed here, because the study determines the"
+                        " folders, data, tasks, seeds, initial checkpoints and"
+                        " results of its runs. Remove the hparam"
                     )
                 config.clean_hparams({name: value})
 
