@@ -28,8 +28,8 @@ def config(tmp_path):
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param(DEBUG, marks=pytest.mark.slow),
         *marked_heavy(
+            DEBUG,
             {"train_batch_size": 16},
             {"train_batch_size": 4, "max_seq_length": 512},
             {**BASE, "train_batch_size": 16},

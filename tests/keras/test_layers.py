@@ -439,7 +439,7 @@ np.savez("logits.npz", **logits)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_saved_model_is_whole(
     pretrained_folder, texts, tmp_path, run_python, pytestconfig
 ):
@@ -466,7 +466,7 @@ def test_a_saved_model_is_whole(
         assert differences(archive, same, atol=1e-6) == []
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.multi_device
 def test_fit_on_two_devices_is_fit_on_one(on_two_devices):
     single, two = on_two_devices["fit"]

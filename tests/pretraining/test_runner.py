@@ -285,6 +285,7 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     assert "NaN" not in pathlib.Path(config.results_json).read_text()
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("with_pictures")
 def test_xla_programs_train_and_evaluate_with_all_switches(start):
     """Other draws than without it, since XLA samples in its own way."""
