@@ -260,12 +260,14 @@ PAGES = {
         prepare_own_task,
         {"run_finetuning.py": ["--num_train_epochs=8", "--train_batch_size=8"]},
     ),
+    # Slow; tests/keras covers what it does.
     "docs/keras.md": Page(
         prepare_keras,
         replaced={
             "num_train_steps=100_000": f"num_train_steps=2, **{TINY_FIT}",
             "steps_per_epoch=1000, epochs=100": "steps_per_epoch=2, epochs=1",
         },
+        is_heavy=True,
     ),
     "docs/own_language.md": Page(
         prepare_own_language,
@@ -288,7 +290,7 @@ PAGES = {
             " sleep 0.1; done",
         },
     ),
-    # The slowest page; tests/export covers what it does.
+    # One of the slowest pages; tests/export covers what it does.
     "docs/export.md": Page(
         prepare_trained, skipped={"docker run": DOCKER}, is_heavy=True
     ),

@@ -490,5 +490,5 @@ def test_settings_without_room_are_refused(own_task, qa_task):
     with pytest.raises(UserError, match="max_query_length 29 leaves no room"):
         own_task(text, max_query_length=29)
     refused("beam_size 33 exceeds the 32", own_task, text, beam_size=33)
-    with pytest.raises(UserError, match="newsqa: TensorFlow Datasets"):
+    with pytest.raises(UserError, match="newsqa: data_source is tfds"):
         qa_task("newsqa", "", data_source="tfds")

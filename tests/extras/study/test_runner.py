@@ -105,6 +105,7 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
     assert max(len(json.dumps(line)) for line in lines) < 2500
 
 
+@pytest.mark.heavy
 def test_a_failed_run_is_named_and_the_others_finish(
     content, write_study, finish, tmp_path
 ):
