@@ -302,6 +302,7 @@ PAGES = {
             f" --model_hparam_overrides '{json.dumps(TINY)}'"
         },
     ),
+    # Slow; tests/end_to_end/test_replicas.py covers what it does.
     "docs/distributed.md": Page(
         prepare_distributed,
         {"run_pretraining.py": [f"--{n}={v}" for n, v in FIT_FLAGS.items()]},
@@ -311,6 +312,7 @@ PAGES = {
             '"host0:2222", "host1:2222"': f'"localhost:{PORTS[3]}"',
         },
         skipped={"SBATCH": SLURM},
+        is_heavy=True,
     ),
     "docs/study.md": Page(
         prepare_study,

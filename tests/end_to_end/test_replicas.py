@@ -340,7 +340,6 @@ def run_ways(run_python):
 @pytest.mark.parametrize(
     "different",
     [
-        {},
         {
             "unigram_steps": 2,
             "unigram_floor": 0.2,
@@ -349,6 +348,7 @@ def run_ways(run_python):
             "correction_weight": 5.0,
         },
         *marked_heavy(
+            {},
             {"uniform_generator": True},  # row-wise gradients of embeddings
             {**TWO_STAGE, "two_stage_steps": 1},
             {"uniform_generator": True, "optimizer": "adamw"},

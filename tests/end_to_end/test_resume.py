@@ -51,7 +51,6 @@ def logs_of(folder):
     "objective",
     [
         {**HALF, "optimizer": "adamw"},
-        {"pretrain_text": "text.txt"},  # three epochs
         {
             "unigram_steps": 14,
             "unigram_floor": 0.2,
@@ -60,6 +59,7 @@ def logs_of(folder):
             "correction_weight": 5.0,
         },
         *marked_heavy(
+            {"pretrain_text": "text.txt"},  # three epochs
             {},
             {"objective": "electra_15", "generator": "unigram"},
             {"optimizer": "lamb"},

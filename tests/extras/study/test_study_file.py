@@ -39,7 +39,7 @@ def put(content, key, value):
         ("tasks.sst", {"max_seq_length": 64}, "tasks.sst: hparam max_seq_len"),
         ("data_dir", REMOVED, "data_dir: missing"),
         ("against", "bert", "against: unknown arm 'bert'"),
-        ("pretrain.seed", 1, "pretrain.seed: the study sets"),
+        ("pretrain.seed", 1, "pretrain.seed: not allowed here"),
         (
             "pretrain.num_train_steps",
             5,
@@ -338,7 +338,7 @@ def test_an_exam_is_drawn_before_pre_training(runs_with_exam):
         (
             "pretrain",
             {"exam": "exam.npz"},
-            "pretrain.exam: the study sets",
+            "pretrain.exam: not allowed here",
         ),
     ],
 )
