@@ -69,6 +69,7 @@ def outputs_and_gradients(policy, rate=0.0, is_traced=False, training=True):
     return [outputs.numpy()[MASK > 0], *(g.numpy() for g in dense)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_traced", [False, True])
 @pytest.mark.parametrize("checkpointing", [False, True])
 def test_outputs_and_gradients_equal_those_with_padding(
@@ -81,6 +82,7 @@ def test_outputs_and_gradients_equal_those_with_padding(
         np.testing.assert_allclose(value, reference, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_half_precision_is_as_close_as_with_padding():
     exact = outputs_and_gradients(ComputePolicy())[0]
     errors = [
@@ -93,6 +95,7 @@ def test_half_precision_is_as_close_as_with_padding():
     assert errors[1] == pytest.approx(errors[0], rel=0.5)
 
 
+@pytest.mark.slow
 def test_dropout_applies_to_real_tokens():
     policy = ComputePolicy(skip_padding=True)
     dropped = outputs_and_gradients(policy, rate=0.3)[0]
@@ -102,6 +105,7 @@ def test_dropout_applies_to_real_tokens():
     assert np.abs(dropped - plain).max(-1).min() > 1e-3
 
 
+@pytest.mark.slow
 def test_evaluation_computes_padding():
     skipping = outputs_and_gradients(
         ComputePolicy(skip_padding=True), training=False
