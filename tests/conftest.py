@@ -65,7 +65,7 @@ import electra_tf  # noqa: E402
 electra_tf.use_onednn = lambda is_enabled: None
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("quick", deadline=None, max_examples=10)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=15)
 hypothesis.settings.register_profile(
     "ci", deadline=None, max_examples=50, derandomize=True
 )
