@@ -292,9 +292,8 @@ class Corpus(archives.Limits):
     # .ndjson), archive (.tar, .tar.xz, .xz, ...), otherwise text; .gz files are
     # unpacked.
     corpus_format: _Format = "auto"
-    text_field: str = (
-        "text"  # field that contains the text of JSONL records or TFDS examples
-    )
+    # Field that contains the text of JSONL records or TFDS examples.
+    text_field: str = "text"
     tfds_name: str = ""  # name of a TFDS data set
     tfds_split: str = "train"  # split of the TFDS data set
     tfds_data_dir: str = ""  # folder of prepared TFDS data sets

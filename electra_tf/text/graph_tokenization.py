@@ -162,8 +162,9 @@ def _matchable(
     return tokens
 
 
-# `plain_characters` tests only code points below this limit. Most of the others
-# are rare ideographs, or tensorflow-text treats them differently from Python.
+# `plain_characters` tests only code points below this limit. Most higher code
+# points are rare ideographs, or characters that tensorflow-text treats
+# differently from Python.
 _MAX_TESTED = 0x20000
 # Pattern of a character that can be inside a word: a long run of such
 # characters can be a word above the length limit. The pattern also excludes the
