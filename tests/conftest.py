@@ -111,6 +111,11 @@ def read_json(path):
     return json.loads(path.read_text())
 
 
+def marked_slow(*cases):
+    """Return cases of a test that `make quick` leaves out."""
+    return [pytest.param(case, marks=pytest.mark.slow) for case in cases]
+
+
 def marked_heavy(*cases):
     """Return cases of a test that only `pytest -m heavy` runs."""
     return [pytest.param(case, marks=pytest.mark.heavy) for case in cases]

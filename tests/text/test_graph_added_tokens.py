@@ -7,6 +7,7 @@ import pytest
 from electra_tf.text.graph_tokenization import GraphTokenizer
 from electra_tf.text.offsets import OffsetTokenizer
 from electra_tf.text.tokenization import FullTokenizer
+from tests.conftest import marked_slow
 from tests.text.test_huggingface_tokenizer import (
     ADDED,
     SETTINGS,
@@ -40,10 +41,12 @@ def check_graph(made, folder, lower, strip, count, seed):  # noqa: F811
 @pytest.mark.parametrize(
     "setting",
     [
-        (True, None, True, True, "special"),
         (True, True, True, True, "normalized"),
-        (False, True, False, False, "normalized"),
-        (True, False, True, True, "none"),
+        *marked_slow(
+            (True, None, True, True, "special"),
+            (False, True, False, False, "normalized"),
+            (True, False, True, True, "none"),
+        ),
     ],
 )
 def test_ids_equal_the_library_s_and_positions_python_s(folder, setting):  # noqa: F811
@@ -83,6 +86,7 @@ def test_the_graph_gives_the_library_s_ids_of_many_texts(
     check_graph(made, folder, lower, strip, 5000, "many")
 
 
+@pytest.mark.slow
 def test_the_graph_does_not_split_never_split_words(folder):  # noqa: F811
     content = {"never_split": ["Fox", "covid", "[E1]"]}
     write(folder, "tokenizer_config.json", content)

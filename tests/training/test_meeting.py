@@ -67,6 +67,7 @@ def test_a_single_worker_waits_for_nobody():
     meeting.meet(Cluster(["nowhere.invalid:1"], 0), 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("started", "missing"), [([0], [1, 2]), ([0, 2], [1]), ([1], [0])]
 )
@@ -164,6 +165,7 @@ def test_an_address_in_use_is_named(workers):
             meeting.meet(Cluster(workers, 0), 5)
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_something_else_is_no_first_worker(workers):
     def answer(server):
         connection, _ = server.accept()
