@@ -11,7 +11,7 @@ from collections.abc import Callable
 import tensorflow as tf
 from absl import logging
 
-from electra_tf.modeling.real_tokens import RealTokens
+from electra_tf.modeling.batch_tokens import BatchTokens
 from electra_tf.modeling.seeds import SeedStream
 
 
@@ -20,7 +20,7 @@ def run_checkpointed(
     hidden: tf.Tensor,
     bias: tf.Tensor,
     seeds: SeedStream,
-    tokens: RealTokens | None = None,
+    tokens: BatchTokens | None = None,
 ) -> tf.Tensor:
     """Return a block's output; only `hidden` is kept for the gradient.
 

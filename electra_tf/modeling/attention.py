@@ -7,14 +7,15 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from electra_tf.modeling.batch_tokens import BatchTokens
 from electra_tf.modeling.dropout import dropout_without_gradient
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.graph_modes import is_inference
 from electra_tf.modeling.layers import (
     Dense,
     ScopedLayer,
     static_or_dynamic_shape,
 )
-from electra_tf.modeling.real_tokens import RealTokens
 from electra_tf.modeling.seeds import SeedStream
 
 # Value that is added to the scores of hidden keys. The original, too, adds this
@@ -73,7 +74,7 @@ class SelfAttention(ScopedLayer):
         hidden: tf.Tensor,
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
-        tokens: RealTokens | None = None,
+        tokens: BatchTokens | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Return the mixed values and the attention probabilities.
 
@@ -81,7 +82,7 @@ class SelfAttention(ScopedLayer):
           hidden: float32 or half precision, [B, L, H]; with `tokens` [T, H].
           bias: float32 [B, 1, 1 or L, L], from `attention_bias`.
           seeds: seeds for dropout of the probabilities; None: no dropout.
-          tokens: the T real tokens of the batch; None: all positions.
+          tokens: the T tokens of the batch, if `hidden` is a matrix.
 
         Returns:
           Mixed values with the shape of `hidden`, and probabilities after
@@ -97,8 +98,18 @@ class SelfAttention(ScopedLayer):
         def split_heads(tensor: tf.Tensor) -> tf.Tensor:
             if tokens is not None:
                 tensor = tokens.unpack(tensor)
+            # oneDNN prepares a transposition for longer than one text's
+            # transposition takes. Copies of single heads need no preparation.
+            if is_inference():
+                return tf.stack(tf.split(tensor, heads, -1), 1)
             tensor = tf.reshape(tensor, [batch, length, heads, size])
             return tf.transpose(tensor, [0, 2, 1, 3])  # [B, A, L, D]
+
+        def merge_heads(tensor: tf.Tensor) -> tf.Tensor:
+            if is_inference():
+                return tf.concat(tf.unstack(tensor, heads, 1), -1)
+            tensor = tf.transpose(tensor, [0, 2, 1, 3])
+            return tf.reshape(tensor, [batch, length, heads * size])
 
         scale = 1.0 / math.sqrt(size)
         # If the factor is a power of two (as for 64 units per head), scaling
@@ -121,8 +132,7 @@ class SelfAttention(ScopedLayer):
         seed = seeds.seed("attention_probs") if seeds else None
         rate = self.sizes.attention_probs_dropout_prob
         probs = _attention_probs(scores, bias, rate, seed)
-        mixed = tf.transpose(tf.matmul(probs, value), [0, 2, 1, 3])
-        mixed = tf.reshape(mixed, [batch, length, heads * size])
+        mixed = merge_heads(tf.matmul(probs, value))
         return mixed if tokens is None else tokens.pack(mixed), probs
 
 

@@ -9,10 +9,11 @@ import tensorflow as tf
 
 from electra_tf.modeling.activation_checkpointing import run_checkpointed
 from electra_tf.modeling.attention import SelfAttention, attention_bias
+from electra_tf.modeling.batch_tokens import BatchTokens, RealTokens
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder_config import EncoderConfig
+from electra_tf.modeling.graph_modes import is_inference
 from electra_tf.modeling.layers import Dense, LayerNorm, ScopedLayer
-from electra_tf.modeling.real_tokens import RealTokens
 from electra_tf.modeling.seeds import SeedStream
 
 
@@ -69,7 +70,7 @@ class TransformerBlock(ScopedLayer):
         hidden: tf.Tensor,
         bias: tf.Tensor,
         seeds: SeedStream | None = None,
-        tokens: RealTokens | None = None,
+        tokens: BatchTokens | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Run the block; see `SelfAttention` for arguments and results."""
         rate = self.sizes.hidden_dropout_prob
@@ -180,9 +181,12 @@ class Encoder(ScopedLayer):
         layers, all_probs = [], []
         hidden = tf.cast(hidden, self.compute_policy.dtype)
         checkpoints = self.compute_policy.activation_checkpointing
-        tokens = None
-        if seeds is not None and self.compute_policy.skip_padding:
+        tokens: BatchTokens | None = None
+        if is_inference():
+            tokens = BatchTokens(input_mask)
+        elif seeds is not None and self.compute_policy.skip_padding:
             tokens = RealTokens(input_mask)
+        if tokens is not None:
             hidden = tokens.pack(hidden)
         for i, block in enumerate(self.blocks):
             block_seeds = seeds.child(f"layer_{i}") if seeds else None

@@ -1,6 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Computation of the real tokens of a batch, without its padding."""
+"""Tokens of a batch as rows of a matrix, with or without padding.
+
+All layers but attention compute one token at a time, so that they take the
+tokens of all texts as one matrix, [T, W]. Attention takes padded rows,
+[B, L, W].
+"""
 
 from __future__ import annotations
 
@@ -9,21 +14,41 @@ import tensorflow as tf
 from electra_tf.modeling.layers import static_or_dynamic_shape
 
 
-class RealTokens:
-    """The positions of the real tokens of a batch of padded rows.
+class BatchTokens:
+    """All B * L positions of a batch, so that T is B * L.
 
-    All layers but attention compute one token at a time, so that they need no
-    padding: they take the T real tokens of all rows, [T, W]. Attention takes
-    padded rows, [B, L, W]. Both directions are gathers of whole vectors, and
-    each is the gradient of the other.
+    The shape of the batch is read once, and not again in every layer. For a
+    single text, reading it in every layer takes a tenth of the time.
 
     Args:
       input_mask: int32 [B, L], 1 for real tokens.
     """
 
     def __init__(self, input_mask: tf.Tensor) -> None:
-        is_real = tf.reshape(input_mask, [-1]) > 0  # [B * L]
         self.batch, self.length = static_or_dynamic_shape(input_mask)
+
+    def pack(self, rows: tf.Tensor) -> tf.Tensor:
+        """Return the tokens [T, W] of rows [B, L, W]."""
+        return tf.reshape(rows, [-1, rows.shape[-1]])
+
+    def unpack(self, tokens: tf.Tensor) -> tf.Tensor:
+        """Return rows [B, L, W] of tokens [T, W]."""
+        return tf.reshape(tokens, [self.batch, self.length, tokens.shape[-1]])
+
+
+class RealTokens(BatchTokens):
+    """The T real tokens of a batch, without its padding.
+
+    Both directions are gathers of whole vectors, and each is the gradient of
+    the other.
+
+    Args:
+      input_mask: int32 [B, L], 1 for real tokens.
+    """
+
+    def __init__(self, input_mask: tf.Tensor) -> None:
+        super().__init__(input_mask)
+        is_real = tf.reshape(input_mask, [-1]) > 0  # [B * L]
         # Index of each real token among the B * L positions, [T].
         self._positions = tf.where(is_real)[:, 0]
         # Number of each real token (from 1), [B * L]; 0 at padding, for which

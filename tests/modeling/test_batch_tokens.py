@@ -1,14 +1,15 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Training on real tokens without padding."""
+"""Tokens as rows of a matrix: all in inference, real ones in training."""
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from electra_tf.modeling.batch_tokens import BatchTokens, RealTokens
 from electra_tf.modeling.embeddings import Embeddings
 from electra_tf.modeling.encoder import ComputePolicy, Encoder
-from electra_tf.modeling.real_tokens import RealTokens
+from electra_tf.modeling.graph_modes import inference
 from electra_tf.modeling.seeds import SeedStream
 from tests.modeling.conftest import (
     randomize,
@@ -19,6 +20,13 @@ from tests.modeling.conftest import (
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [1, 0, 1, 1]], np.int32)
 ROWS = np.arange(24, dtype=np.float32).reshape(3, 4, 2) + 1
 REAL = ROWS[MASK > 0]
+
+
+def test_all_tokens_are_packed_and_unpacked():
+    tokens = BatchTokens(tf.constant(MASK))
+    packed = tokens.pack(tf.constant(ROWS))
+    np.testing.assert_array_equal(packed, ROWS.reshape(12, 2))
+    np.testing.assert_array_equal(tokens.unpack(packed), ROWS)
 
 
 def test_pack_returns_the_real_tokens_in_their_order():
@@ -103,6 +111,18 @@ def test_dropout_applies_to_real_tokens():
     np.testing.assert_array_equal(dropped, again)
     plain = outputs_and_gradients(policy)[0]
     assert np.abs(dropped - plain).max(-1).min() > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_traced", [False, True])
+def test_inference_has_the_outputs_and_gradients_of_training(is_traced):
+    expected = outputs_and_gradients(ComputePolicy(), training=False)
+    with inference():
+        actual = outputs_and_gradients(
+            ComputePolicy(), is_traced=is_traced, training=False
+        )
+    for value, reference in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(value, reference, rtol=1e-5, atol=2e-5)
 
 
 @pytest.mark.slow
