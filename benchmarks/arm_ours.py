@@ -300,8 +300,7 @@ class OnnxRuntime(work.Answering):
         options.add_session_config_entry("session.force_spinning_stop", "1")
         session = onnxruntime.InferenceSession(spec["path"], options)
 
-        def ask(texts):
-            rows = [encode(text)[: spec["length"] - 2] for text in texts]
+        def ask_at_once(rows):
             longest = max(map(len, rows)) + 2
             ids, mask = np.zeros((2, len(rows), longest), np.int32)
             for number, row in enumerate(rows):
@@ -310,6 +309,19 @@ class OnnxRuntime(work.Answering):
             arrays = {"input_ids": ids, "input_mask": mask}
             arrays["segment_ids"] = np.zeros_like(ids)
             (answers,) = session.run(["probabilities"], arrays)
+            return answers
+
+        def ask(texts):
+            rows = [encode(text)[: spec["length"] - 2] for text in texts]
+            group = spec["rows_at_once"] or len(rows)
+            # Rows of similar length are together, as in `serve_text`.
+            order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
+            answers = [None] * len(rows)
+            for start in range(0, len(rows), group):
+                numbers = order[start : start + group]
+                of_group = ask_at_once([rows[n] for n in numbers])
+                for number, answer in zip(numbers, of_group, strict=True):
+                    answers[number] = answer
             return answers
 
         return ask

@@ -3,10 +3,10 @@
 """Time the prediction of class probabilities; compare with transformers.
 
 One classifier with nearly random weights runs in these forms: a fine-tuned
-folder with `Predictor`, its export with `serve_text` (a whole batch at once, or
-in groups of 8), the export's ONNX files in onnxruntime, and a Hugging Face
-folder with AutoTokenizer and PyTorch, which may be compiled. Texts are
-sentences of SST; a batch is padded to its longest row. Probabilities are
+folder with `Predictor`, its export with `serve_text`, the export's ONNX files
+in onnxruntime (both compute a whole batch at once, or groups of 8 rows), and a
+Hugging Face folder with AutoTokenizer and PyTorch, which may be compiled. Texts
+are sentences of SST; a batch is padded to its longest row. Probabilities are
 compared first: those of 8-bit weights may differ by some hundredths. Each turn
 has different texts.
 
@@ -29,8 +29,13 @@ import numpy as np
 
 # Name of an export -> number of rows that serve_text computes at once (0: all).
 SERVED = {"served": 0, "served in groups": 8}
-# Name of an arm of onnxruntime -> ONNX file of the export.
-ONNX = {"onnxruntime": "model", "onnxruntime int8": "model_int8"}
+# Name of an arm of onnxruntime -> ONNX file of the export, rows at once.
+ONNX = {
+    "onnxruntime": ("model", 0),
+    "onnxruntime in groups": ("model", 8),
+    "onnxruntime int8": ("model_int8", 0),
+    "onnxruntime int8 in groups": ("model_int8", 8),
+}
 TRAINED, COMPARED = 64, 64
 
 
@@ -102,10 +107,10 @@ def planned_arms(args, paths):
     planned = harness.plan(args, kinds, **more, length=args.length)
     if "onnx" in paths and (not args.arms or "ours" in args.arms):
         _, spec = planned["ours"]
-        for name, file in ONNX.items():
+        for name, (file, rows) in ONNX.items():
             path = os.path.join(paths["onnx"], "1", "onnx", f"{file}.onnx")
             onnx = {**spec, "task": "OnnxRuntime", "path": path}
-            arms[name] = ("ours", onnx)
+            arms[name] = ("ours", {**onnx, "rows_at_once": rows})
     for name, (kind, spec) in planned.items():
         if kind == "transformers":
             arms[name] = (kind, {**spec, "task": "Answering"})
