@@ -79,7 +79,7 @@ class EncoderConfig:
         cls,
         model_size: str,
         vocab_size: int,
-        overrides: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, object] | None = None,
         debug: bool = False,
     ) -> "EncoderConfig":
         """Return the sizes of a named model, changed by overrides.
@@ -92,7 +92,8 @@ class EncoderConfig:
         get_bert_config, and the debug block of run_pretraining.py.
         """
         overrides = dict(overrides or {})
-        values = {"vocab_size": vocab_size, **_SIZES[model_size], **overrides}
+        values: dict[str, Any] = {"vocab_size": vocab_size}
+        values |= {**_SIZES[model_size], **overrides}
         values["num_attention_heads"] = max(1, values["hidden_size"] // 64)
         values["intermediate_size"] = 4 * values["hidden_size"]
         values.update(overrides)

@@ -343,7 +343,7 @@ def _sum_and_norm_gradient(
     return dropout(change, rate, seed, in_xla=True), change, *others
 
 
-def static_or_dynamic_shape(tensor: tf.Tensor) -> list[Any]:
+def static_or_dynamic_shape(tensor: tf.Tensor) -> list[int | tf.Tensor]:
     """Return a tensor's dimensions: ints if known, otherwise scalar tensors."""
     dynamic = tf.shape(tensor)
     return [

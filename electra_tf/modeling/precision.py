@@ -4,7 +4,6 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -51,7 +50,9 @@ class LossScale(tf.Module):
         """Return a new scale for "fp16"; None for other precisions."""
         return cls() if mixed_precision == "fp16" else None
 
-    def unscaled(self, gradients: Sequence[Any]) -> list[Any]:
+    def unscaled(
+        self, gradients: Sequence[tf.Tensor | tf.IndexedSlices | None]
+    ) -> list[tf.Tensor | tf.IndexedSlices | None]:
         """Divide gradients of a scaled loss by the scale; None stays None."""
         inverse = 1.0 / self.scale
         return [

@@ -4,6 +4,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -330,7 +331,7 @@ def read_pretrained(
     path = formats.resolve_reference(path)
     weights = formats.open_weights(path)
     overrides = PretrainingConfig.clean_hparams(dict(hparams or {}))
-    run = read_config(formats.find_model_folder(path)) or {}
+    run: dict[str, Any] = read_config(formats.find_model_folder(path)) or {}
     if "model_size" not in run:  # A different program wrote config.json.
         run = {}
     settings = merge_hparams(model_hparams(weights), _model_settings(run))

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from configure.errors import UserError
 from electra_tf.checkpoints import formats, tf1
@@ -17,7 +16,10 @@ EXPORT = "export"  # folder of the exported networks
 
 
 def write_pretrained(
-    weights: Weights, folder: str, hparams: Mapping[str, Any], vocab_file: str
+    weights: Weights,
+    folder: str,
+    hparams: Mapping[str, object],
+    vocab_file: str,
 ) -> str:
     """Write weights, settings and vocabulary to a folder.
 

@@ -290,7 +290,7 @@ def _describe_difference(
     )
 
 
-def read_config(directory: str) -> dict[str, Any] | None:
+def read_config(directory: str) -> dict[str, object] | None:
     """Return the hparams in a run's `config.json`; None without this file."""
     path = os.path.join(directory, CONFIG_FILE)
     if not tf.io.gfile.exists(path):

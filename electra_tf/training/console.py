@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
 import tensorflow as tf
 
@@ -148,7 +148,7 @@ _SHOWN_IN_ALL_RUNS = (
 
 
 def format_row(
-    row: Mapping[str, Any], shown: Sequence[ShownValue]
+    row: Mapping[str, float], shown: Sequence[ShownValue]
 ) -> dict[str, str]:
     """Return the formatted values of a progress line, by label.
 

@@ -12,7 +12,6 @@ data.
 import contextlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import tensorflow as tf
 
@@ -22,7 +21,7 @@ from electra_tf.checkpoints.hparam_changes import list_changes
 ITERATOR = "iterator"  # key in checkpoints
 
 
-def open_iterator(dataset: tf.data.Dataset) -> Iterator[Any]:
+def open_iterator(dataset: tf.data.Dataset) -> Iterator[dict[str, tf.Tensor]]:
     """Return an iterator on the CPU that starts at the first batch."""
     with tf.device("/cpu:0"):
         return iter(dataset)
@@ -33,7 +32,7 @@ class DataFingerprint(tf.train.experimental.PythonState):
 
     KEY = "data"  # key in checkpoints
 
-    def __init__(self, facts: Mapping[str, Any]) -> None:
+    def __init__(self, facts: Mapping[str, object]) -> None:
         self._facts = facts
 
     def serialize(self) -> str:
@@ -42,7 +41,7 @@ class DataFingerprint(tf.train.experimental.PythonState):
     def deserialize(self, text: str) -> None:
         """Ignore a checkpoint's facts, because `changes` reads them itself."""
 
-    def changes(self, path: str, otherwise: Mapping[str, Any]) -> list[str]:
+    def changes(self, path: str, otherwise: Mapping[str, object]) -> list[str]:
         """Return a line for each fact that differs from the checkpoint's fact.
 
         Args:

@@ -6,7 +6,7 @@ import json
 import operator
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -76,7 +76,7 @@ class Log:
         )
         self._resume_step: int | None = resume_step
 
-    def write(self, step: int, values: dict[str, Any]) -> None:
+    def write(self, step: int, values: Mapping[str, float]) -> None:
         """Append a row to the log file and to TensorBoard's event file."""
         row = {"step": step, **values}
         self.rows.append(row)
@@ -114,7 +114,7 @@ class Log:
 
 def read_rows(
     path: str, warn: Callable[[str], None] = lambda text: None
-) -> list[dict[str, Any]]:
+) -> list[dict[str, float]]:
     """Return the rows of a log; skip corrupt lines with a warning.
 
     A truncated last line is skipped without a warning.

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import tensorflow as tf
@@ -84,6 +84,7 @@ TOKENS = "tokens"
 Compute = Callable[..., dict[str, tf.Tensor]]
 # Function from features and outputs to scalars that are summed over replicas.
 StepValues = Callable[[Features, dict[str, tf.Tensor]], dict[str, tf.Tensor]]
+Step = TypeVar("Step", bound=Callable[..., object])  # a step as a function
 # Maximum number of steps in a chunk. The number is limited, because a chunk
 # keeps the batches of all its steps in memory for `stop_on_non_finite`.
 MAX_CHUNK_STEPS = 100
@@ -357,7 +358,7 @@ class EvalLoop:
             features = replicas.replica_rows(features)
             batch = replicas.batch_rows(features, seed)
 
-        def outputs_of(rows: Features, arguments: dict[str, Any]):
+        def outputs_of(rows: Features, arguments: Mapping[str, object]):
             with inference():
                 outputs = self.compute(rows, training=False, **arguments)
             return self.outputs(rows, outputs), outputs["total_loss"]
@@ -397,10 +398,10 @@ def _graph_as_traced(enabled: bool) -> Iterator[None]:
 
 
 def step_function(
-    step: Callable[..., Any],
+    step: Step,
     jit_compile: bool,
-    signature: Sequence[Any] | None = None,
-) -> Callable[..., Any]:
+    signature: Sequence[object] | None = None,
+) -> Step:
     """Return a function that runs a step as a graph."""
     return tf.function(
         step,

@@ -3,7 +3,7 @@
 """Micro-batches, computed in turn to save memory or in parallel on cores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
 
@@ -14,6 +14,8 @@ from electra_tf.training.replicas import BatchRows, replica_seed
 Features = dict[str, tf.Tensor]
 Gradients: TypeAlias = list[Gradient]
 Values = dict[str, tf.Tensor]
+# Arguments of `Compute`: tensors and nested structures of tensors.
+Arguments = dict[str, object]
 # Sum of a variable's gradients: a tensor, two TensorArrays (values and indices
 # of `IndexedSlices`), or () for a variable without a gradient.
 _Sum: TypeAlias = tf.Tensor | tuple[tf.TensorArray, ...]
@@ -22,7 +24,8 @@ _Sum: TypeAlias = tf.Tensor | tuple[tf.TensorArray, ...]
 # those that are split by row (tensors [B, ...]) and those that all
 # micro-batches share. `Compute` then also takes `batch_rows`.
 Prepare: TypeAlias = Callable[
-    [Features, BatchRows], tuple[dict[str, Any], dict[str, Any]]
+    [Features, BatchRows],
+    tuple[Mapping[str, object], Mapping[str, object]],
 ]
 # Function from the index of a micro-batch (int32) to its gradients and step
 # values.
@@ -31,12 +34,12 @@ GradientsOf: TypeAlias = Callable[[tf.Tensor], tuple[Gradients, Values]]
 
 def whole_batch_arguments(
     prepare: Prepare | None, rows: Features, batch: BatchRows
-) -> dict[str, Any]:
+) -> Arguments:
     """Return the arguments of `compute`, except the rows, for a whole batch."""
-    arguments = {"seed": replica_seed(batch.seed)}
+    arguments: Arguments = {"seed": replica_seed(batch.seed)}
     if prepare and batch.indices is not None:
         by_row, shared = prepare(rows, batch)
-        arguments |= by_row | shared | {"batch_rows": batch}
+        arguments |= {**by_row, **shared, "batch_rows": batch}
     return arguments
 
 
@@ -45,7 +48,7 @@ def split_batch(
     rows: Features,
     batch: BatchRows,
     count: int,
-) -> Callable[[tf.Tensor], tuple[Features, dict[str, Any]]]:
+) -> Callable[[tf.Tensor], tuple[Features, Arguments]]:
     """Return a function from an index to a micro-batch's arguments.
 
     The function returns the rows and the further arguments of one of `count`
@@ -55,10 +58,11 @@ def split_batch(
     by_row, shared = prepare(rows, batch) if prepare else ({}, {})
     tensors = {"rows": rows, "by_row": by_row}
 
-    def micro_batch(index: tf.Tensor) -> tuple[Features, dict[str, Any]]:
+    def micro_batch(index: tf.Tensor) -> tuple[Features, Arguments]:
         micro_seed = tf.random.experimental.stateless_fold_in(seed, index)
         slices = micro_batch_rows(tensors, index, count)
-        arguments = {"seed": micro_seed, **slices["by_row"], **shared}
+        arguments: Arguments = {"seed": micro_seed}
+        arguments |= {**slices["by_row"], **shared}
         if prepare:
             arguments["batch_rows"] = batch.micro_batch(index, count)
         return slices["rows"], arguments
@@ -67,8 +71,8 @@ def split_batch(
 
 
 def micro_batch_rows(
-    tensors: Mapping[str, Any], index: tf.Tensor, count: int
-) -> dict[str, Any]:
+    tensors: Mapping[str, Mapping[str, object]], index: tf.Tensor, count: int
+) -> dict[str, Arguments]:
     """Return the rows of each tensor that belong to a micro-batch.
 
     Args:

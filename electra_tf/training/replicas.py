@@ -167,7 +167,7 @@ def creation_scope(strategy: tf.distribute.Strategy) -> Iterator[None]:
     """
 
     def first_replica_writes(
-        next_creator: Callable[..., tf.Variable], **kwargs: Any
+        next_creator: Callable[..., tf.Variable], **kwargs: object
     ) -> tf.Variable:
         if kwargs.get("aggregation") in (None, tf.VariableAggregation.NONE):
             kwargs["aggregation"] = tf.VariableAggregation.ONLY_FIRST_REPLICA

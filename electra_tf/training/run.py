@@ -188,7 +188,7 @@ class Run(abc.ABC):
         """Print a description of the training."""
         self.console.heading("Running training")
 
-    def check_row(self, row: dict[str, Any]) -> None:  # noqa: B027 (optional)
+    def check_row(self, row: Mapping[str, float]) -> None:  # noqa: B027 (optional)
         """Inspect a row before it is written to `train_log`."""
 
     def panels(self) -> Sequence[Panel]:
@@ -213,7 +213,7 @@ class Run(abc.ABC):
         """Number of updates of the model's weights."""
         return int(self.step.numpy())
 
-    def train(self) -> dict[str, Any]:
+    def train(self) -> dict[str, float]:
         """Train to the last step; return the last row and evaluation.
 
         If a signal stopped the run, the result contains the signal's number as

@@ -178,8 +178,8 @@ _FREE_HPARAMS = frozenset(
 
 def refuse_differences(
     strategy: tf.distribute.Strategy,
-    hparams: Mapping[str, Any],
-    facts: dict[str, Any],
+    hparams: Mapping[str, object],
+    facts: Mapping[str, object],
 ) -> None:
     """Raise a UserError on all workers if their settings differ.
 
@@ -198,7 +198,7 @@ def refuse_differences(
         for name, value in hparams.items()
         if name not in _FREE_HPARAMS and name not in facts
     }
-    packed = json.dumps(facts | compared).encode()
+    packed = json.dumps({**facts, **compared}).encode()
     size = gather(strategy, len(packed)).max()
     packed = packed.ljust(-(-size // 4) * 4)  # padded to a multiple of 4 bytes
     rows = gather(strategy, np.frombuffer(packed, np.int32))
