@@ -1,11 +1,11 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Embeddings: the longest sequence, and the kinds of their gradients."""
+"""Embeddings: the longest sequence, reads, and kinds of gradients."""
 
 import pytest
 import tensorflow as tf
 
-from electra_tf.modeling.embeddings import Embeddings
+from electra_tf.modeling.embeddings import DisentangledEmbeddings, Embeddings
 from tests.modeling.conftest import randomize, small_sizes
 
 
@@ -36,3 +36,14 @@ def test_gradients_of_tokens_are_sparse_and_of_segments_dense(embeddings):
     assert isinstance(tokens, tf.IndexedSlices)
     assert tokens.values.shape[0] == 8
     assert tf.is_tensor(segments)
+
+
+@pytest.mark.parametrize("make", [Embeddings, DisentangledEmbeddings])
+def test_a_table_is_read_as_a_whole_so_that_later_reads_share_it(make):
+    # After a gather from a variable, TensorFlow copies it at every read.
+    embeddings = make("e", small_sizes(), 6)
+    look_up = tf.function(embeddings.look_up)
+    graph = look_up.get_concrete_function(tf.constant([[1, 5]])).graph
+    kinds = {operation.type for operation in graph.get_operations()}
+    assert "ReadVariableOp" in kinds
+    assert "ResourceGather" not in kinds
