@@ -75,18 +75,20 @@ def _fused_gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, Callable]:
 
     XLA takes longer for a function that computes both than for two functions.
     """
-    return _gelu_alone(inputs), lambda upstream: _gelu_gradient(
+    return gelu_without_gradient(inputs), lambda upstream: gelu_gradient(
         upstream, inputs
     )
 
 
 @compiled
-def _gelu_alone(inputs: tf.Tensor) -> tf.Tensor:
+def gelu_without_gradient(inputs: tf.Tensor) -> tf.Tensor:
+    """Return GELU; the caller must supply the gradient."""
     wide = tf.cast(inputs, tf.float32)
     return tf.cast(wide * _cdf_and_slope(wide)[0], inputs.dtype)
 
 
 @compiled
-def _gelu_gradient(upstream: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+def gelu_gradient(upstream: tf.Tensor, inputs: tf.Tensor) -> tf.Tensor:
+    """Return the gradient of the inputs of GELU."""
     upstream, wide = (tf.cast(x, tf.float32) for x in (upstream, inputs))
     return tf.cast(upstream * _cdf_and_slope(wide)[1], inputs.dtype)

@@ -42,15 +42,15 @@ class TransformerBlock(ScopedLayer):
             name: str,
             in_width: int,
             units: int,
-            activation: str | None = None,
+            input_activation: str | None = None,
         ) -> Dense:
             return Dense(
                 f"{scope}/{name}/dense",
                 in_width,
                 units,
-                activation,
-                sizes.initializer_range,
-                seed,
+                stddev=sizes.initializer_range,
+                seed=seed,
+                input_activation=input_activation,
             )
 
         self.attention = SelfAttention(f"{scope}/attention/self", sizes, seed)
@@ -59,10 +59,8 @@ class TransformerBlock(ScopedLayer):
         self.attention_norm = LayerNorm(
             f"{scope}/attention/output", hidden, seed, epsilon
         )
-        self.intermediate = dense(
-            "intermediate", hidden, inner, sizes.hidden_act
-        )
-        self.output_dense = dense("output", inner, hidden)
+        self.intermediate = dense("intermediate", hidden, inner)
+        self.output_dense = dense("output", inner, hidden, sizes.hidden_act)
         self.output_norm = LayerNorm(f"{scope}/output", hidden, seed, epsilon)
 
     def call(

@@ -12,7 +12,12 @@ from typing import Any
 import tensorflow as tf
 import tf_keras
 
-from electra_tf.modeling.activations import activation_function
+from electra_tf.modeling.activations import (
+    activation_function,
+    gelu,
+    gelu_gradient,
+    gelu_without_gradient,
+)
 from electra_tf.modeling.dropout import dropout
 from electra_tf.modeling.graph_modes import compiled, fuses, is_inference
 
@@ -84,6 +89,8 @@ class Dense(ScopedLayer):
       stddev: standard deviation of the truncated-normal kernel; None: Glorot
         uniform, as in layers for which the original names no initializer.
       seed: seed of the initial values.
+      input_activation: name of an activation that is applied to the inputs
+        before the map.
     """
 
     def __init__(
@@ -94,10 +101,12 @@ class Dense(ScopedLayer):
         activation: str | None = None,
         stddev: float | None = None,
         seed: int = 0,
+        input_activation: str | None = None,
     ) -> None:
         super().__init__(scope, seed)
         self.in_width, self.units = in_width, units
         self._activation = activation_function(activation)
+        self._input_activation = activation_function(input_activation)
         init = "glorot" if stddev is None else "normal"
         self.kernel = self.scoped_weight(
             "kernel", [in_width, units], init, stddev or 0.0
@@ -111,7 +120,13 @@ class Dense(ScopedLayer):
         """
         flat = tf.reshape(inputs, [-1, self.in_width])
         kernel = tf.cast(self.kernel, flat.dtype)
-        flat = affine(flat, kernel, tf.cast(self.bias, flat.dtype), train_bias)
+        bias = tf.cast(self.bias, flat.dtype)
+        if self._input_activation is gelu and fuses(flat):
+            flat = _affine_of_gelu(flat, kernel, bias)
+        else:
+            if self._input_activation is not None:
+                flat = self._input_activation(flat)
+            flat = affine(flat, kernel, bias, train_bias)
         if self._activation is not None:
             flat = self._activation(flat)
         if inputs.shape.rank == 2:
@@ -150,6 +165,33 @@ def affine(
         return tf.nn.bias_add(tf.matmul(rows, kernel), bias), gradient
 
     return product(rows, *map(tf.convert_to_tensor, (kernel, bias)))
+
+
+def _affine_of_gelu(
+    inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor
+) -> tf.Tensor:
+    """Return gelu(inputs) @ kernel + bias.
+
+    Only the inputs are kept for the gradient, which computes GELU again.
+    """
+
+    @tf.custom_gradient
+    def product(inputs: tf.Tensor, kernel: tf.Tensor, bias: tf.Tensor):
+        def gradient(upstream: tf.Tensor):
+            rows_gradient = tf.matmul(upstream, kernel, transpose_b=True)
+            # TensorFlow would merge equal operations of the two passes.
+            with tf.control_dependencies([rows_gradient]):
+                again = gelu_without_gradient(tf.identity(inputs))
+            return (
+                gelu_gradient(rows_gradient, inputs),
+                _kernel_gradient(again, upstream),
+                tf.raw_ops.BiasAddGrad(out_backprop=upstream),
+            )
+
+        rows = gelu_without_gradient(inputs)
+        return tf.nn.bias_add(tf.matmul(rows, kernel), bias), gradient
+
+    return product(inputs, kernel, bias)
 
 
 def _kernel_gradient(rows: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:

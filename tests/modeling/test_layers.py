@@ -129,6 +129,47 @@ def test_fused_operations_compute_what_tensorflow_does(
     )
 
 
+@pytest.mark.parametrize(
+    ("dtype", "bound"), [("float32", 1e-6), ("bfloat16", 0.05)]
+)
+def test_a_layer_that_computes_gelu_again_has_the_same_gradients(
+    set_fusing, dtype, bound
+):
+    layer = Dense("d", 6, 4, stddev=0.3, seed=3, input_activation="gelu")
+    inputs = tf.cast(tf.random.stateless_normal([2, 5, 6], [1, 2]), dtype)
+    upstream = tf.cast(tf.random.stateless_normal([2, 5, 4], [3, 4]), dtype)
+
+    def run(fuses):
+        set_fusing(fuses)
+
+        @tf.function
+        def outputs_and_gradients():
+            with tf.GradientTape() as tape:
+                tape.watch(inputs)
+                outputs = layer(inputs)
+            sources = [inputs, layer.kernel, layer.bias]
+            return outputs, *tape.gradient(outputs, sources, upstream)
+
+        graph = outputs_and_gradients.get_concrete_function().graph
+        names = [
+            operation.get_attr("f").name
+            for operation in graph.get_operations()
+            if operation.type == "PartitionedCall"
+        ]
+        forward = [n for n in names if "gelu_without_gradient" in n]
+        values = [tf.cast(x, tf.float32) for x in outputs_and_gradients()]
+        return values, len(forward)
+
+    fused, computations = run(True)
+    plain, _ = run(False)
+    assert computations == 2  # in the forward and in the backward pass
+    tf.nest.map_structure(
+        lambda *pair: np.testing.assert_allclose(*pair, atol=bound),
+        fused,
+        plain,
+    )
+
+
 def test_fused_dropout_drops_the_same_elements(set_fusing):
     seed, ones = tf.constant([3, 4]), tf.ones([5, 9])
     set_fusing(True)
