@@ -19,11 +19,11 @@ export MPLBACKEND := Agg
 # Works without a writable home directory, too.
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
-.PHONY: help demo quick test lint typecheck notebook format pretrain-reference pretrain-twin \
-	setup clean
+.PHONY: help demo quick test lint typecheck docs notebook format pretrain-reference \
+	pretrain-twin setup clean
 
 help:
-	@echo "make demo                pre-train a tiny ELECTRA, end to end (5 minutes)"
+	@echo "make demo                pre-train a tiny ELECTRA, end to end (2 minutes)"
 	@echo "make quick               the fast tests (2 minutes)"
 	@echo "make test                lint and all tests (15 minutes on 2 cores)"
 	@echo "make lint                ruff, the import layers and mypy"
