@@ -18,7 +18,10 @@ import matplotlib.pyplot as plt
 import rich.console
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-STUDY = FOLDER.parent.parent / "studies" / "easy_start.jsonl"
+STUDIES = [
+    FOLDER.parent.parent / "studies" / f"{name}.jsonl"
+    for name in ("easy_start", "easy_start_curve")
+]
 
 # Colors: text, boxes, replaced tokens, arrows.
 THEMES = {
@@ -123,11 +126,16 @@ def read_scores():
     """Return the scores of each task and arm of the study, all seeds."""
     scores = collections.defaultdict(lambda: collections.defaultdict(list))
     metrics = {"chunk": "f1", "qqp": "accuracy", "cola": "mcc"}
-    for line in STUDY.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        if record["kind"] == "finetune":
+    lines = [
+        line
+        for study in STUDIES
+        for line in study.read_text(encoding="utf-8").splitlines()
+    ]
+    for record in map(json.loads, lines):
+        arm, _, budget = record["arm"].partition(",")
+        if record["kind"] == "finetune" and budget in ("", "flops=1.4e+14"):
             values = record["results"][metrics[record["task"]]]
-            scores[record["task"]][record["arm"]] += values
+            scores[record["task"]][arm] += values
     return scores
 
 
