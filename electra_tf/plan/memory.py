@@ -41,7 +41,8 @@ _UPDATE_COPIES = 0.5
 # Numbers of tensors per block, by shape: [B, L, H], [B, L, intermediate], [B,
 # A, L, L].
 _Tensors = tuple[float, float, float]
-# Tensors that wait for the backward pass: q, k, v, mixed values, and for each
+# Tensors that wait for the backward pass, if XLA fuses no operations (fused
+# layers keep fewer; see `graph_modes.fuses`): q, k, v, mixed values, and for each
 # of two sublayers the dropout mask, the normalized sum and the output; the
 # activation and its slope; probabilities before and after dropout.
 _KEPT: _Tensors = (10, 2, 2)
