@@ -42,7 +42,9 @@ class WarmupPolynomialDecay:
         shift = {"after_increment": 1.0, "before_increment": 0.0}
         step = tf.cast(completed_updates, tf.float32) + shift[self.read_order]
         total = tf.constant(self.num_train_steps, tf.float32)
-        remaining = 1.0 - tf.minimum(step, total) / total
+        # XLA rounds the difference of the last update to -3e-8 for some totals,
+        # and a root of a negative number is NaN.
+        remaining = tf.maximum(0.0, 1.0 - tf.minimum(step, total) / total)
         rate = self.learning_rate * tf.pow(remaining, self.power)
         if self.num_warmup_steps > 0:
             rate *= tf.minimum(1.0, step / float(self.num_warmup_steps))

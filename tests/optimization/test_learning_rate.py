@@ -44,6 +44,17 @@ def test_rates_equal_the_reference(peak, total, warmup, power, order, share):
     )
 
 
+@pytest.mark.parametrize("power", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("total", [3, 6, 7, 10, 12, 300, 1000])
+def test_the_last_rate_is_zero_in_xla(total, power):
+    # XLA's difference is negative here, whose root is NaN.
+    schedule = WarmupPolynomialDecay(1e-3, total, power=power)
+    rate = tf.function(schedule, jit_compile=True)
+    last = tf.constant(total - 1, tf.int64)
+    np.testing.assert_allclose(float(rate(last)), 0.0, atol=1e-9)
+    assert float(rate(last)) >= 0.0
+
+
 def test_an_unknown_order_of_reading_the_rate_is_refused():
     with pytest.raises(KeyError, match="later"):
         WarmupPolynomialDecay(1.0, 10, read_order="later")(0)
