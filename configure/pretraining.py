@@ -361,7 +361,7 @@ class PretrainingConfig(TrainingConfig):
                 "max_predictions_per_seq",
                 f"must be at least 1, got {predictions} (mask_prob"
                 f" {self.mask_prob}, max_seq_length {self.max_seq_length})."
-                " Set max_predictions_per_seq to 1 or more",
+                " Raise mask_prob, or set max_predictions_per_seq to 1 or more",
             )
         metrics = self._available_metrics()
         if self.keep_best is not None and self.keep_best not in metrics:

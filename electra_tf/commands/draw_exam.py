@@ -88,6 +88,14 @@ def main(args: argparse.Namespace) -> None:
             " number"
         )
     loaded = load_pretrained(args.generator, args.vocab_file)
+    positions = loaded.model.encoder_config.max_position_embeddings
+    if args.max_seq_length > positions:
+        raise UserError(
+            f"--max_seq_length={args.max_seq_length}: the generator of"
+            f" {args.generator} has {positions} positions; expected as many"
+            " wordpieces or fewer. Pass a smaller number and records of that"
+            " length, or a different --generator."
+        )
     records = {"pretrain_tfrecords": args.pretrain_tfrecords}
     if args.eval_tfrecords:
         records["eval_tfrecords"] = args.eval_tfrecords
@@ -99,6 +107,7 @@ def main(args: argparse.Namespace) -> None:
         vocab_size=loaded.config.vocab_size,
         do_lower_case=loaded.config.do_lower_case,
         strip_accents=loaded.config.strip_accents,
+        model_hparam_overrides={"max_position_embeddings": positions},
         max_seq_length=args.max_seq_length,
         mask_prob=args.mask_prob,
         seed=args.seed,

@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig
 from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.data.input_files import InputFiles
@@ -240,9 +241,12 @@ def _draw(
     """Return the arrays of an exam for one batch of records."""
     masked = masking.mask_inputs(features, networks.special, rule, stream)
     positions = masked["masked_lm_positions"]
-    hidden = {**features, "input_ids": masked["input_ids"]}
+    # Two towers predict each token from the others and read no [MASK].
+    visible = features
+    if networks.kind is not GeneratorKind.TWO_TOWER:
+        visible = {**features, "input_ids": masked["input_ids"]}
     with inference():
-        logits, _ = networks.generator_logits(hidden, positions)
+        logits, _ = networks.generator_logits(visible, positions)
     drawable = unigram.drawable(counts, networks.vocab)
     with np.errstate(divide="ignore"):
         unigram_logits = tf.constant(np.log(drawable), tf.float32)

@@ -209,6 +209,32 @@ def test_a_missing_exam_is_named_with_its_flag(tmp_path):
     refused("exam: .*exam.npz: no such file. Pass --exam", Exam.read, path)
 
 
+def test_two_towers_read_the_original_text(
+    draw, pretrained_folder, monkeypatch
+):
+    read = []
+    logits_of = PretrainingModel.generator_logits
+
+    def generator_logits(self, features, positions):
+        read.append(features["input_ids"].numpy())
+        return logits_of(self, features, positions)
+
+    monkeypatch.setattr(PretrainingModel, "generator_logits", generator_logits)
+    towers = pretrained_folder(two_tower_generator=True)
+    exam = Exam.read(str(draw(generator=towers)))
+    np.testing.assert_array_equal(
+        np.concatenate(read), exam.arrays["input_ids"]
+    )
+
+
+def test_rows_longer_than_the_generator_are_refused(draw):
+    refused(
+        "--max_seq_length=513: the generator of .* has 512 positions",
+        draw,
+        "--max_seq_length=513",
+    )
+
+
 def test_more_rows_than_are_held_out_are_refused(draw):
     refused(
         "examples is 11, but only 10 held-out .* Pass --examples=10",
