@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
+import numpy as np
 import tensorflow as tf
 
 from configure.generator import GeneratorKind
@@ -47,13 +48,22 @@ def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
     """Set a model's precision, activation checkpointing and token counts."""
     mixes = config.mixes_token_counts and config.do_train
     if mixes or networks.kind is GeneratorKind.UNIGRAM:
-        networks.token_counts = unigram.run_token_counts(
-            config.model_dir,
-            config.do_train and config.overwrite,
-            functools.partial(each_example_once, config, batch_size=1024),
-            networks.vocab,
-            networks.encoder_config.vocab_size,
-        )
+        vocab_size = networks.encoder_config.vocab_size
+        if networks.token_counts is None:
+            networks.token_counts = unigram.run_token_counts(
+                config.model_dir,
+                config.do_train and config.overwrite,
+                functools.partial(each_example_once, config, batch_size=1024),
+                networks.vocab,
+                vocab_size,
+            )
+        elif np.shape(networks.token_counts) != (vocab_size,):
+            raise ValueError(
+                "the model's token_counts have the shape"
+                f" {np.shape(networks.token_counts)}; expected ({vocab_size},),"
+                " a count for each token. Set token_counts to such an array, or"
+                " to None to count the training records"
+            )
         unigram.check_drawable(
             networks.token_counts,
             networks.vocab,

@@ -303,6 +303,14 @@ class PretrainingRun(Run):
                 "reading the records from the start again, because the data or"
                 f" the order of reading changed: {'; '.join(changes)}"
             )
+            other_files = any(x.startswith("files of ") for x in changes)
+            if other_files and self.model.token_counts is not None:
+                self.console.warning(
+                    f"{unigram.TOKEN_COUNTS} has the token counts of the"
+                    " earlier data, by which replacements are still drawn."
+                    " Pass --overwrite to start again with counts of the"
+                    " current data."
+                )
         elif not positioned:
             self.console.warning(
                 "the checkpoint has no data position; reading the records from"

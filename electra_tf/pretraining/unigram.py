@@ -78,8 +78,7 @@ def run_token_counts(
         return read_counts(path, vocab_size)
     print(
         "Counting the tokens of all training examples, because replacements"
-        " are drawn by token counts. The counts are saved as"
-        f" {TOKEN_COUNTS} in the model directory.",
+        " are drawn by token counts.",
         flush=True,
     )
     return count_training_tokens(read_examples(), vocab, vocab_size)
@@ -112,7 +111,7 @@ def check_drawable(
     """Raise a UserError if fewer than two tokens can be drawn.
 
     Args:
-      counts: int64 [V].
+      counts: int64 [V], V the size of the vocabulary.
       vocab: ids by token.
       generator: the hparam, for the message.
       unigram_steps: the hparam, for the message.

@@ -13,6 +13,7 @@ from scipy.special import expit, log_softmax
 from electra_tf.data.tfrecords import ExampleEncoder, frame_record
 from electra_tf.files.digests import write_digests
 from electra_tf.pretraining import losses
+from electra_tf.pretraining.build import prepare_model
 from electra_tf.pretraining.logged_values import step_values
 from electra_tf.pretraining.metrics import PretrainingMetrics, metric_inputs
 from electra_tf.pretraining.model import PretrainingModel, build_model
@@ -234,6 +235,17 @@ def test_a_run_keeps_the_counts_that_it_began_with(records, tiny_config):
     assert counts_of(build_model(config)) == {198: 7, 199: 5}
     again = build_model(tiny_config(overwrite=True, **UNIGRAM))
     assert counts_of(again) == {120: 1, 130: 1}
+
+
+def test_counts_of_a_program_are_kept_without_reading_records(tiny_config):
+    config = tiny_config(unigram_steps=2)
+    model = PretrainingModel(config)
+    model.token_counts = np.arange(200)
+    prepare_model(config, model)
+    np.testing.assert_array_equal(model.token_counts, np.arange(200))
+    model.token_counts = np.arange(3)
+    with pytest.raises(ValueError, match=r"shape \(3,\); expected \(200,\)"):
+        prepare_model(config, model)
 
 
 def test_counts_that_do_not_fit_are_refused(tmp_path):

@@ -110,6 +110,24 @@ def test_other_files_of_a_pattern_are_reported(
     refused("truncated", start, **data_hparams, num_train_steps=9)
 
 
+def test_counts_of_earlier_data_are_reported(start, data_dir, tmp_path):
+    folder = shutil.copytree(data_dir / "pretrain_tfrecords", tmp_path / "own")
+    settings = {
+        "pretrain_tfrecords": f"{folder}/pretrain_data.tfrecord*",
+        "unigram_steps": 2,
+    }
+    start(**settings)
+    _, output = start(**settings, train_batch_size=2, num_train_steps=5)
+    assert "the records from the start again" in output
+    assert "the earlier data" not in output
+    first, *_ = sorted(folder.glob("pretrain_data.tfrecord*"))
+    shutil.copy(first, folder / "pretrain_data.tfrecord-more")
+    _, output = start(**settings, train_batch_size=2, num_train_steps=6)
+    assert (
+        "token_counts.json has the token counts of the earlier data" in output
+    )
+
+
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
     with pytest.raises(UserError, match="embedding_size: 8 -> 4"):
         start(embedding_size=4, num_train_steps=6)
