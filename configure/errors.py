@@ -21,6 +21,15 @@ class UserError(ValueError):
     exit_status: int | None = None  # None: the program's default
 
 
+def last_line(error: Exception) -> str:
+    """Return the last line of an exception's text, or the name of its class.
+
+    Errors of libraries end with their cause, and some have no text.
+    """
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
 def missing_extra(package: str, extra: str, error: ImportError) -> UserError:
     """Return the error for a missing package of an optional extra."""
     return UserError(

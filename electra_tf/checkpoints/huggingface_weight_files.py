@@ -101,10 +101,11 @@ def _open_torch(path: str) -> dict[str, StoredTensor]:
             tensors = torch.load(path, **options)
     except Exception as error:
         # A corrupt file raises almost any exception of pickle, zip or PyTorch.
+        cause = str(error).partition("\n")[0]
         raise UserError(
             f"{path}: PyTorch cannot load tensors from this file"
-            f" ({type(error).__name__}: {str(error).splitlines()[0]}). The file"
-            " is corrupt, or contains other objects, which are not loaded."
+            f" ({type(error).__name__}: {cause}). The file is corrupt, or"
+            " contains other objects, which are not loaded."
             f" Download the file again, or save the model as {layout.SINGLE}."
         ) from error
     if not isinstance(tensors, dict) or not all(

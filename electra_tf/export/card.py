@@ -24,7 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 import electra_tf
-from configure.errors import UserError
+from configure.errors import UserError, last_line
 from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import BEST
 from electra_tf.data.manifest import MANIFEST_NAME
@@ -276,8 +276,7 @@ def check_card(folder: str) -> list[str]:
     try:
         now = json.loads(json.dumps(measured(folder)))
     except (OSError, tf.errors.OpError, KeyError, ValueError) as error:
-        last = str(error).strip().splitlines()[-1]
-        return [f"the model cannot be loaded: {last}"]
+        return [f"the model cannot be loaded: {last_line(error)}"]
     written = read_text(os.path.join(folder, FILE_NAME))
     lines = difflib.ndiff(expected.splitlines(), written.splitlines())
     edited = [f"{FILE_NAME}: {x}" for x in lines if x.startswith(("+", "-"))]

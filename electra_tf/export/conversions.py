@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from configure.errors import UserError, missing_extra
+from configure.errors import UserError, last_line, missing_extra
 from electra_tf.export.quantization import quantize
 from electra_tf.export.signatures import Inputs, Outputs, ServingModule
 from electra_tf.files.atomic import write_atomically
@@ -85,7 +85,7 @@ def write_onnx(
             model, _ = tf2onnx.convert.from_function(
                 tf.function(numeric, autograph=False), specs, opset=_ONNX_OPSET
             )
-    except (ValueError, RuntimeError) as error:
+    except Exception as error:  # Converters raise errors of any class.
         raise _not_converted(module, "onnx", error) from error
     contents = {"model": model.SerializeToString()}
     if with_int8:
@@ -111,10 +111,9 @@ def _numeric_function(module: ServingModule) -> Any:
 def _not_converted(
     module: ServingModule, flag: str, error: Exception
 ) -> UserError:
-    last = str(error).strip().splitlines()[-1]
     return UserError(
-        f"--{flag}: a {module.KIND} model cannot be converted: {last}. Remove"
-        f" --{flag}."
+        f"--{flag}: a {module.KIND} model cannot be converted:"
+        f" {last_line(error)}. Remove --{flag}."
     )
 
 

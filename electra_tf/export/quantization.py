@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from configure.errors import UserError
+from configure.errors import UserError, last_line
 from electra_tf.files.reading import read_bytes
 
 # Operations whose weights are quantized. The table of tokens, which `Gather`
@@ -39,7 +39,7 @@ def quantize(model: Any) -> bytes:
         try:
             return _quantize_operations(model, operations)
         except Exception as error:  # The quantizer raises errors of any class.
-            operation, reason = operations.pop(), _last_line(error)
+            operation, reason = operations.pop(), last_line(error)
             print(
                 f"WARNING: --int8: onnxruntime cannot quantize {operation}"
                 f" ({reason}). The weights of {operation} stay float32."
@@ -88,8 +88,3 @@ def _without_advice() -> Iterator[None]:
         yield
     finally:
         root.removeFilter(is_no_advice)
-
-
-def _last_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else type(error).__name__

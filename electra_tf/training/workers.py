@@ -109,9 +109,10 @@ def reports_lost_workers(strategy: tf.distribute.Strategy) -> Iterator[None]:
         is_lost = isinstance(error, lost_errors) or "ollective" in error.message
         if current_worker(strategy).total == 1 or not is_lost:
             raise
+        cause = error.message.partition("\n")[0]
         raise WorkerLostError(
             "another worker has ended or cannot be reached, and this worker"
-            f" cannot continue alone ({error.message.splitlines()[0][:300]})."
+            f" cannot continue alone ({cause[:300]})."
             " Start all workers again with the same command (without"
             " --overwrite) to continue from the last checkpoint."
         ) from error
