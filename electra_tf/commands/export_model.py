@@ -84,7 +84,7 @@ def _add_model_flags(parser: argparse.ArgumentParser) -> None:
             "rows_at_once",
             int,
             "N",
-            "classification and regression: number of texts of similar length"
+            "tasks with one answer per text: number of texts of similar length"
             " that serve_text computes together (default: 8, the fastest on a"
             " CPU); 0: a whole batch, best on an accelerator",
         ),
@@ -265,7 +265,7 @@ def _check_head(
             f" --head={' or '.join(expected)}."
         )
     for name in ("task", "task_config", "rows_at_once"):
-        if getattr(args, name) and head != "task":
+        if getattr(args, name) is not None and head != "task":
             raise UserError(
                 f"--{name} applies to heads of fine-tuned models, but the head"
                 f" is {head}. Remove --{name}."

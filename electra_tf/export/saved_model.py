@@ -72,7 +72,7 @@ def make_task_module(
         if rows_at_once is None:
             return module_class(loaded, task)
         return module_class(loaded, task, rows_at_once)
-    if rows_at_once:
+    if rows_at_once is not None:
         raise UserError(
             f"--rows_at_once: task {task.name} does not classify or rate whole"
             " texts. Remove --rows_at_once."

@@ -42,8 +42,8 @@ _UPDATE_COPIES = 0.5
 # A, L, L].
 _Tensors = tuple[float, float, float]
 # Tensors that wait for the backward pass, if XLA fuses no operations (fused
-# layers keep fewer; see `graph_modes.fuses`): q, k, v, mixed values, and for each
-# of two sublayers the dropout mask, the normalized sum and the output; the
+# layers keep fewer; see `graph_modes.fuses`): q, k, v, mixed values, and for
+# each of two sublayers the dropout mask, the normalized sum and the output; the
 # activation and its slope; probabilities before and after dropout.
 _KEPT: _Tensors = (10, 2, 2)
 # Tensors in use during one block's backward pass. [B, L, H]: the gradients of
