@@ -345,7 +345,7 @@ class TrainingConfig:
 
     @property
     def lets_cores_share(self) -> bool:
-        """Whether the hparams allow CPU cores to share a batch."""
+        """Return whether the hparams allow CPU cores to share a batch."""
         if self.threads or self.jit_compile or self.use_tpu:
             return False
         return self.distribution_strategy in ("auto", "one_device")
@@ -385,8 +385,8 @@ class TrainingConfig:
         if self.use_tpu and self.distribution_strategy not in ("auto", "tpu"):
             yield (
                 "use_tpu is true, but distribution_strategy"
-                f" {self.distribution_strategy} takes precedence. Leave one of"
-                " the two out"
+                f" {self.distribution_strategy} takes precedence. Remove"
+                " use_tpu or distribution_strategy"
             )
 
     def _errors(self) -> Iterator[Problem]:

@@ -75,7 +75,7 @@ class FinetuningConfig(TrainingConfig):
     """Hparams of fine-tuning, with the original's names and defaults.
 
     Make a config with `create`, which also derives values from other values.
-    Creating a config reads no file, so paths need not exist.
+    Creating a config reads no file, so missing paths are accepted.
 
     Source: google-research/electra, configure_finetuning.py.
     Differs: values are converted to their declared types; `vocab_file` defaults
@@ -179,7 +179,7 @@ class FinetuningConfig(TrainingConfig):
     results_txt: str = ""  # default: .../results/<tasks>_results.txt
     results_pkl: str = ""  # default: .../results/<tasks>_results.pkl
 
-    # ---- Extensions (defaults keep the original's behavior, or say so) ----
+    # ---- Extensions (defaults as the original's, but for comments) ----
     # Name that separates runs on the same tasks: names of models, results and
     # predictions contain <tasks>_<run_name> instead of <tasks>.
     run_name: str = ""

@@ -367,7 +367,8 @@ class PretrainingConfig(TrainingConfig):
         if self.keep_best is not None and self.keep_best not in metrics:
             yield hparam_error(
                 "keep_best",
-                f"must be one of {', '.join(metrics)}, got {self.keep_best!r}",
+                f"unknown metric {self.keep_best!r}; expected one of"
+                f" {', '.join(metrics)}. Choose one of these metrics",
             )
         if self.keep_every_n_steps % self.save_checkpoints_steps:
             yield hparam_error(
@@ -412,9 +413,9 @@ class PretrainingConfig(TrainingConfig):
             name = "generator" if is_unigram else "uniform_generator"
             yield hparam_error(
                 name,
-                f"a {kind.value} generator is not trained, and this objective"
-                " has no discriminator, so nothing is trained. Set"
-                f" electra_objective to true, or leave {name} out",
+                "this objective trains only the generator, but a"
+                f" {kind.value} generator is fixed. Set electra_objective to"
+                f" true, or remove {name}",
             )
         if self.electric_objective and not self.two_tower_generator:
             yield hparam_error(
@@ -452,9 +453,8 @@ class PretrainingConfig(TrainingConfig):
         """
         if self.do_train == self.do_eval:
             raise UserError(
-                "Exactly one of `do_train` or `do_eval` must be True. Both are"
-                f" {self.do_train}. To evaluate, pass --do_train=false"
-                " --do_eval=true"
+                f"do_train and do_eval are both {self.do_train}; expected one."
+                " To evaluate, pass --do_train=false --do_eval=true"
             )
 
     def _warnings(self) -> Iterator[str]:
@@ -463,21 +463,21 @@ class PretrainingConfig(TrainingConfig):
             yield from self._length_warnings()
         if self.exam and not self.detects_replacements:
             yield (
-                f"exam has no effect with objective {self.objective}, which"
-                " detects no replaced tokens. Leave exam out"
+                f"exam has no effect, because objective {self.objective} only"
+                " predicts tokens. Remove exam"
             )
         # The original silently ignores the following settings.
         overrides = self.model_hparam_overrides
         if overrides.get("vocab_size", self.vocab_size) != self.vocab_size:
             yield (
                 f"vocab_size {self.vocab_size} is overridden by"
-                f" {overrides['vocab_size']} in model_hparam_overrides. Leave"
-                " one of the two out"
+                f" {overrides['vocab_size']} in model_hparam_overrides. Remove"
+                " one of these values"
             )
         if self.debug and overrides:
             yield (
                 "debug replaces the sizes in model_hparam_overrides with tiny"
-                " sizes. Leave one of the two out"
+                " sizes. Remove debug or model_hparam_overrides"
             )
         ineffective = [
             name
@@ -492,8 +492,8 @@ class PretrainingConfig(TrainingConfig):
         kind = generator_kind(self)
         if ineffective and (kind.is_fixed or kind is GeneratorKind.FULL):
             yield (
-                f"{', '.join(ineffective)}: these hparams have no effect"
-                " without a separate generator. Leave these hparams out"
+                f"{', '.join(ineffective)}: ignored, because these hparams need"
+                " a separate generator. Remove these hparams"
             )
         yield from super()._warnings()
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What makes code hard to read, counted: no count exceeds its bound.
+"""Counts of what makes code hard to read; each count has a bound.
 
 CONTRIBUTING.md lists the bounds. ruff checks complexity (C901) and the count
 of parameters (PLR0913); `pyproject.toml` has their limits.
@@ -19,7 +19,7 @@ from tests.test_house import PYTHON, TRACKED
 
 LONGEST_FUNCTION = 60  # lines, without the docstring
 WIDEST_LINE = 100  # columns of a document
-# They may only become smaller.
+# Bounds may only become smaller.
 BOUNDS = {
     "long functions": 0,
     "splats of literals": 0,
@@ -36,14 +36,14 @@ BOUNDS = {
 VAGUE = set(
     "found given kept one own place said theirs there told wanted words".split()
 )
-# They need a second reading, and a plainer word exists for each.
+# These phrases need a second reading, and each has a plainer equivalent.
 AVOIDED = re.compile(
     r"\b(anew|alike|beside|whoever|nor (?:is|are)|so many|there is none"
     r"|at will|of one's own)\b",
     re.IGNORECASE,
 )
 TESTED = ("tests/", "benchmarks/", "examples/")
-# These assemble a program from the whole config.
+# These files assemble a program from the whole config.
 ASSEMBLERS = re.compile(
     r"configure/|run_\w+\.py|.*/commands/|.*/(?:build|runner|run)\.py"
 )

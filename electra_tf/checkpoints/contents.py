@@ -107,22 +107,22 @@ class Contents:
 
     @property
     def discriminates(self) -> bool:
-        """Whether the checkpoint contains the replaced-token head."""
+        """Return whether the checkpoint contains the replaced-token head."""
         return self.has(_DISCRIMINATOR_HEAD)
 
     @property
     def predicts_tokens(self) -> bool:
-        """Whether the checkpoint has the discriminator's masked-LM head."""
+        """Return whether the discriminator has a masked-LM head."""
         return self.has(_TOKEN_HEAD)
 
     @property
     def generates(self) -> bool:
-        """Whether the checkpoint contains a generator's masked-LM head."""
+        """Return whether there is a generator's masked-LM head."""
         return self.has(*_MASKED_LM_HEADS)
 
     @property
     def is_headless(self) -> bool:
-        """Whether the checkpoint is an encoder without pre-training heads."""
+        """Return whether all pre-training heads are missing."""
         return self.sizes.discriminates is None
 
     @property
@@ -167,8 +167,8 @@ class Contents:
         """Return whether the checkpoint contains a part, one of `PARTS`."""
         encodes = self.has(f"{FULL}/encoder/")
         if part == "discriminator":
-            # A fine-tuned discriminator has no pre-training head, so any
-            # encoder without a generator counts as a discriminator.
+            # Fine-tuning removes the pre-training head, so any encoder without
+            # a generator counts as a discriminator.
             has_head = self.discriminates or self.predicts_tokens
             return encodes and (has_head or not self.generates)
         if part == "generator":
@@ -202,7 +202,7 @@ class Contents:
         if part == "discriminator":
             return (f"{FULL}/", _DISCRIMINATOR_HEAD, _TOKEN_HEAD, _TASK_HEADS)
         scopes = tuple(scope for scope in _GENERATORS if self.has(scope))
-        # Without a scope of its own, the generator is the network of scope
+        # A generator without a separate scope is the network of scope
         # `electra`.
         if not scopes:
             scopes = (f"{FULL}/",)
@@ -257,7 +257,7 @@ class Contents:
 
     @property
     def shares_some_tables(self) -> bool:
-        """Whether `embedding_sharing` has a value that the original lacks."""
+        """Return whether the original lacks this `embedding_sharing`."""
         return self.embedding_sharing in ("token", "gradient_disentangled")
 
     @functools.cached_property

@@ -419,8 +419,8 @@ def read_electra_config(directory: str) -> dict[str, Any]:
     """Return the hparams in a model's folder; {} if it has no config.
 
     The config is `electra_config.json`, `bert_config.json` or `config.json`.
-    Its keys may be those of this project, BERT, bert4keras, Hugging Face or a
-    run.
+    The config's keys may be those of this project, BERT, bert4keras, Hugging
+    Face or a run.
 
     Raises:
       UserError: a value is invalid, or the file contradicts itself.

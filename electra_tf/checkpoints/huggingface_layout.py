@@ -87,7 +87,7 @@ class Pair:
 
     @property
     def _is_transposed(self) -> bool:
-        """Whether the tensor is the transpose of the variable."""
+        """Return whether the tensor is the transpose of the variable."""
         return self.variables[0].endswith("/kernel")
 
     def variable_shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -141,7 +141,7 @@ class Network:
 
     @property
     def needs_identity_layer(self) -> bool:
-        """Whether the writer adds an identity layer before a sentence head."""
+        """Return whether a sentence head needs an identity layer."""
         if self.architecture != SENTENCES:
             return False
         return self.first_layer == IDENTITY
@@ -404,7 +404,7 @@ def hparams_of(
     """
     hparams = contents.hparams()
     # A discriminator's folder does not show whether a generator was trained, so
-    # no kind of generator is assumed.
+    # the kind of generator is left out.
     hparams.pop("uniform_generator", None)
     overrides = hparams.pop("model_hparam_overrides", {})
     defaults = {name: _DEFAULTS[name] for name in SETTINGS}

@@ -444,7 +444,7 @@ def _find_generator(
             f"{path}: {differing} differs between discriminator/ and"
             " generator/; expected equal tables, or a generator's tables as"
             f" wide as its hidden size ({hidden}, not {width}). The networks do"
-            " not belong to one model. Convert them separately:"
+            " not belong to one model. Convert the networks separately:"
             f" {discriminator.path} or {generator.path}."
         )
     # The tables are equal here. If all other tensors of the encoders are equal,

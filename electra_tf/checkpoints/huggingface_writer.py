@@ -53,7 +53,7 @@ from electra_tf.text.vocabulary import (
 
 _MOST_LINES = 12  # maximum number of tensors that a message lists
 # All files of a model that a folder may contain. The config is written last and
-# removed first, because no program loads a folder without a config.
+# removed first, because programs load only folders that have a config.
 _FILES = (
     *layout.WEIGHT_FILES,
     layout.VOCAB,

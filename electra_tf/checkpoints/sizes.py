@@ -29,7 +29,7 @@ class Stack:
 
     @property
     def follows_rule(self) -> bool:
-        """Whether the feed-forward width is four times the hidden size."""
+        """Return whether the inner width is four times the hidden size."""
         return self.intermediate_size == 4 * self.hidden_size
 
     @property

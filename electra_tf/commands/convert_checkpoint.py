@@ -155,7 +155,7 @@ class _Target(NamedTuple):
 
     @property
     def is_hugging_face(self) -> bool:
-        """True if `path` is a folder that contains only the result."""
+        """Return whether `path` is a folder that contains only the result."""
         return self.format == "huggingface"
 
     @property

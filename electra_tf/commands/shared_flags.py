@@ -75,7 +75,7 @@ def load_model(args: argparse.Namespace) -> Any:
     hparams = read_hparams(args.hparams) if args.hparams else None
     pretrained = load_pretrained(args.model, args.vocab_file, hparams)
     for assumption in pretrained.assumptions:
-        report(f"Assumed, because no file states it: {assumption}.")
+        report(f"This is assumed, because no file contains it: {assumption}.")
     return pretrained
 
 

@@ -195,7 +195,7 @@ def _hparams_of_other(other: Weights, weights: Weights) -> dict[str, Any]:
     """Return the hparams that a model without hparams takes from `other`.
 
     The result contains only hparams that cannot be inferred from the shapes of
-    variables. It is empty if `weights` state hparams.
+    variables, and is empty if `weights` state hparams.
     """
     if weights.hparams or not other.hparams:
         return {}
@@ -250,8 +250,8 @@ def assumptions(
 ) -> list[str]:
     """Return a note for each checkpoint whose hparams are partly assumed.
 
-    `stated` contains hparams from a flag or a recording; unless it is empty,
-    nothing is assumed.
+    `stated` contains hparams from a flag or a recording; values are assumed
+    only if `stated` is empty.
     """
     assumed = {
         label: "; ".join(weights.contents.assumptions())

@@ -165,10 +165,10 @@ def _open_output(
             names = [n for n in names if not n.startswith(TEMPORARY_PREFIX)]
             if existing is None and names:
                 raise UserError(
-                    f"output_dir {directory!r} is not empty"
-                    f" ({join_names(names, 3)}) and has no {MANIFEST_NAME}."
-                    " Choose an empty directory, or pass --overwrite, which"
-                    " removes only pretrain_data.tfrecord-*,"
+                    f"output_dir {directory!r} contains files"
+                    f" ({join_names(names, 3)}), but {MANIFEST_NAME} is"
+                    " missing. Choose an empty directory, or pass --overwrite,"
+                    " which removes only pretrain_data.tfrecord-*,"
                     f" eval_data.tfrecord-* and {MANIFEST_NAME} from this"
                     " directory."
                 )

@@ -3,8 +3,8 @@
 """Reader of CoNLL files: one word per line, blank lines after sentences.
 
 Only spaces and tabs separate columns; other white space is part of a word.
-Lines without a word are skipped and counted. These are comments; in files whose
-first column numbers the words (CoNLL-U, GermEval), also ranges and empty nodes.
+Lines without a word are comments and, in files whose first column numbers the
+words (CoNLL-U, GermEval), ranges and empty nodes; they are skipped and counted.
 The reader holds one sentence at a time in memory.
 """
 

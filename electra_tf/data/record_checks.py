@@ -43,8 +43,8 @@ _BYTES_READ = 256 << 20
 # Minimum number of tokens with letters that have an upper and a lower case.
 # Fewer such tokens do not show whether the text was lower-cased.
 _FEWEST_TOKENS = 1000
-# Maximum share of tokens with upper case in lower-cased text. The share is not
-# 0, because some capital letters have no lower-case form.
+# Maximum share of tokens with upper case in lower-cased text. The share is
+# above 0, because some capital letters lack a lower-case form.
 _UPPER_SHARE = 0.001
 _NUMBER = re.compile(r"-(\d+)-of-(\d+)$")
 

@@ -108,14 +108,14 @@ class TextTask(Task):
 
     @property
     def may_have_pairs(self) -> bool:
-        """True if an example may have a second text."""
+        """Return whether an example may have a second text."""
         return self.pairs_are_optional or "text_b" in self._columns
 
     @property
     def pairs_are_optional(self) -> bool:
-        """True if each example may be a single text or a pair of texts.
+        """Return whether each example may be a single text or a pair of texts.
 
-        This is true if only a checkpoint describes the task.
+        Pairs are optional if only a checkpoint describes the task.
         """
         return not self._columns
 

@@ -184,7 +184,7 @@ def _open_results(
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"{config.results_json}: not a results file of this program"
-            f" ({error!r}). Move it away, or pass --trial."
+            f" ({error!r}). Move the file away, or pass --trial."
         ) from error
 
 

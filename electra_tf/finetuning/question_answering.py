@@ -153,7 +153,7 @@ class QATask(Task):
 
     @property
     def answer_offsets(self) -> bool:
-        """True if answers are located by character offsets, not by search.
+        """Return whether character offsets locate answers, not a search.
 
         Source: google-research/electra searches in training (qa_tasks.py,
           _improve_answer_span) and in prediction (qa_metrics.py,
@@ -184,8 +184,8 @@ class QATask(Task):
     ) -> list[dict[str, Any]]:
         """Return the features of a question's windows.
 
-        A training window without the whole answer gets [CLS] as its answer,
-        but does not count as impossible.
+        A training window that cuts or misses the answer gets [CLS] as its
+        answer, but still counts as possible.
         """
         windowed, losses = self.window(example), self.row_report.losses
         if windowed.n_query_cut:
@@ -415,7 +415,7 @@ class QATask(Task):
 
     def fingerprint(self) -> dict[str, Any]:
         facts = super().fingerprint() | {"version": self.version}
-        # Except the version, no field of the description changes features.
+        # Of the description's fields, only the version changes features.
         del facts["spec"]
         if self.answer_offsets:
             # This key is set only with offsets, so that records of earlier
@@ -503,14 +503,14 @@ class QATask(Task):
     def _count_losses(
         self, examples: Sequence[QAExample], split: str, n_unusable: int
     ) -> None:
-        """Record the counts of questions that are not used or not scored."""
+        """Record the counts of unused and of unscored questions."""
         losses = self.row_report.losses
         loss = f"{split}: questions skipped because of errors in their data"
         losses[loss] = n_unusable
         loss = f"{split}: questions whose passage is empty"
         losses[loss] = sum(not example.doc_tokens for example in examples)
         if split == "dev" and not self.v2:
-            loss = f"{split}: questions not scored because they have no answer"
+            loss = f"{split}: unscored questions, whose answers are missing"
             losses[loss] = sum(not example.answers for example in examples)
 
 

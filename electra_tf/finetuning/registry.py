@@ -98,8 +98,8 @@ def _refuse_outside_files(spec: TaskSpec, path: str, directory: str) -> None:
             raise UserError(
                 f"{path}: files.{split}: {file!r} is outside the folder of the"
                 " description; expected a path inside the folder. Move the file"
-                " there, or pass --allow_outside_files if you trust the"
-                " description"
+                " into this folder, or pass --allow_outside_files if you trust"
+                " the description"
             )
 
 

@@ -321,8 +321,8 @@ def _read_results(path: str) -> dict[str, Any] | None:
         return contents
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"{path}: not a results file of this program ({error!r}). Move it"
-            " away, or pass --overwrite."
+            f"{path}: not a results file of this program ({error!r}). Move the"
+            " file away, or pass --overwrite."
         ) from error
 
 

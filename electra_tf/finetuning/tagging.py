@@ -94,7 +94,7 @@ class TaggingTask(Task):
 
     @property
     def is_token_level(self) -> bool:
-        """True if each word has its own class, as in part-of-speech tagging."""
+        """Return whether each word has a class (part-of-speech tagging)."""
         return self.spec.tags == "words"
 
     @property

@@ -268,7 +268,7 @@ class Task(abc.ABC):
     def label_names(self, example: Example) -> Iterable[str]:
         """Return the names of an example's labels, which are counted.
 
-        Tasks whose labels are not names return nothing.
+        The result is empty for tasks without names of labels.
         """
         del example
         return ()

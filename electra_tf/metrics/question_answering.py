@@ -89,8 +89,8 @@ class SpanScorer(Scorer, Generic[QuestionT]):
           match: one of `matching.MATCHES`; None: words of the official script.
         """
         super().__init__()
-        # The metrics must be computed even if no question has a window and
-        # `update` is therefore never called.
+        # The metrics must be computed even if `update` is never called, as for
+        # questions whose passages are all empty.
         self._updated = True
         self._rule = rule
         self._name = name

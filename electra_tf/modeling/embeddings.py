@@ -177,7 +177,10 @@ def checked_inputs(
         ("segment_ids", segments, type_vocab_size),
     ):
         is_valid = tf.reduce_all((tensor >= 0) & (tensor < rows))
-        message = f"{name}: expected values from 0 to {rows - 1}"
+        message = (
+            f"{name}: a value is out of range; expected values from 0 to"
+            f" {rows - 1}. Correct the values:"
+        )
         checks.append(tf.debugging.Assert(is_valid, [message, tensor]))
     with tf.control_dependencies([c for c in checks if c is not None]):
         mask = tf.cast(tf.cast(mask, tf.bool), tf.int32)

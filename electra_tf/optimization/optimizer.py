@@ -129,7 +129,7 @@ class AdamWeightDecay(tf.Module):
             if name in self._named:
                 raise ValueError(
                     f"two variables are named {name}; expected unique names."
-                    " Rename one of them"
+                    " Rename one variable"
                 )
             self._named[name] = (variable, index)
         self._make_slots()
@@ -139,7 +139,8 @@ class AdamWeightDecay(tf.Module):
         """Raise an AttributeError, because the schedule determines the rate."""
         raise AttributeError(
             "the optimizer has no constant learning_rate, because its schedule"
-            " determines the rate of each update"
+            " determines the rate of each update. Read the rate that update()"
+            " returns"
         )
 
     @learning_rate.setter
@@ -176,13 +177,14 @@ class AdamWeightDecay(tf.Module):
         Returns:
           float32 scalars `learning_rate` and `grad_norm` (before clipping),
           and `<group>_grad_norm` of the groups that are clipped separately. If
-          the norm is not finite, no trained variable changes; the moments decay
-          as for a gradient of zero.
+          the norm is infinite or NaN, trained variables keep their values; the
+          moments decay as for a gradient of zero.
         """
         if len(gradients) != len(self._named):
             raise ValueError(
                 f"found {len(gradients)} gradients for {len(self._named)}"
-                " variables; expected one gradient for each variable"
+                " variables; expected one gradient for each variable. Pass None"
+                " for a variable without a gradient"
             )
         norm = self._norm([g for g in gradients if g is not None])
         finite = tf.math.is_finite(norm)

@@ -81,8 +81,8 @@ class FinetunedModel:
         if name is not None:
             problem = f"has no task {name}"
         raise UserError(
-            f"{self.folder}: the model {problem}. Pass one of its tasks:"
-            f" {', '.join(names)}"
+            f"{self.folder}: the model {problem}. Pass one of the model's"
+            f" tasks: {', '.join(names)}"
         )
 
 
@@ -153,7 +153,7 @@ def read_run(
     if path and not copy and not tf.io.gfile.exists(path):
         raise UserError(
             f"{path}: no such file; expected the description of the task that"
-            f" {home} was trained on. Pass its current path:"
+            f" {home} was trained on. Pass the current path of the description:"
             " --task_config=FILE"
         )
     if not copy:
@@ -343,7 +343,7 @@ def _refuse_other_head(path: str) -> None:
         what = weights.contents.description
     raise UserError(
         f"{path}: found {what}; expected the head of a task. Use embed or"
-        " export_model --head=encoder for its encoder, and fill_mask or"
+        " export_model --head=encoder for the encoder, and fill_mask or"
         " inspect_tokens for a pre-trained model."
     )
 
@@ -357,8 +357,8 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
     stored = checkpointing.read_config(home)
     if not isinstance(stored, dict) or "task_names" not in stored:
         raise UserError(
-            f"{path}: not the configuration of a fine-tuning run (no"
-            " task_names). Use embed, fill_mask or inspect_tokens for a"
+            f"{path}: task_names is missing; expected the configuration of a"
+            " fine-tuning run. Use embed, fill_mask or inspect_tokens for a"
             " pre-trained model"
         )
     hparams = FinetuningConfig.explicit_hparams(stored)

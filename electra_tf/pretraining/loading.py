@@ -259,12 +259,12 @@ class PretrainedModel(LoadedModel):
 
     @property
     def is_electric(self) -> bool:
-        """Whether the discriminator is Electric's."""
+        """Return whether the discriminator is Electric's."""
         return self.model.discriminates and self.config.electric_objective
 
     @property
     def is_generator_alone(self) -> bool:
-        """Whether the checkpoint lacks all of the discriminator's blocks."""
+        """Return whether all blocks of the discriminator are missing."""
         if self.model.discriminator is None:
             return False
         blocks = self.model.discriminator.blocks

@@ -202,8 +202,8 @@ def watch_loss(
     kind, share = generator_kind(config), config.generator_hidden_size
     if kind is GeneratorKind.FULL:
         share = 1.0
-    # A warning cannot suggest a smaller generator if the generator has no
-    # width, or if two stages require networks of equal sizes.
+    # A warning suggests a smaller generator only if the generator has a width
+    # and the networks may differ in size, as two stages do not allow.
     if kind.is_fixed or config.two_stage_steps:
         share = 0.0
     first_step = config.num_warmup_steps + (config.two_stage_steps or 0)

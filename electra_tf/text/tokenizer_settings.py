@@ -70,7 +70,7 @@ class TokenizerSettings:
 
     @property
     def strips_cased(self) -> bool:
-        """Whether accents are stripped from cased text.
+        """Return whether accents are stripped from cased text.
 
         The original strips accents only from lower-cased text.
         """

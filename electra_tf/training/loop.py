@@ -118,9 +118,8 @@ class Loop(Protocol):
 class TrainLoop:
     """A training loop that reads the scalars of its steps in chunks.
 
-    Steps are dispatched one after the other without reading results, so that an
-    accelerator never waits for the host. The numbers of a whole chunk are read
-    once at its end.
+    Steps are dispatched one after the other, so that an accelerator never waits
+    for the host. The numbers of a whole chunk are read once at its end.
     """
 
     compute: Compute

@@ -202,8 +202,8 @@ class Run(abc.ABC):
         """Write the files of a finished run.
 
         Args:
-          again: whether the run had already ended. Files that it did not
-            write, because it was killed at its end, are written now.
+          again: whether the run had already ended. Files that a killed run
+            left unwritten are written now.
         """
 
     # Methods that train the model.
@@ -354,8 +354,8 @@ class Run(abc.ABC):
         if self.best and rows and not self.best.chosen_otherwise:
             row = rows[-1]
             has_metric = row.get(self.config.keep_best or "") is not None
-            # The first of two stages trains no discriminator, so its models are
-            # never chosen as the best.
+            # The first of two stages trains only the generator, so only models
+            # of the second stage can be the best.
             if has_metric and row.get("stage") != 1:
                 self.best.update(step, row)
         return due

@@ -158,7 +158,7 @@ def test_an_index_without_a_weight_map_is_refused(sharded):
 
 
 def redirect_bias(folder, choose_file):
-    """Lets an index name another file for a tensor."""
+    """Let an index name a different file for a tensor."""
     index = json.loads((folder / INDEX).read_text())
     files = index["weight_map"]
     files[BIAS] = choose_file(files)
@@ -201,7 +201,7 @@ def test_quantized_tensors_are_refused(single):
 
 
 def test_older_names_and_constants_are_read(single, discriminator):
-    """Without a prefix, with TensorFlow's norms, with numbers of positions."""
+    """Read tensors without a prefix, with TensorFlow's names of norms."""
     values = {
         name.removeprefix("electra.")
         .replace("LayerNorm.weight", "LayerNorm.gamma")
@@ -303,7 +303,7 @@ def test_pytorch_reads_its_files_tensors_only(
     single, discriminator, monkeypatch
 ):
     def tensor(value):
-        """Imitates what is used of a torch.Tensor."""
+        """Return a stand-in for the used part of a torch.Tensor."""
         double = types.SimpleNamespace(dtype="torch.float32", shape=value.shape)
         double.float, double.numpy = lambda: double, lambda: value
         return double
@@ -354,7 +354,7 @@ def test_parts_of_different_models_are_refused(rows, both):
     generator.store(values)
     generator.update_config({"vocab_size": rows})
     message = both.refused()
-    assert "not belong to one model. Convert them separately" in message
+    assert "not belong to one model. Convert the networks separately" in message
     assert "word_embeddings" in message
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("Stemmer", reason="no extra ask")
 
 @pytest.fixture
 def run(text_folder, finetuned_folder, tmp_path):
-    """Runs the command; returns its answers."""
+    """Return a function that runs the command and returns its answers."""
 
     def call(*flags, task="facts"):
         output = tmp_path / "out.jsonl"

@@ -173,7 +173,7 @@ def test_other_files_of_a_directory_are_never_removed(build):
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
     (folder / "pretrain_data.tfrecord-0-of-1").write_text("old")
-    refused("is not empty", build, "out")
+    refused("contains files", build, "out")
     assert (folder / "pretrain_data.tfrecord-0-of-1").read_text() == "old"
     build("out", overwrite=True, num_shards=2)
     shards = [f"pretrain_data.tfrecord-{k}-of-2" for k in range(2)]
@@ -329,7 +329,7 @@ ON_BEAM = {**SETTINGS, "runner": "beam", "beam_options": HERE}
 
 @pytest.fixture
 def beam(monkeypatch):
-    """Apache Beam as the runner of builds."""
+    """Return the settings of builds with Apache Beam."""
     pytest.importorskip("apache_beam", reason="no extra beam")
     monkeypatch.setattr("electra_tf.data.jobs._SMALLEST_PIECE", 4000)
     from electra_tf.data import beam

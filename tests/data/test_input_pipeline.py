@@ -100,8 +100,8 @@ def test_a_saved_iterator_continues_exactly(request, tmp_path, before, kind):
     path = tf.train.Checkpoint(it=iterator).write(str(tmp_path / "ckpt"))
     expected = _take(iterator, 150)
     resumed = _iterator(config)
-    # As in a new process; an iterator in use is rewound as well, except to
-    # the very beginning.
+    # A new process starts with a new iterator; an iterator in use is rewound
+    # as well, except to the very beginning.
     _take(resumed, 2 if before else 0)
     tf.train.Checkpoint(it=resumed).read(path).assert_consumed()
     _assert_same(_take(resumed, 150), expected)
@@ -180,7 +180,7 @@ def test_every_epoch_has_all_tokens_of_a_document(text_config):
         epochs.append(counts)
     assert epochs[0] == epochs[1] == epochs[2]
     assert longest <= LENGTH
-    # Epochs cut only these differently.
+    # Epochs cut only long documents differently.
     long_documents = [c for c in epochs[0] if c.total() > LENGTH]
     assert len(long_documents) > 100
 

@@ -66,7 +66,11 @@ def test_a_finetuned_task_is_exported_and_checked(folders, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("model", "flags", "message"),
     [
-        ("finetuned", "", "several tasks. Pass one of its tasks: cola, sst"),
+        (
+            "finetuned",
+            "",
+            "several tasks. Pass one of the model's tasks: cola, sst",
+        ),
         ("finetuned", "--task=mnli", "has no task mnli"),
         ("finetuned", "--head=fill_mask", "Pass --head=task or encoder"),
         ("pretrained", "", "--head is missing, but .* Pass --head=encoder or"),

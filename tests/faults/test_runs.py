@@ -349,7 +349,7 @@ def test_workers_end_with_their_parent(command, tmp_path, number):
 
 
 def test_a_full_disk_ends_a_build_with_a_message(command, tmp_path):
-    def small_files():  # It is as similar to a full disk as a test can get.
+    def small_files():  # A limit on file size imitates a full disk.
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 

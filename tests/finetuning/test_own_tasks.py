@@ -37,7 +37,7 @@ ROWS = {
     ),
     "given classes keep their order": (
         {"format": "csv", "labels": ["good", "bad"]},
-        # A quotation mark without its second is no row, too.
+        # An unpaired quotation mark makes a row invalid, too.
         'text,stars\na,good\nb,unheard\n"c,bad\nd,good\n',
         "",
         [0],
@@ -78,7 +78,7 @@ ROWS = {
         "text\tstars\na\tglad;new\n",
         [[0, 0, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]],
     ),
-    "a given range, and what no float holds": (
+    "a given range, and a number too large for a float": (
         {"type": "regression", "range": [1, 5]},
         "".join(f'{{"text": "a", "stars": {n}}}\n' for n in [1, 3, 6, 10**400]),
         "",
@@ -86,7 +86,7 @@ ROWS = {
         "a number from 1 to 5",
         "a number from 1 to 5",
     ),
-    "what no other cell could be": (
+    "rows with surplus cells": (
         {"format": "csv", "labels": ["no", "yes"]},
         "text,stars\na,no\nb, c,yes\nd,yes,\n",
         "",

@@ -268,7 +268,7 @@ def test_an_unusable_question_is_skipped(
 ):
     bad = {**question(1, RED), **fields}
     text = squad(question(0, RED), bad, question(2, RED))
-    # A byte order mark is no error.
+    # A byte order mark is valid.
     task = qa_task("squadv1", "\ufeff" + text)
     examples = task.get_examples("train")
     assert [e.key for e in examples] == ["q0", "q2"]
@@ -297,7 +297,7 @@ def test_answers_of_other_splits_need_no_offset(qa_task):
     assert task.row_report.losses == {
         "dev: questions skipped because of errors in their data": 0,
         "dev: questions whose passage is empty": 0,
-        "dev: questions not scored because they have no answer": 1,
+        "dev: unscored questions, whose answers are missing": 1,
     }
     # An empty passage gives no window.
     task = qa_task("squad", squad(question(0), context=" "), "dev")

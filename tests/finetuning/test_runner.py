@@ -73,7 +73,7 @@ def test_two_trials_leave_the_original_s_results(config_of, run, tmp_path):
     assert pickle.loads(second.read_bytes()).keys() == logits[1].keys()
     shutil.rmtree(models[1])
     second.unlink()
-    # So are those that are older than the test data.
+    # Predictions older than the test data are made again, too.
     first.write_bytes(b"of other data")
     os.utime(tmp_path / "finetuning_data/sst/test.tsv", (2**32, 2**32))
     _, text = run(config)
@@ -172,7 +172,7 @@ def test_a_collapsed_run_is_named(config_of, run, tmp_path):
     assert "WARNING: trial 1 collapsed on sst: every prediction is '1'" in text
     (trial,) = result["trials"]
     assert trial["collapsed"] == {"sst": "every prediction is '1'"}
-    # Its score is at most that of the most frequent label.
+    # The trial's score is at most that of the most frequent label.
     accuracy = trial["results"]["sst"]["accuracy"]
     assert accuracy <= trial["baselines"]["sst/majority"]["accuracy"]
     assert trial["baselines"]["sst/chance"]["accuracy"] == 50.0

@@ -117,7 +117,7 @@ def test_inputs_that_cannot_be_meant_are_refused(make_encoder, inputs, says):
     with pytest.raises(refusals, match=says):
         make_encoder()(inputs)
     with pytest.raises(ValueError, match="float64; expected float32"):
-        make_encoder(dtype="float64")  # A precision for no block.
+        make_encoder(dtype="float64")  # No block supports float64.
 
 
 def test_dropout_has_the_training_loops_means(make_encoder):
@@ -411,7 +411,7 @@ def test_weights_are_saved_and_loaded(text_model, texts, tmp_path):
         text_model.save_weights(tmp_path / name)
         clone = tf_keras.models.clone_model(text_model)
         status = clone.load_weights(tmp_path / name)
-        if status is not None:  # Of TensorFlow; the clone has no optimizer.
+        if status is not None:  # The clone has no optimizer.
             status.expect_partial()
         equal, loaded = np.testing.assert_array_equal, clone.get_weights()
         tf.nest.map_structure(equal, loaded, expected)
@@ -474,7 +474,7 @@ def test_fit_on_two_devices_is_fit_on_one(on_two_devices):
     assert single["loss"][-1] < single["loss"][0]
     for weights, others in zip(single["weights"], two["weights"], strict=True):
         np.testing.assert_allclose(others, weights, atol=1e-5)
-    first, second = on_two_devices["dropout"]  # each draws its own
+    first, second = on_two_devices["dropout"]  # a mean of each device
     assert np.isfinite([first, second]).all()
     assert first != pytest.approx(second, abs=1e-3)
 

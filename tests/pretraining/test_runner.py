@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow  # Whole runs.
 
 @pytest.fixture
 def start(data_dir, tiny_config, tmp_path):
-    """Runs with settings changed; returns (result, what was printed)."""
+    """Return a function that runs with changed settings: (result, output)."""
 
     def run(**hparams):
         settings = {
@@ -96,7 +96,7 @@ def test_other_files_of_a_pattern_are_reported(
     result, output = start(**data_hparams, num_train_steps=6)
     assert result["global_step"] == 6
     assert "files of pretrain_tfrecords: " in output
-    # A start that is killed before it saves changes nothing of that.
+    # A start that is killed before it saves does not change this result.
     first.rename(folder / "gone")
     with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
         patch.setattr(runner.PretrainingRun, "announce", lambda self: 1 / 0)
@@ -104,7 +104,7 @@ def test_other_files_of_a_pattern_are_reported(
     _, output = start(**data_hparams, num_train_steps=7)
     assert "the records from the start again" in output
     assert "from the start" not in start(**data_hparams, num_train_steps=8)[1]
-    # One that is cut is said to be, as ever.
+    # A truncated checkpoint is still reported.
     data = tmp_path / "model/model.ckpt-8.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     refused("truncated", start, **data_hparams, num_train_steps=9)
@@ -162,7 +162,7 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     results.write_text("")
     refused("contains .*results/sst_results", start, overwrite=True)
     results.unlink()
-    # What the original leaves goes, too.
+    # Files that the original leaves are deleted, too.
     left = ("events.out.tfevents.1.host", "graph.pbtxt", "eval/events")
     paths = [tmp_path / "model" / name for name in left]
     for path in paths:
@@ -306,7 +306,7 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
 @pytest.mark.heavy
 @pytest.mark.usefixtures("with_pictures")
 def test_xla_programs_train_and_evaluate_with_all_switches(start):
-    """Other draws than without it, since XLA samples in its own way."""
+    """Check that XLA runs end; their draws differ from those without XLA."""
     result, _ = start(
         train_batch_size=2,
         eval_batch_size=2,

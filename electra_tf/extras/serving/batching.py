@@ -110,9 +110,8 @@ class Batcher:
                 f" {limits.max_rows}. Send fewer rows at once.",
                 413,
             )
-        # If no other request waits, a request may exceed the limit of waiting
-        # rows, because a request above the limit could otherwise never be
-        # computed.
+        # A request above the limit of waiting rows is accepted if the queue is
+        # empty; otherwise it would wait forever.
         if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
             raise RequestError(
                 "Too many requests are waiting. Try again later.", 503

@@ -46,7 +46,7 @@ class Arm:
 
     @property
     def takes_exams(self) -> bool:
-        """True if an exam of replaced tokens can score the arm's model."""
+        """Return whether an exam can score the arm's model."""
         return self.config.detects_replacements
 
 
