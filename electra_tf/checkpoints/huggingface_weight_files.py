@@ -227,7 +227,11 @@ def write_safetensors(
 
     Args:
       specs: shapes and types by name, in file order.
-      read: function that returns a tensor with the shape and type of its spec.
+      read: function that returns a tensor with the shape of its spec, of the
+        same or a wider type.
+
+    Raises:
+      UserError: a value is too large for its spec's type.
 
     Source: the safetensors format, https://github.com/huggingface/safetensors.
     """
@@ -245,7 +249,7 @@ def write_safetensors(
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for name, spec in specs.items():
-            value = np.asarray(read(name), order="C")
+            value = _converted(name, np.asarray(read(name)), spec.dtype)
             if value.shape != spec.shape or value.dtype != spec.dtype:
                 raise ValueError(
                     f"{name}: {value.dtype} {value.shape}; expected {spec}."
@@ -256,3 +260,17 @@ def write_safetensors(
         os.fsync(file.fileno())
     with safetensors.safe_open(path, framework="np"):
         pass
+
+
+def _converted(name: str, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return a tensor's values in a type, which must not make them infinite."""
+    with np.errstate(over="ignore"):
+        converted = np.asarray(values, dtype, order="C")
+    overflowed = np.isinf(converted) & np.isfinite(values)
+    if overflowed.any():
+        raise UserError(
+            f"{name}: the value {values[overflowed][0]:g} is too large for"
+            f" {dtype}; expected magnitudes up to {np.finfo(dtype).max:g}."
+            " Remove --half_precision."
+        )
+    return converted

@@ -561,7 +561,7 @@ def _write_tensors(
     def read(name: str) -> np.ndarray:
         pair = pairs[name]
         values = [weights.read(variable) for variable in pair.variables]
-        return pair.to_tensor(values).astype(types[name], copy=False)
+        return pair.to_tensor(values)
 
     specs = {
         name: TensorSpec(pair.tensor_shape(folder.sizes), types[name])

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 
 import hypothesis
 import hypothesis.strategies as st
@@ -364,6 +365,20 @@ def test_a_head_passes_a_shifted_identity(kind, out):
     out.without_digests().store(tensors)
     moved = out.weights().read(name) - head["bias"]
     np.testing.assert_allclose(moved, 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("large", [65520.0, -1e5, 3e38])
+def test_values_beyond_half_precision_are_refused(out, large):
+    values = arrays(Network(layout.SENTENCES, task="own", first_layer=HIDDEN))
+    values["task_specific/own/dense/kernel"][0, 0] = large
+    weights = MemoryWeights(values)
+    weights.heads = {"own": TaskHead("classification", LABELS)}
+    folder = str(out.parent / "half")
+    refused(
+        re.escape(f"the value {large:g} is too large for float16"),
+        lambda: write_huggingface(weights, folder, half_precision=True),
+    )
+    assert not os.path.exists(folder)
 
 
 def test_a_head_of_two_layers_is_transformers_own(out):
