@@ -18,6 +18,7 @@ from electra_tf.finetuning.batches import Batches
 from electra_tf.finetuning.model import FinetuningModel
 from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.task import Task
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.metrics.scorers import Scorer
 from electra_tf.training import workers
 from electra_tf.training.loop import EvalLoop
@@ -99,7 +100,11 @@ class Evaluator:
     def predict(
         self, task: Task, split: str, receive: Callable[[Row], None]
     ) -> None:
-        """Call `receive` with the outputs for each row of a split."""
+        """Call `receive` with the outputs for each row of a split.
+
+        Raises:
+          UserError: an output is infinite or NaN.
+        """
         task_id, prefix = self._task_names.index(task.name), f"{task.name}/"
 
         def receive_rows(arrays: Row, loss: float) -> None:
@@ -109,8 +114,14 @@ class Evaluator:
                 if name.startswith(prefix)
             }
             # Padding rows are left out: their task id belongs to no task.
-            for row in np.flatnonzero(arrays["task_id"] == task_id):
-                receive({name: array[row] for name, array in outputs.items()})
+            rows = np.flatnonzero(arrays["task_id"] == task_id)
+            outputs = {name: array[rows] for name, array in outputs.items()}
+            check_finite(
+                outputs,
+                lambda i: f"{task.name}, {split}, example {outputs['eid'][i]}",
+            )
+            for i in range(len(rows)):
+                receive({name: array[i] for name, array in outputs.items()})
 
         batches = self.prepare(task, split)
         if batches.n_examples:  # 0 if all passages are empty

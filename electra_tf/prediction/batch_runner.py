@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.modeling.graph_modes import inference
 
 Row = Mapping[str, Any]
@@ -80,6 +81,9 @@ def run_in_batches(
       lengths: the number of columns that each row needs.
       batch_size: the maximum number of rows of a batch.
       longest: the maximum number of columns of a batch.
+
+    Raises:
+      UserError: an output is infinite or NaN.
     """
     order = sorted(range(len(rows)), key=lambda i: -lengths[i])
     cost = call_cost()
@@ -91,6 +95,7 @@ def run_in_batches(
     def run(indices: Sequence[int]) -> None:
         length = min(lengths[indices[0]], longest)
         outputs = function([rows[i] for i in indices], length)
+        check_finite(outputs, lambda row: f"text {indices[row] + 1}")
         for position, i in enumerate(indices):
             row_outputs[i] = {
                 name: array[position] for name, array in outputs.items()

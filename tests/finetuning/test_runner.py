@@ -384,6 +384,21 @@ def test_a_folder_with_other_files_is_not_deleted(config_of, run, tmp_path):
     assert (directory / "thesis.txt").exists()
 
 
+def test_outputs_of_damaged_weights_are_no_scores(config_of, run, trained):
+    folder = pathlib.Path(trained[1])
+    values = dict(open_weights(str(folder)))
+    (bias,) = (n for n in values if n.startswith("task_") and n[-4:] == "bias")
+    values[bias] = np.full_like(values[bias], np.nan)
+    for path in [path for path in folder.iterdir() if path.is_file()]:
+        path.unlink()
+    write_tf1(MemoryWeights(values), str(folder / "model.ckpt-24"))
+    refused(
+        r"sst, dev, example \d+: the model's output \w+ is nan; expected a fin",
+        run,
+        config_of(do_train=False),
+    )
+
+
 def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
     # The trial's folder gets the files of the original.
     folder = pathlib.Path(trained[1])

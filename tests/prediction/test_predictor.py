@@ -288,6 +288,18 @@ def test_rows_run_in_batches_of_similar_length():
     assert sorted(shapes) == [(1, 128), (2, 61), (3, 4)]
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_output_that_is_not_finite_is_refused(value):
+    def function(rows, length):
+        bad = [value if len(row["input_ids"]) == 60 else 0.0 for row in rows]
+        return {"ids": np.arange(len(rows)), "logits": np.array([bad, bad]).T}
+
+    refused(
+        f"text 2: the model's output logits is {value}; expected a finite",
+        lambda: run_in_batches(function, ROWS, LENGTHS, 4, longest=128),
+    )
+
+
 def test_an_error_of_a_batch_is_raised():
     def fails(rows, length):
         raise ValueError(length)
