@@ -15,12 +15,17 @@ from electra_tf.files.reading import read_text
 def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
     """Return the lines of a results file by their runs' digests.
 
-    A file that does not exist has no lines. If a study cannot have written a
-    line, a UserError names the line and the field.
+    A file that does not exist has no lines. Repeated lines with equal values
+    count once.
+
+    Raises:
+      UserError: a study cannot have written a line, or two different lines have
+        the same digest.
     """
     if not filesystem.exists(path):
         return {}
     lines: dict[str, dict[str, Any]] = {}
+    first_numbers: dict[str, int] = {}  # digest -> number of its first line
     for number, text in enumerate(read_text(path).splitlines(), 1):
         location = f"{path}:{number}"
         line = parse_json(text, location)
@@ -32,7 +37,14 @@ def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
                     f" expected {expected}. Restore the line, or remove the"
                     " line to repeat its run."
                 )
-        lines[line["digest"]] = line
+        digest = line["digest"]
+        first_number = first_numbers.setdefault(digest, number)
+        if lines.setdefault(digest, line) != line:
+            raise UserError(
+                f"{path}: lines {first_number} and {number} differ, but both"
+                f" have the digest {digest}; expected one line for each run."
+                " Keep one of these lines, and remove the other"
+            )
     return lines
 
 

@@ -57,6 +57,31 @@ def test_a_line_that_is_no_object_is_named(tmp_path, text):
     refused(re.escape(f"{path}:2"), read_result_lines, str(path))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"results": {"accuracy": [71.5, 70.0]}},
+        {"seconds": 9},
+        {"baselines": {}},
+    ],
+)
+def test_different_lines_of_a_digest_are_refused(tmp_path, change):
+    path = tmp_path / "tiny.jsonl"
+    lines = [LINE, LINE | {"digest": "e"}, LINE, LINE | change]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    message = (
+        "tiny.jsonl: lines 1 and 4 differ, but both have the digest d; expected"
+        " .* Keep one of these lines"
+    )
+    refused(message, read_result_lines, str(path))
+
+
+def test_a_repeated_line_counts_once(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text(f"{json.dumps(LINE)}\n" * 3)
+    assert read_result_lines(str(path)) == {"d": LINE}
+
+
 def test_lines_are_read_by_digest(tmp_path):
     path = tmp_path / "tiny.jsonl"
     earlier = {"digest": "e", "results": {"loss": [1]}}
