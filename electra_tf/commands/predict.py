@@ -10,7 +10,7 @@ Unusable lines are named, counted and left out.
 
 import argparse
 import collections
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure import flags
@@ -116,8 +116,8 @@ def main(args: argparse.Namespace) -> int:
             _, read = waiting.popleft()
             if not args.probabilities:
                 answer.pop("probabilities", None)
-            echo = read.values if args.echo else {}
-            write({**stream.location(read), **echo, **answer})
+            echo = predictor.answerer.echo(read.values) if args.echo else {}
+            write(_merge(stream.location(read), echo, answer))
             stream.count()
         # The error is raised inside the block, so that an earlier output file
         # stays.
@@ -130,6 +130,28 @@ def main(args: argparse.Namespace) -> int:
         shared_flags.report(f"{count:,} {what}")
     stream.report_summary("answers")
     return 0
+
+
+def _merge(
+    location: Mapping[str, Any],
+    echo: Mapping[str, Any],
+    answer: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the output for an input: its location, its values, its answer.
+
+    Raises:
+      UserError: two of them have different values for a key, so that one value
+        would be lost.
+    """
+    output = dict(location)
+    for name, value in (*echo.items(), *answer.items()):
+        if output.setdefault(name, value) != value:
+            raise UserError(
+                "--echo: the input and its answer have different values for"
+                f" the key {name!r}; expected one value for each key. Remove"
+                " --echo"
+            )
+    return output
 
 
 def _load_predictor(args: argparse.Namespace) -> "Predictor":

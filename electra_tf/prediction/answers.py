@@ -107,6 +107,14 @@ class Answerer(abc.ABC):
         """Return the answer for an example that has a single row."""
         raise NotImplementedError
 
+    def echo(self, row_values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an input's values by the keys under which output repeats them.
+
+        Args:
+          row_values: the values of an input by column (see `columns`).
+        """
+        return dict(row_values)
+
 
 def make_answerer(task: Task, n_best: int) -> Answerer:
     """Return the answerer of a task.
@@ -335,6 +343,11 @@ class TagAnswerer(Answerer):
                 for span in read_spans(tags, type_change_starts_span=True)
             ]
         return answer
+
+    def echo(self, row_values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return running text as `text`, because answers list its `words`."""
+        value = row_values["words"]
+        return {"text" if isinstance(value, str) else "words": value}
 
     def _describe_span(
         self, example: TextOfWords, first: int, last: int, kind: str

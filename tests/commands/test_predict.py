@@ -42,6 +42,39 @@ def test_bad_and_blank_lines_are_named_counted_and_left_out(run, capfd):
     assert "1 bad line left out; 1 blank line left out" in err
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "echo"),
+    [
+        ("a.txt", "The  king, is in.\n", {"text": "The  king, is in."}),
+        ("a.tsv", "words\nThe king\n", {"text": "The king"}),
+        ("a.jsonl", '{"text": "The king"}\n', {"text": "The king"}),
+        ("a.jsonl", '{"words": "The king"}\n', {"text": "The king"}),
+        ("a.jsonl", '{"words": ["The", "a b"]}\n', {"words": ["The", "a b"]}),
+        ("a.conll", "The O\nking O\n", {"words": ["The", "king"]}),
+    ],
+)
+def test_echo_repeats_the_input_of_taggers(run, name, text, echo):
+    (plain,) = run("names", name, text)
+    (answer,) = run("names", name, text, "--echo")
+    assert answer == plain | echo
+    spans = [span for span in answer["spans"] if "start" in span]
+    parts = [answer["text"][span["start"] : span["end"]] for span in spans]
+    assert parts == [span["text"] for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("location", "echo", "answer"),
+    [
+        ({}, {"label": "x"}, {"label": "y"}),
+        ({"label": 1}, {}, {"label": 2}),
+        ({"label": 1}, {"label": 2}, {}),
+    ],
+)
+def test_different_values_of_a_key_are_refused(location, echo, answer):
+    message = "different values for the key 'label'.* Remove --echo"
+    refused(message, predict._merge, location, echo, answer)
+
+
 PAIRS = "two,one,label,key\nof that,the king,no,k1\n,the,yes,k2\n"
 
 
