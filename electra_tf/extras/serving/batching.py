@@ -31,7 +31,8 @@ class Limits:
     max_batch: int = 32
     max_wait: float = 0.002  # seconds that a request waits for further requests
     max_rows: int = 1024  # maximum number of rows of one request
-    # maximum number of waiting rows; requests that would exceed it are refused
+    # maximum number of waiting rows, where a request without rows counts as one
+    # row; requests that would exceed it are refused
     max_waiting: int = 4096
 
 
@@ -103,7 +104,7 @@ class Batcher:
             or the model refuses the inputs.
         """
         limits = self._limits
-        waiting_rows = sum(entry.request.rows for entry in self._waiting)
+        waiting_rows = sum(_queue_rows(w.request) for w in self._waiting)
         if request.rows > limits.max_rows:
             raise RequestError(
                 f"The request has {request.rows} rows; the limit is"
@@ -112,7 +113,8 @@ class Batcher:
             )
         # A request above the limit of waiting rows is accepted if the queue is
         # empty; otherwise it would wait forever.
-        if waiting_rows and waiting_rows + request.rows > limits.max_waiting:
+        rows = waiting_rows + _queue_rows(request)
+        if waiting_rows and rows > limits.max_waiting:
             raise RequestError(
                 "Too many requests are waiting. Try again later.", 503
             )
@@ -176,6 +178,14 @@ class Batcher:
         self._arrival.clear()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._arrival.wait(), seconds)
+
+
+def _queue_rows(request: PredictRequest) -> int:
+    """Return the number of rows that a request counts for in the queue.
+
+    A request without rows takes memory too, so it counts as one row.
+    """
+    return max(1, request.rows)
 
 
 def _stopping() -> RequestError:

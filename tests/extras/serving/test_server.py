@@ -148,6 +148,23 @@ def test_a_busy_server_gathers_and_refuses_requests(toy_model, monkeypatch):
     assert answered == [[b"a"], [b"0"], [b"2"], [b"3"], [b"4"]]
 
 
+@pytest.mark.parametrize("num_rows", [0, 1])
+def test_requests_with_and_without_rows_fill_the_queue(toy_model, num_rows):
+    body = {"signature_name": "echo", "inputs": {"text": ["a"] * num_rows}}
+    data = json.dumps(body).encode()
+
+    async def use(batcher):
+        requests = [
+            batcher.ask(protocol.parse_request(data, toy_model))
+            for _ in range(7)
+        ]
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    answers, _ = _run(use, max_wait=0.05, max_waiting=5)
+    statuses = [getattr(answer, "status", 200) for answer in answers]
+    assert statuses == [200] * 5 + [503] * 2
+
+
 @pytest.fixture
 def process(toy_folder):
     """The command on a free port; ended in any case."""
