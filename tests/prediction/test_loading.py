@@ -149,7 +149,7 @@ def test_labels_of_another_count_than_the_models_are_refused(
 
 def test_an_unknown_task_is_refused(finetuned_folder):
     loaded = load_finetuned(finetuned_folder("grade"))
-    refused("its tasks: grade", loaded.task, "mrpc")
+    refused("model's tasks: grade", loaded.task, "mrpc")
 
 
 def test_a_path_without_a_model_is_refused(finetuned_folder, tmp_path):
@@ -169,7 +169,7 @@ def test_the_configuration_of_another_run_is_refused(finetuned_folder):
     folder = finetuned_folder("grade", fresh=True)
     with open(os.path.join(folder, "config.json"), "w") as file:
         file.write('{"model_size": "small"}')
-    refused("no task_names", load_finetuned, folder)
+    refused("task_names is missing", load_finetuned, folder)
 
 
 VARIABLE = "TF_ENABLE_ONEDNN_OPTS"
