@@ -161,7 +161,8 @@ class ConllReader:
       _get_labeled_sentences.
     Differs: only spaces and tabs separate columns, and a line that contains
       nothing else is blank (the original also splits at no-break spaces, line
-      separators, ...); lines without a word are skipped.
+      separators, ...); lines without a word are skipped; if an index counts
+      from the end, lines with other numbers of cells are invalid.
 
     Attributes:
       skipped: number of lines without a word, by kind.
@@ -179,7 +180,8 @@ class ConllReader:
         Args:
           lines: lines of the file.
           columns: 0-based index of each column; a negative index counts from
-            the end.
+            the end, and then all lines must have as many cells as the first
+            line with a word.
           documents_end_sentences: whether -DOCSTART- ends a sentence, as a
             blank line does; False: -DOCSTART- is ignored, as in the original.
           keeps_unended: whether a last sentence without a blank line is kept;
@@ -202,6 +204,10 @@ class ConllReader:
         self._keeps_unended = keeps_unended
         ends = [c + 1 if c >= 0 else -c for c in self._columns.values()]
         self._fewest = max(*ends, len(ends))
+        # In a line that lacks a cell, an index that counts from the end would
+        # select another column.
+        self._needs_same_width = any(c < 0 for c in self._columns.values())
+        self._first_width: tuple[int, int] | None = None  # cells, line
 
     def __iter__(self) -> Iterator[Sentence | Row]:
         """Yield sentences, and a row for each problem.
@@ -209,6 +215,7 @@ class ConllReader:
         A sentence with an invalid line is left out.
         """
         self.skipped.clear()
+        self._first_width = None
         lines, dialect = self._with_dialect()
         sentence, is_good = self._new_sentence(0), True
         for line in lines:
@@ -292,4 +299,20 @@ class ConllReader:
         for name, column in self._columns.items():
             if not cells[column]:
                 return line.text, f"a text in column {column} ({name})"
-        return None
+        return self._width_problem(line, cells)
+
+    def _width_problem(
+        self, line: Line, cells: Sequence[str]
+    ) -> tuple[str, str] | None:
+        """Return the problem of a line with more or fewer cells than the first.
+
+        The first valid line with a word defines the number of cells.
+        """
+        if not self._needs_same_width:
+            return None
+        if self._first_width is None:
+            self._first_width = len(cells), line.number
+        width, number = self._first_width
+        if len(cells) == width:
+            return None
+        return f"{len(cells)} columns", f"{width}, as in line {number}"

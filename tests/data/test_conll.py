@@ -214,6 +214,56 @@ def test_a_line_that_may_be_a_word_is_bad_and_no_comment(
     assert read(text, columns)[1] == bad
 
 
+FOUR = "EU NNP B-NP B-ORG\nbuys VBZ B-VP O\n\n"
+NER = {"word": 0, "tag": -1}
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "bad"),
+    [
+        (FOUR + "Peter NNP B-NP\n\n", NER, {4: "3 columns"}),
+        (FOUR + "a b\tNNP\tB-NP B-PER\n\n", NER, {4: "5 columns"}),
+        (FOUR + "x N B-NP\ny N\n\nz N B O\n", NER, {4: "3 ", 5: "2 "}),
+        ("-DOCSTART- O\n\n# a = b\n" + FOUR + "x N O\n", NER, {7: "3 col"}),
+        (FOUR + "x N O\n", {"word": -4}, {4: "x N O"}),
+        # The first line that could be used defines the columns.
+        ("x\n\n" + FOUR + "y N O\n", NER, {1: "x", 6: "3 columns"}),
+        # Columns that are counted from the start are certain.
+        (FOUR + "Peter NNP B-NP\n\n", {"word": 0, "tag": 1}, {}),
+        (FOUR + "Peter NNP B-NP\n\n", {"word": 0, "tag": 3}, {4: "Peter"}),
+        (FOUR + "-DOCSTART-\n\nx N B O\n", NER, {}),
+        (_row(1, "a", "X") + _row(2, "b c", "X"), {"word": 1, "tag": -7}, {}),
+    ],
+)
+def test_lines_lack_no_cell_if_a_column_counts_from_the_end(
+    tmp_path, text, columns, bad
+):
+    path = tmp_path / "a.conll"
+    path.write_text(text)
+    reader = conll.ConllReader(LineReader(str(path)), columns)
+    rows = [item for item in reader if isinstance(item, Row)]
+    assert [row.line for row in rows] == list(bad)
+    starts = zip(rows, bad.values(), strict=True)
+    assert all(row.content.startswith(start) for row, start in starts)
+
+
+def test_the_first_line_of_each_reading_defines_the_columns(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text("a X O\n\n")
+    reader = conll.ConllReader(LineReader(str(path)), NER)
+    assert [item.columns["tag"] for item in reader] == [["O"]]
+    path.write_text("a O\n\n")
+    assert [item.columns["tag"] for item in reader] == [["O"]]
+
+
+def test_a_line_that_lacks_a_cell_names_the_first_line(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text(FOUR + "Peter NNP B-NP\n\n")
+    *_, row = conll.ConllReader(LineReader(str(path)), NER)
+    assert (row.line, row.content) == (4, "3 columns")
+    assert row.expected.startswith("4, as in line 1 (")
+
+
 @pytest.mark.parametrize("text", [CONLL_U, "1 a O\n2 b O\n3 c O\n\n"])
 def test_numbers_of_words_are_not_taken_for_words(read, text):
     refused(r"a\.conll: column 0 contains the numbers .* word=1", read, text)
