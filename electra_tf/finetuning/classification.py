@@ -20,6 +20,7 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import list_cells, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.finetuning import heads
+from electra_tf.finetuning.equal_labels import refuse_equal_labels
 from electra_tf.finetuning.row_report import explains_bad_rows
 from electra_tf.finetuning.task import (
     Columns,
@@ -27,7 +28,6 @@ from electra_tf.finetuning.task import (
     Table,
     Task,
     is_encodable,
-    refuse_equal_labels,
 )
 from electra_tf.metrics import classification as scorers
 from electra_tf.metrics.scorers import Scorer

@@ -18,13 +18,13 @@ from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import conll, tables, values
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files.lines import LineReader
+from electra_tf.finetuning.equal_labels import refuse_equal_labels
 from electra_tf.finetuning.heads import TaggingHead
 from electra_tf.finetuning.row_report import RowReport, explains_bad_rows
 from electra_tf.finetuning.task import (
     Example,
     Task,
     is_encodable,
-    refuse_equal_labels,
 )
 from electra_tf.metrics import tagging as scorers
 from electra_tf.metrics.scorers import Scorer
@@ -320,8 +320,10 @@ class TaggingTask(Task):
         for split in splits:
             for sentence in self._read_sentences(split):
                 labels.update(self._sentence_labels(sentence))
-        if self.is_token_level:
-            refuse_equal_labels(self.name, sorted(labels))
+        names = labels
+        if not self.is_token_level:
+            names = {split_tag(label)[1] for label in labels}
+        refuse_equal_labels(self.name, sorted(names))
         labelled_splits = [s for s in splits if self.spec.has_labels(s)]
         if not labels and labelled_splits:
             paths = ", ".join(map(self._path, labelled_splits))

@@ -44,8 +44,6 @@ TASK_FILE = "task.json"
 DEBUG_ROWS = 100
 Columns = Mapping[str, int | str]
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# The pattern of a whole number, also in notations such as +1 and 1.0.
-_WHOLE_NUMBER = re.compile(r"([+-]?[0-9]+)(?:\.0+)?")
 
 
 def is_encodable(text: str) -> bool:
@@ -54,27 +52,6 @@ def is_encodable(text: str) -> bool:
     JSON may contain halves of characters (lone surrogates).
     """
     return not _SURROGATES.search(text)
-
-
-def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
-    """Raise a UserError if labels mean the same, such as "1" and "1.0"."""
-    by_meaning: dict[str, str] = {}
-    for label in labels:
-        meaning = label.strip()
-        difference = "only in white space"
-        if number := _WHOLE_NUMBER.fullmatch(meaning):
-            meaning = number[1]
-            difference = "only in the notation of numbers"
-        elif meaning.lower() in ("true", "false"):
-            meaning = meaning.lower()
-            difference = "only in upper and lower case"
-        first = by_meaning.setdefault(meaning, label)
-        if first != label:
-            raise UserError(
-                f"task {task_name}: its labels {first!r} and {label!r} differ"
-                f" {difference}. Write both labels in the same way, or list all"
-                " labels under labels in the description of the task"
-            )
 
 
 @dataclasses.dataclass(kw_only=True)

@@ -3,6 +3,7 @@
 """Files of other programs are read by their meaning, or refused."""
 
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,7 @@ from configure.errors import UserError
 from electra_tf.commands.input_stream import InputStream
 from electra_tf.commands.predict import parse_flags
 from electra_tf.data import conll, tables
+from electra_tf.finetuning.equal_labels import refuse_equal_labels
 from electra_tf.prediction.reader import Source
 from tests.conftest import refused
 
@@ -269,11 +271,46 @@ def test_numbers_as_labels_match_the_notation_of_the_description(describe):
         ("-2.00", "-2", "in the notation of numbers"),
         ("True", "true", "in upper and lower case"),
         ("a", "a\xa0", "in white space"),
+        ("1", "+1", "in the notation of numbers"),
+        ("-0", "0", "in the notation of numbers"),
+        ("+0", "-0.0", "in the notation of numbers"),
+        ("01", "+01.0", "in the notation of numbers"),
+        ("1.5", "+1.5", "in the notation of numbers"),
+        (" 1", "+1", "in the notation of numbers"),
+        ("caf\xe9", "cafe\u0301", "in the Unicode form"),
+        ("\u1112\u1161\u11ab", "\ud55c", "in the Unicode form"),
+        ("pos", "pos\u200b", "in invisible characters"),
+        ("pos", "p\u2060o\xads", "in invisible characters"),
+        ("x\u200ey", "x\u200dy", "in invisible characters"),
+        ("1", "\ufeff1.0", "in the notation of numbers"),
+        ("e\u200b\u0301", "\xe9", "in the Unicode form"),
     ],
 )
 def test_labels_of_one_meaning_are_refused(describe, first, second, how):
     text = f"text,label\na,{first}\nb,{second}\n"
     refused(f"differ only {how}", examples_of, describe, TEXT, "csv", text)
+
+
+@pytest.mark.parametrize(
+    ("labels", "texts"),
+    [
+        (["caf\xe9", "cafe\u0301"], r"'cafe\u0301' and 'caf\xe9'"),
+        (["pos", "pos\u200b"], r"'pos' and 'pos\u200b'"),
+        (["\u4f60", "\u4f60 "], "'\u4f60' and '\u4f60 '"),
+    ],
+)
+def test_labels_that_print_alike_are_shown_by_their_characters(labels, texts):
+    message = re.escape(f"its labels {texts} differ only in")
+    refused(message, refuse_equal_labels, "mine", sorted(labels))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("L\xe9", "Le\u0301"), ("L", "L\xad"), ("1", "1.0")]
+)
+def test_types_of_spans_of_one_meaning_are_refused(describe, first, second):
+    spec = {"type": "tagging", "format": "conll"}
+    text = f"a B-{first}\nb B-{second}\n\n"
+    refused("differ only in", examples_of, describe, spec, "txt", text)
 
 
 def test_classes_of_words_of_one_meaning_are_refused(describe):
@@ -283,7 +320,10 @@ def test_classes_of_words_of_one_meaning_are_refused(describe):
     refused(message, examples_of, describe, spec, "jsonl", text)
 
 
-@pytest.mark.parametrize("labels", ["01", "1.5", "1.50", "A1", "\u0661"])
+# "01" and "1.10" may be codes and versions.
+@pytest.mark.parametrize(
+    "labels", ["01", "-1", "1.5", "1.50", "001.0", "A1", "+", "\u0661", "\xb9"]
+)
 def test_labels_of_other_meanings_are_classes(describe, labels):
     text = f"text,label\na,1\nb,{labels}\n"
     read, _ = examples_of(describe, TEXT, "csv", text)
