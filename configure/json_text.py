@@ -14,26 +14,41 @@ from configure.errors import UserError
 _MAX_DEPTH = 100
 
 
+class DuplicateKeyError(ValueError):
+    """Error for a JSON object that contains a key more than once.
+
+    Attributes:
+      pairs: keys and values of the object, in order.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, Any]]) -> None:
+        counts = collections.Counter(name for name, _ in pairs)
+        repeated = sorted(name for name, n in counts.items() if n > 1)
+        super().__init__(f"more than one value of {', '.join(repeated)}")
+        self.pairs = pairs
+
+
+def object_of_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of keys and values, as `object_pairs_hook` of `json`.
+
+    Raises:
+      DuplicateKeyError: a key occurs more than once. By default, `json` drops
+        all values but the last.
+    """
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise DuplicateKeyError(pairs)
+    return values
+
+
 def parse_json(text: str, source: str) -> dict[str, Any]:
     """Parse a text as a JSON object, or raise a UserError.
 
     Args:
       source: file or flag that contains the text, for messages.
     """
-
-    def reject_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            counts = collections.Counter(name for name, _ in pairs)
-            repeated = sorted(name for name, n in counts.items() if n > 1)
-            raise UserError(
-                f"{source}: more than one value of {', '.join(repeated)};"
-                " keep one value of each"
-            )
-        return values
-
     try:
-        value = json.loads(text, object_pairs_hook=reject_duplicates)
+        value = json.loads(text, object_pairs_hook=object_of_pairs)
         if _depth(value) > _MAX_DEPTH:
             raise RecursionError
     except json.JSONDecodeError as error:
@@ -50,8 +65,8 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
             f"{source}: the JSON is nested more than {_MAX_DEPTH} levels deep;"
             " expected a JSON object of settings. Remove the nesting."
         ) from None
-    except UserError:
-        raise
+    except DuplicateKeyError as error:
+        raise UserError(f"{source}: {error}; keep one value of each") from None
     except ValueError as error:  # Python limits the number of digits.
         raise UserError(
             f"{source}: cannot be read as JSON: {error}. Shorten the number."

@@ -27,6 +27,7 @@ from typing import IO, Annotated, Any, NamedTuple
 from configure.bounds import check_bounds, one_of
 from configure.errors import UserError, append_to_errors
 from configure.formatting import join_names, limit_lines
+from configure.json_text import DuplicateKeyError, object_of_pairs
 from electra_tf.data import archives, tfds_data
 from electra_tf.data.tables import JSON_LINES
 from electra_tf.files import filesystem
@@ -529,7 +530,12 @@ def _read_jsonl(
                 line = report.decode(raw, source.name, position)
                 line = line.removeprefix("\ufeff")
                 try:
-                    record = json.loads(line)
+                    record = json.loads(line, object_pairs_hook=object_of_pairs)
+                except DuplicateKeyError as error:
+                    raise UserError(
+                        f"{where}: {error}; expected one value of each key."
+                        " Correct the line, or remove it."
+                    ) from error
                 except (ValueError, RecursionError) as error:
                     remedy = "Correct the line, or remove it."
                     if line.lstrip().startswith("["):

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from configure.formatting import shorten
+from configure.json_text import DuplicateKeyError, object_of_pairs
 from electra_tf.files.lines import MAX_LINE_BYTES, Line, LineReader
 
 BY_EXTENSION = {
@@ -244,7 +245,10 @@ def _json_row(line: Line, any_json: bool) -> Row:
     if not line.text.strip(" \t"):
         return Row(line.number, {})
     try:
-        value = json.loads(line.text)
+        value = json.loads(line.text, object_pairs_hook=object_of_pairs)
+    except DuplicateKeyError as error:
+        content = f"{error}: {line.text}"
+        return Row(line.number, {}, content, "one value of each key")
     except (ValueError, RecursionError) as error:
         return Row(line.number, {}, f"{error}: {line.text}", _OBJECT)
     if any_json or isinstance(value, dict):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from configure.errors import UserError
 from configure.formatting import shorten
+from configure.json_text import DuplicateKeyError, object_of_pairs
 from electra_tf.data import tables, tfds_data, values
 from electra_tf.files.reading import read_text
 from electra_tf.finetuning.row_report import RowReport
@@ -338,13 +339,21 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
     """Return the text of a SQuAD file, and the articles in it."""
     text = read_text(path).removeprefix("\ufeff")
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=object_of_pairs)
     except json.JSONDecodeError as error:
         raise UserError(
             f"{path}:{error.lineno}: malformed JSON at character"
             f" {error.colno}: {error.msg}; expected {_SQUAD_FORM}. Correct the"
             " file"
         ) from error
+    except DuplicateKeyError as error:
+        line = _line_of(text, dict(error.pairs))
+        where = f"{path}:{line}" if line else path
+        content = shorten(dict(error.pairs))
+        raise UserError(
+            f"{where}: {error} in the object {content}; expected one value of"
+            " each key. Correct the file"
+        ) from None
     except (ValueError, RecursionError) as error:
         # Numbers with too many digits raise a ValueError, too deep nesting
         # raises a RecursionError.

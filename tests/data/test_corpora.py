@@ -117,6 +117,10 @@ def test_unsafe_archives_are_refused(tmp_path, name, content):
     ("files", "message"),
     [
         ({"a.jsonl": b"       \n{oops\n"}, "byte 8 is not JSON"),
+        (
+            {"a.jsonl": b'{"text": "a", "text": "b"}\n'},
+            "byte 0: more than one value of text; expected one value",
+        ),
         ({"a.jsonl": b'{"x": 1}\n'}, "no field 'text'.*has: x.*--text_field"),
         ({}, "does not exist"),
         ({"empty.txt": b"", "inner/a": b"a"}, r"files: 1, all empty\).*inner"),

@@ -14,12 +14,13 @@ import dataclasses
 import itertools
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from configure.json_text import DuplicateKeyError, object_of_pairs
 from electra_tf.extras.serving.served_model import ServedModel, Signature
 
 _KEYS = {"signature_name", "instances", "inputs"}
@@ -159,19 +160,11 @@ def _parse_json(body: bytes) -> Any:
             " number."
         )
 
-    def make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) != len(pairs):
-            raise RequestError(
-                "An object contains a key more than once. Send each key once."
-            )
-        return value
-
     try:
         return json.loads(
             body.decode("utf-8"),
             parse_constant=refuse_constant,
-            object_pairs_hook=make_object,
+            object_pairs_hook=object_of_pairs,
         )
     except UnicodeDecodeError as error:
         raise RequestError(
@@ -181,6 +174,11 @@ def _parse_json(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise RequestError(
             f"The body is not JSON: {error}. Send valid JSON."
+        ) from None
+    except DuplicateKeyError as error:
+        raise RequestError(
+            f"An object contains a key more than once: {error}. Send each key"
+            " once."
         ) from None
     except (RecursionError, ValueError) as error:
         # Python raises these errors for JSON that is nested too deep and for
