@@ -56,6 +56,27 @@ def column_indices(
     return indices
 
 
+def count_from_start(indices: Mapping[str, int], width: int) -> dict[str, int]:
+    """Return indices that count from the start of a row.
+
+    In a row that lacks a cell, an index that counts from the end would select
+    another column.
+
+    Args:
+      indices: indices; a negative index counts from the end.
+      width: number of cells in the header or in the first row. A negative
+        index beyond the first cell becomes an index beyond the last cell.
+    """
+    return {
+        purpose: index if index >= 0 else _from_start(index, width)
+        for purpose, index in indices.items()
+    }
+
+
+def _from_start(index: int, width: int) -> int:
+    return index + width if index >= -width else -index - 1
+
+
 def _no_column(
     problem: str,
     purpose: str,

@@ -78,14 +78,46 @@ def resolve_format(
     return by_extension[extension]
 
 
-def limit_cells(row: Row, most: int) -> Row:
-    """Return the row, or a problem if cells beyond the header have text."""
-    if not any(row.cells[most:]):
-        return row
-    content = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
-    return Row(
-        row.line, [], shorten(content), f"{most} cells, as in the header"
-    )
+def limit_cells(row: Row, most: int, reference: str = "the header") -> Row:
+    """Return the row without empty surplus cells, or a problem.
+
+    Args:
+      row: a row of TSV or CSV.
+      most: the number of cells in the reference.
+      reference: the row that defines the number of cells, for messages.
+
+    Returns:
+      the row; if a surplus cell has text, a row with a problem.
+    """
+    surplus = row.cells[most:]
+    if any(surplus):
+        content = f"{len(row.cells)} cells: {'|'.join(row.cells)}"
+        expected = f"{most} cells, as in {reference}"
+        return Row(row.line, [], shorten(content), expected)
+    return row._replace(cells=row.cells[:most]) if surplus else row
+
+
+def limit_rows(
+    rows: Iterator[Row], header: Row | None
+) -> tuple[int, Iterator[Row]]:
+    """Return the width of a table, and its rows limited to this width.
+
+    Args:
+      rows: the rows of TSV or CSV below the header.
+      header: the row with the names of the columns. If it is None or has no
+        cells, the first valid row defines the width.
+    """
+    peeked: list[Row] = []
+    first, name = header, "the header"
+    if header is None or not header.cells:
+        for row in rows:
+            peeked.append(row)
+            if row.cells and not row.expected:
+                first, name = row, f"line {row.line}"
+                break
+    width = len(first.cells) if first is not None else 0
+    rest = itertools.chain(peeked, rows)
+    return width, (limit_cells(row, width, name) for row in rest)
 
 
 def read_rows(

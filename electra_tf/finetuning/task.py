@@ -20,7 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from configure.errors import UserError
 from electra_tf.checkpoints.contents import TaskHead
 from electra_tf.data import tables, tfds_data
-from electra_tf.data.columns import column_indices, refuse_unnamed
+from electra_tf.data.columns import (
+    column_indices,
+    count_from_start,
+    refuse_unnamed,
+)
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -467,9 +471,11 @@ class Task(abc.ABC):
         header = next(rows, None) if split_spec.header else None
         names = header.cells if header is not None else []
         indices = _find_columns(columns, names, path, file_format)
-        if any(isinstance(c, str) for c in split_spec.columns.values()):
-            rows = (tables.limit_cells(row, len(names)) for row in rows)
-        return Table(rows, indices)
+        # The original ignores surplus cells, which some of its files have.
+        if self.spec.original:
+            return Table(rows, indices)
+        width, rows = tables.limit_rows(rows, header)
+        return Table(rows, count_from_start(indices, width))
 
     def _shared_features(
         self, input_ids: list[int], segment_ids: list[int], eid: int

@@ -17,7 +17,7 @@ from typing import Any
 from configure.errors import UserError
 from configure.formatting import shorten
 from electra_tf.data import conll, tables
-from electra_tf.data.columns import Options, column_indices
+from electra_tf.data.columns import Options, column_indices, count_from_start
 from electra_tf.files.lines import LineReader
 from electra_tf.files.reading import STDIN, check_readable
 
@@ -202,9 +202,9 @@ class Source:
         first_rows = [*itertools.islice(rows, 2)]
         if self.header is None and len(first_rows) == 2:
             self._refuse_unknown_header(*first_rows)
-        width = sys.maxsize
+        width, reference = sys.maxsize, ""  # set by the first valid row
         for row in itertools.chain(first_rows, rows):
-            row = tables.limit_cells(row, width)
+            row = tables.limit_cells(row, width, reference)
             if row.content:
                 yield self._bad(row.line, row.content, row.expected)
                 continue
@@ -215,10 +215,11 @@ class Source:
             if not indices:
                 header = cells if self._has_header(cells) else []
                 indices = self._column_indices(cells, header)
+                width = len(cells)
+                reference = "the header" if header else f"line {row.line}"
                 if header:
-                    width = len(header)
                     continue
-            fewest = max(i + 1 if i >= 0 else -i for i in indices.values())
+            fewest = max(indices.values()) + 1
             if len(cells) < fewest:
                 content = f"{len(cells)} cells: {'|'.join(cells)}"
                 yield self._bad(row.line, content, f"at least {fewest} cells")
@@ -271,6 +272,7 @@ class Source:
             ),
             self.optional,
         )
+        indices = count_from_start(indices, len(first_row))
         if len({*indices.values()}) < len(indices):
             raise UserError(
                 f"{self.path}: {' and '.join(self.columns)} are read from the"
@@ -286,7 +288,7 @@ class Source:
                     "Pass, for example, --id_column=0 for the first column"
                 ),
             )
-            indices[_ID] = ids["ids"]
+            indices[_ID] = count_from_start(ids, len(first_row))["ids"]
         return indices
 
 

@@ -32,6 +32,14 @@ def test_a_name_in_the_header_precedes_the_first_number(options, header, index):
 
 
 @pytest.mark.parametrize(
+    ("index", "expected"), [(0, 0), (5, 5), (-1, 2), (-3, 0), (-4, 3), (-9, 8)]
+)
+def test_an_index_from_the_end_becomes_one_from_the_start(index, expected):
+    counted = columns.count_from_start({"text": index}, len(HEADER))
+    assert counted == {"text": expected}
+
+
+@pytest.mark.parametrize(
     ("options", "indices"),
     [(["body", 0], {}), ([0], {"text": 0}), (["text", 0], {"text": 1})],
 )

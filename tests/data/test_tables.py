@@ -47,6 +47,57 @@ def test_json_lines_are_objects(rows):
     assert "line 1 column" in read[2].content
 
 
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        (b'{"a": 1, "b": 2, "a": 1}', "a"),
+        (b'{"x": [{"b": 1, "b": 2}]}', "b"),
+        (b'{"a": 1, "\\u0061": 2}', "a"),
+    ],
+)
+@pytest.mark.parametrize("any_json", [True, False])
+def test_an_object_with_two_values_of_a_key_is_bad(rows, line, key, any_json):
+    content = b'{"a": 1}\n' + line + b'\n{"a": 3}\n'
+    first, bad, last = rows(content, "jsonl", any_json=any_json)
+    assert [first.cells, bad.cells, last.cells] == [{"a": 1}, {}, {"a": 3}]
+    assert bad.content.startswith(f"more than one value of {key}: ")
+    assert (bad.line, bad.expected) == (2, "one value of each key")
+
+
+def test_objects_with_two_values_of_a_key_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"id": 1}\n{"id": 2, "id": 3}\n')
+    message = r"a\.jsonl:2: found more than one value of id.*one value of each"
+    refused(message, lambda: list(tables.read_objects(str(path))))
+
+
+@pytest.mark.parametrize(
+    ("content", "has_header", "width", "bad"),
+    [
+        (b"a,b\nx,y\nx,y,z\nx,y,\n", True, 2, {3: "the header"}),
+        (b"x,y\nx,y,z\nx\nx,y,,\n", False, 2, {2: "line 1"}),
+        (b"x,y,z\nx,y\n", False, 3, {}),
+        (b"\n\xff\nx\nx,y\n", False, 1, {4: "line 3"}),
+        (b"\nx\nx,y\n", True, 1, {3: "line 2"}),  # a blank header
+        (b"", True, 0, {}),
+    ],
+)
+def test_rows_are_limited_to_the_header_or_the_first_row(
+    tmp_path, content, has_header, width, bad
+):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    rows = tables.read_rows(str(path), "csv")
+    header = next(rows, None) if has_header else None
+    found_width, limited = tables.limit_rows(rows, header)
+    limited = list(limited)
+    assert found_width == width
+    assert all(len(row.cells) <= width for row in limited)
+    surplus = {r.line: r.expected for r in limited if "as in" in r.expected}
+    expected = {n: f"{width} cells, as in {row}" for n, row in bad.items()}
+    assert surplus == expected
+
+
 @pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
 def test_a_line_that_is_not_utf8_is_one_bad_row(rows, kind):
     first, bad, last = rows(b'{"a": 1}\n\xff\n{"a": 1}\n', kind)

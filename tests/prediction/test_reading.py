@@ -104,7 +104,7 @@ QUOTED = b'text,n\n"a ""b"",\nc",1\nbad \xff,2\nd,3\n'
         ("a.tsv", TABLE, PAIR, {}, [(2, ["A", "B"]), (4, ["D", ""])]),
         ("b.tsv", '"A\tB\n', PAIR, {}, [(1, ['"A', "B"])]),
         ("c.tsv", "x\ty\nA\tB\n", PAIR, {"header": True}, [(2, ["A", "B"])]),
-        ("d.tsv", "x\tA\ny\tz\tB\n", LAST, {}, [(1, ["A"]), (2, ["B"])]),
+        ("d.tsv", "x\tA\ny\tB\n", LAST, {}, [(1, ["A"]), (2, ["B"])]),
         ("a.csv", QUOTED, ONE, {}, [(2, ['a "b",\nc']), (5, ["d"])]),
     ],
 )
@@ -127,6 +127,48 @@ def test_rows_with_other_cells_than_the_header_are_bad(
     read, name, text, columns, bad
 ):
     assert read(name, text, columns)[1] == bad
+
+
+HEADED = {"header": True}
+BARE = {"header": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "columns", "settings", "good", "bad"),
+    [
+        ("a.csv", "x\nHello, world\n", ONE, BARE, ["x"], "2 cells: Hello| w"),
+        ("a.csv", "x\n\nHello, y\n", ONE, {}, ["x"], "2 cells: Hello| y"),
+        ("a.tsv", "x\ty\na\tb\tc\n", ONE, BARE, ["x"], "3 cells: a|b|c"),
+        ("b.csv", "t\nHello, world\n", ONE, HEADED, [], "2 cells: Hello| wo"),
+        # A column from the end is that of the header or of the first row.
+        ("c.tsv", "x\tA\ny\tz\tB\n", LAST, BARE, ["A"], "3 cells: y|z|B"),
+        ("c.tsv", "x\tA\nB\n", LAST, BARE, ["A"], "1 cells: B"),
+        ("c.csv", "n,t\n1,A\n,\nB\n", LAST, HEADED, ["A"], "1 cells: B"),
+        ("c.csv", "n,t\n1,A,\n2\n", LAST, HEADED, ["A"], "1 cells: 2"),
+        ("d.csv", "x\nA\n", {"text_a": [-3]}, HEADED, [], "1 cells: A"),
+    ],
+)
+def test_no_text_is_cut_or_taken_from_another_column(
+    read, name, text, columns, settings, good, bad
+):
+    rows, bad_rows, _ = read(name, text, columns, **settings)
+    assert [values["text_a"] for _, values in rows] == good
+    assert [content[: len(bad)] for _, content in bad_rows] == [bad]
+
+
+def test_one_column_by_two_numbers_is_refused(read):
+    columns = {"text_a": [0], "text_b": [-2]}
+    message = "are read from the same column"
+    refused(message, read, "a.csv", "x,y\n", columns, header=False)
+
+
+def test_an_input_with_two_values_of_a_key_is_bad(read):
+    text = '{"text": "a", "text": "b"}\n["c"]\n[{"k": 1, "k": 2}]\n'
+    good, bad, _ = read("a.jsonl", text)
+    assert good == [(2, {"text_a": ["c"]})]
+    assert [line for line, _ in bad] == [1, 3]
+    assert "more than one value of text: " in bad[0][1]
+    assert "more than one value of k: " in bad[1][1]
 
 
 def test_ids_have_a_column_by_number(read):
