@@ -12,7 +12,8 @@ scored on folds that were held out from fitting.
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from configure.errors import UserError
 from configure.text_tables import render_rows
 from electra_tf.commands import shared_flags
 from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_files import without_nan
 from electra_tf.files.reading import check_readable
 from electra_tf.prediction import writer
 
@@ -217,6 +219,9 @@ def _score(
     comparison = compare(systems, args.files, metric, resamples)
     print(f"{predictions.name}: {count:,} examples")
     print("\n".join(_table(comparison, metric, args.files)))
+    notes = _undefined_scores(comparison, metric, args.files, args.resamples)
+    for note in notes:
+        print(note)
     shown = ",".join(f"{weight:.3f}" for weight in weights)
     print(
         f"fitted: scored by {args.folds}-fold cross-validation. For other data,"
@@ -228,7 +233,8 @@ def _score(
             "weights": weights,
             "figure": metric,
         }
-        write_atomically(args.json, f"{json.dumps(comparison, indent=1)}\n")
+        text = json.dumps(without_nan(comparison), indent=1, allow_nan=False)
+        write_atomically(args.json, f"{text}\n")
 
 
 def _table(
@@ -244,12 +250,39 @@ def _table(
         row = [
             name,
             "best" if is_best else "",
-            f"{result['figures'][metric]:.2f}",
+            _format(result["figures"][metric]),
         ]
         for baseline in ("over_mean", "over_best"):
             gain, error = result[baseline]
-            row.append("" if name in paths else f"{gain:+.2f} ± {error:.2f}")
+            text = f"{_format(gain, '+.2f')} ± {_format(error)}"
+            row.append("" if name in paths else text)
         rows.append(row)
     mean = f"{comparison['mean_file']:.2f}"
     rows.insert(len(paths) + 1, ["mean file", "", mean, "", ""])
     return render_rows(rows)
+
+
+def _format(value: float, style: str = ".2f") -> str:
+    return format(value, style) if math.isfinite(value) else "undefined"
+
+
+def _undefined_scores(
+    comparison: Mapping[str, Any],
+    metric: str,
+    paths: Sequence[str],
+    resamples: int,
+) -> Iterator[str]:
+    """Yield lines about the scores that means and standard errors leave out."""
+    if undefined := comparison["undefined_files"]:
+        yield (
+            f"{metric} is undefined for {len(undefined)} of {len(paths)} files:"
+            f" {', '.join(undefined)}. The mean file leaves them out"
+        )
+    for name, result in comparison["systems"].items():
+        over_mean, over_best = result["undefined_resamples"]
+        if name not in paths and (over_mean or over_best):
+            yield (
+                f"{name}: the standard errors leave out {over_mean:,} (mean"
+                f" file) and {over_best:,} (best file) of {resamples:,}"
+                f" resamples, in which {metric} is undefined"
+            )

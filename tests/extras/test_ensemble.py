@@ -3,6 +3,7 @@
 """Ensembles: predictions mixed, weights fitted, gains scored, bad rows."""
 
 import json
+import math
 import pathlib
 import runpy
 import types
@@ -13,6 +14,7 @@ import pytest
 from configure.errors import UserError
 from electra_tf.commands import ensemble as command
 from electra_tf.extras.ensemble import mixing
+from electra_tf.extras.ensemble.predictions import Scores
 from tests.conftest import refused
 
 COUNT = 40
@@ -122,7 +124,9 @@ def run(tmp_path, tiny_vocab):
             path.write_text("\n".join(json.dumps(row) for row in rows))
             argv.append(str(path))
         command.main(command.parse_flags(argv))
-        results = json.loads((tmp_path / "out.json").read_text())
+        text = (tmp_path / "out.json").read_text()
+        # JSON has no NaN.
+        results = json.loads(text, parse_constant=pytest.fail)
         systems = {
             name.removeprefix(f"{tmp_path}/"): system
             for name, system in results["systems"].items()
@@ -261,6 +265,68 @@ def test_weights_are_fitted_without_the_examples_they_are_scored_on():
     assert [others.sum() for others in is_other] == [60, 60, 60]
     refitted = [mixing.fit_weights(truth[others], False) for others in is_other]
     assert np.array(refitted) == pytest.approx(folds, abs=1e-4)
+
+
+CONSTANT = [{"line": number + 2, "value": 5.0} for number in range(COUNT)]
+
+
+@pytest.mark.parametrize("names", [["const", "a"], ["a", "const"]])
+def test_a_file_without_a_defined_score_is_never_best(make, run, capfd, names):
+    models, _ = make("regression")
+    models["const"] = CONSTANT
+    results = run({name: models[name] for name in names})
+    score = results["systems"]["a.jsonl"]["figures"]["pearson"]
+    assert results["best_file"].endswith("a.jsonl")
+    assert results["mean_file"] == score
+    (undefined_file,) = results["undefined_files"]
+    assert undefined_file.endswith("const.jsonl")
+    assert results["systems"]["const.jsonl"]["over_best"] == [None, None]
+    # The mean with a constant has the same correlation.
+    gain, error = results["systems"]["mean"]["over_best"]
+    assert gain == pytest.approx(0, abs=1e-3)
+    assert error == pytest.approx(0, abs=1e-3)
+    printed = capfd.readouterr().out
+    assert "pearson is undefined for 1 of 2 files: " in printed
+    assert "nan" not in printed
+
+
+def test_files_without_any_defined_score_are_refused(make, run):
+    make("regression")
+    message = r"c.jsonl, .*d.jsonl: pearson is undefined for every file"
+    refused(message, run, {"c": CONSTANT, "d": CONSTANT})
+
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("metric", "best", "sign"), [("pearson", "b", 1), ("mse", "a", -1)]
+)
+def test_standard_errors_leave_out_undefined_resamples(metric, best, sign):
+    draws = {
+        "none": [NAN, NAN, NAN, NAN, NAN],
+        "a": [10.0, 20.0, NAN, 40.0, 30.0],
+        "b": [25.0, 35.0, 20.0, 30.0, 50.0],
+        "mean": [50.0, 60.0, 70.0, NAN, 90.0],
+        "rare": [NAN, 60.0, NAN, NAN, NAN],
+    }
+    scores = {"none": NAN, "a": 20.0, "b": 30.0, "mean": 50.0, "rare": 60.0}
+    systems = {
+        name: Scores({metric: scores[name]}, draws[name].__getitem__)
+        for name in draws
+    }
+    results = mixing.compare(systems, ["none", "a", "b"], metric, range(5))
+    assert (results["best_file"], results["mean_file"]) == (best, 25.0)
+    assert results["undefined_files"] == ["none"]
+    mean = results["systems"]["mean"]
+    # Resamples 0, 1 and 4 have a mean of the files "a" and "b".
+    expected = np.std([50 - 17.5, 60 - 27.5, 90 - 40], ddof=1)
+    assert mean["over_mean"] == pytest.approx([sign * 25.0, expected])
+    undefined = {"a": [2, 2], "b": [2, 1]}[best]
+    assert mean["undefined_resamples"] == undefined
+    rare = results["systems"]["rare"]
+    assert rare["over_mean"][0] == sign * 35.0
+    assert math.isnan(rare["over_mean"][1])
 
 
 def _shares(probabilities):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mixtures of several models' predictions: weights and gains."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy import optimize
 from configure.errors import UserError
 from electra_tf.extras.ensemble.predictions import Predictions, Scores
 from electra_tf.metrics.direction import lower_is_better
+from electra_tf.metrics.trial_statistics import describe
 
 _SMALLEST = 1e-9  # lower bound of likelihoods, whose logarithms must be finite
 
@@ -103,7 +105,10 @@ def compare(
 ) -> dict[str, Any]:
     """Compare each system with the files' mean score and with the best file.
 
-    Standard errors are bootstrapped from paired differences.
+    Standard errors are bootstrapped from paired differences. A score may be
+    undefined: equal predictions have no correlation with the labels. The mean
+    and the best file leave out files whose score is undefined, and a standard
+    error leaves out resamples in which a score that it needs is undefined.
 
     Args:
       systems: files and mixtures, by name.
@@ -112,29 +117,67 @@ def compare(
       resamples: the indices of each resample's examples, [resamples, examples].
 
     Returns:
-      Plain values for JSON; gains are [gain, standard error].
+      Plain values for JSON, and NaN for undefined numbers; gains are [gain,
+      standard error]. `undefined_files` lists the files without a defined
+      score, and `undefined_resamples` counts the resamples that the standard
+      errors leave out, [over the mean, over the best file].
+
+    Raises:
+      UserError: no file has a defined score.
     """
     scores = {name: system.metrics[metric] for name, system in systems.items()}
+    statistics = describe(
+        [scores[path] for path in paths], lower_is_better(metric)
+    )
+    if statistics.best_index is None:
+        raise UserError(
+            f"{', '.join(paths)}: {metric} is undefined for every file;"
+            " expected a defined score of at least one file. Pass predictions"
+            " that differ between examples, for a split whose labels differ"
+        )
+    best, mean = paths[statistics.best_index], statistics.mean
+    defined = [path for path in paths if math.isfinite(scores[path])]
     resampled = {
         name: np.array([system.of_examples(rows) for rows in resamples])
         for name, system in systems.items()
     }
     sign = -1 if lower_is_better(metric) else 1
-    best = max(paths, key=lambda path: sign * scores[path])
-    mean = float(np.mean([scores[path] for path in paths]))
-    resampled_mean = np.mean([resampled[path] for path in paths], axis=0)
-
-    def gain(name: str, baseline: float, draws: np.ndarray) -> list[float]:
-        """Return a system's gain over a baseline, with its standard error."""
-        error = np.std(resampled[name] - draws, ddof=1)
-        return [sign * (scores[name] - baseline), float(error)]
-
-    results = {
-        name: {
+    resampled_mean = np.mean([resampled[path] for path in defined], axis=0)
+    results = {}
+    for name in systems:
+        over_mean = resampled[name] - resampled_mean
+        over_best = resampled[name] - resampled[best]
+        results[name] = {
             "figures": systems[name].metrics,
-            "over_mean": gain(name, mean, resampled_mean),
-            "over_best": gain(name, scores[best], resampled[best]),
+            "over_mean": [
+                sign * (scores[name] - mean),
+                _standard_error(over_mean),
+            ],
+            "over_best": [
+                sign * (scores[name] - scores[best]),
+                _standard_error(over_best),
+            ],
+            "undefined_resamples": [
+                _count_undefined(over_mean),
+                _count_undefined(over_best),
+            ],
         }
-        for name in systems
+    return {
+        "best_file": best,
+        "mean_file": mean,
+        "undefined_files": [path for path in paths if path not in defined],
+        "systems": results,
     }
-    return {"best_file": best, "mean_file": mean, "systems": results}
+
+
+def _standard_error(differences: np.ndarray) -> float:
+    """Return the standard deviation of the resamples' defined differences.
+
+    The result is NaN for fewer than two defined differences.
+    """
+    defined = differences[np.isfinite(differences)]
+    return float(np.std(defined, ddof=1)) if len(defined) > 1 else math.nan
+
+
+def _count_undefined(differences: np.ndarray) -> int:
+    return int(np.count_nonzero(~np.isfinite(differences)))
