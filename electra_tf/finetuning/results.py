@@ -16,13 +16,21 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import UserError, append_to_errors
 from configure.finetuning import FinetuningConfig
+from configure.formatting import join_names
 from electra_tf.checkpoints.hparam_changes import list_changes
 from electra_tf.checkpoints.weights import Weights
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_sha256
 from electra_tf.files.figures import encode_png
+from electra_tf.files.json_fields import (
+    Fields,
+    check_fields,
+    is_groups_of_metrics,
+    is_integer,
+    is_text,
+)
 from electra_tf.files.json_files import read_json, without_nan
 from electra_tf.finetuning.evaluation import Evaluation
 from electra_tf.finetuning.hparam_changes import SCORING, changed_hparams
@@ -153,14 +161,15 @@ class ResultsFiles:
         `write` if the run only evaluates.
 
         Raises:
-          UserError: hparams or data changed since the finished trials.
+          UserError: hparams or data changed since the finished trials, or the
+            results file is damaged.
         """
         config = self._config
         if not config.do_train:
             return []
-        contents = None
-        if not config.overwrite:
-            contents = _read_results(config.results_json)
+        contents, records = None, []
+        if not config.overwrite and tf.io.gfile.exists(config.results_json):
+            contents, records = _read_results(config.results_json)
         if not (contents and contents["config"].get("do_train", True)):
             self._rename_earlier_results()
             return []
@@ -184,7 +193,7 @@ class ResultsFiles:
                 " --overwrite to start again. To score the existing models, set"
                 " do_train to false."
             )
-        return [TrialRecord(**record) for record in contents["trials"]]
+        return records
 
     def write(self, records: Sequence[TrialRecord]) -> None:
         """Write all files, each of them completely or not at all."""
@@ -304,26 +313,119 @@ def statistics_of(
     }
 
 
-def _read_results(path: str) -> dict[str, Any] | None:
-    """Return the content of a results file; None if it does not exist."""
-    if not tf.io.gfile.exists(path):
-        return None
-    try:
+def _read_results(path: str) -> tuple[dict[str, Any], list[TrialRecord]]:
+    """Return the content of a results file, and the records of its trials.
+
+    Raises:
+      UserError: the file cannot be read, or this program cannot have written
+        it.
+    """
+    with append_to_errors(lambda: [_REMEDY]):
         contents = read_json(path)
-        if contents["format"] != _FORMAT:
-            raise ValueError(f"format {contents['format']}, expected {_FORMAT}")
-        for record in contents["trials"]:
-            for group in ("results", "details", "other_splits"):
-                for metrics in record[group].values():
-                    # The file stores undefined values as null.
-                    values = trial_statistics.from_json(metrics.values())
-                    metrics.update(zip(metrics, values, strict=True))
-        return contents
-    except (ValueError, KeyError, TypeError) as error:
+    check_fields(contents, _FILE_FIELDS, path, _REMEDY, optional=("data",))
+    records: list[TrialRecord] = []
+    for index, values in enumerate(contents["trials"]):
+        location = f"{path}: trials[{index}]"
+        records.append(_read_record(values, location))
+        _check_against_first(records, location)
+    numbers = [record.trial for record in records]
+    if len(set(numbers)) < len(numbers):
         raise UserError(
-            f"{path}: not a results file of this program ({error!r}). Move the"
-            " file away, or pass --overwrite."
-        ) from error
+            f"{path}: the numbers of the trials are {numbers}; expected each"
+            f" number once. {_REMEDY}"
+        )
+    return contents, records
+
+
+def _read_record(values: dict[str, Any], location: str) -> TrialRecord:
+    """Return the record of a trial, with NaN for undefined values.
+
+    Args:
+      values: the trial in the results file.
+      location: the file and the position of the trial, for messages.
+    """
+    check_fields(
+        values, _RECORD_FIELDS, location, _REMEDY, optional=("baselines",)
+    )
+    if unknown := values.keys() - _RECORD_FIELDS.keys():
+        raise UserError(
+            f"{location}: found the fields {join_names(sorted(unknown))};"
+            f" expected only {', '.join(_RECORD_FIELDS)}. {_REMEDY}"
+        )
+    for group in ("results", "details", "other_splits"):
+        for metrics in values[group].values():
+            # The file stores undefined values as null.
+            numbers = trial_statistics.from_json(metrics.values())
+            metrics.update(zip(metrics, numbers, strict=True))
+    return TrialRecord(**values)
+
+
+def _check_against_first(records: Sequence[TrialRecord], location: str) -> None:
+    """Raise a UserError if the last record has other names than the first.
+
+    All trials of a run have the same tasks and metrics.
+    """
+    first = _metric_names(records[0].results)
+    results = _metric_names(records[-1].results)
+    details = records[-1].details
+    if not results or results != first or results.keys() != details.keys():
+        expected = first or "at least one task"
+        raise UserError(
+            f"{location}: results have the metrics {results}, and details have"
+            f" the tasks {list(details)}; expected the metrics {expected} and"
+            f" details of the same tasks. {_REMEDY}"
+        )
+
+
+def _metric_names(
+    results: trial_statistics.TrialResults,
+) -> dict[str, list[str]]:
+    return {task: sorted(metrics) for task, metrics in results.items()}
+
+
+def _is_config(value: Any) -> bool:
+    """Return whether a value is an object with a text or no data_dir."""
+    return isinstance(value, dict) and isinstance(
+        value.get("data_dir", ""), str
+    )
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, dict) for v in value)
+
+
+def _is_object_of_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_text, value.values()))
+
+
+_REMEDY = (
+    "This is not a results file of this program, or it is damaged. Move the"
+    " file away, or pass --overwrite."
+)
+_FILE_FIELDS: Fields = {
+    "format": (lambda value: value == _FORMAT, str(_FORMAT)),
+    "config": (_is_config, "an object of hparams with the text data_dir"),
+    "trials": (_is_list_of_objects, "a list of objects"),
+    "data": (lambda value: isinstance(value, dict), "an object"),
+}
+_METRICS = (
+    is_groups_of_metrics,
+    "an object that maps names to objects of metrics and numbers",
+)
+_RECORD_FIELDS: Fields = {
+    "trial": (
+        lambda value: is_integer(value) and value > 0,
+        "an integer above 0",
+    ),
+    "seed": (is_integer, "an integer"),
+    "model_dir": (lambda value: isinstance(value, str), "a text"),
+    "global_step": (is_integer, "an integer"),
+    "results": _METRICS,
+    "details": _METRICS,
+    "other_splits": _METRICS,
+    "collapsed": (_is_object_of_texts, "an object that maps tasks to texts"),
+    "baselines": _METRICS,
+}
 
 
 def draw_scores(

@@ -9,6 +9,7 @@ import math
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import types
 
@@ -95,6 +96,90 @@ def test_a_file_without_results_is_refused(two_trials):
     with open(config.results_json, "w") as file:
         file.write("[]")
     refused("not a results file", results.earlier_trials)
+
+
+def _changed(content, path, value):
+    """Return a copy of nested JSON with a value at a path, or without it."""
+    if not path:
+        return value
+    first, *rest = path
+    copy = content.copy()
+    if not rest and value is ABSENT:
+        del copy[first]
+        return copy
+    old = copy[first] if rest else None
+    copy[first] = _changed(old, rest, value)
+    return copy
+
+
+ABSENT = object()
+FIELDS = [field.name for field in dataclasses.fields(TrialRecord)]
+STS = {"pearson": None, "loss": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["format"], 2, "format is '2'; expected 1"),
+        (["format"], ABSENT, "format is 'None'"),
+        (["config"], ABSENT, "config is 'None'; expected an object"),
+        (["config"], [], "config is"),
+        (["config", "data_dir"], 5, "config is .* with the text data_dir"),
+        (["data"], [], "data is"),
+        (["trials"], ABSENT, "trials is 'None'; expected a list of objects"),
+        (["trials"], {}, "trials is"),
+        (["trials", 0], [], "trials is"),
+        (["trials", 1, "trial"], 1, r"trials are \[1, 1\]; expected each"),
+        (["trials", 1, "trial"], 0, r"trials\[1\]: trial is '0'"),
+        (["trials", 1, "trial"], True, "trial is 'True'"),
+        (["trials", 1, "more"], 1, "the fields more; expected only trial, "),
+        (["trials", 1, "results"], [], r"trials\[1\]: results is '\[\]'"),
+        (["trials", 1, "results", "sts"], [], "results is"),
+        (["trials", 1, "results", "sts", "pearson"], "5", "results is"),
+        (["trials", 1, "results", "sts", "pearson"], ABSENT, "the metrics"),
+        (["trials", 1, "results"], {"cola": STS}, "the metrics {'cola'"),
+        (["trials", 0, "results"], {}, "expected the metrics at least one"),
+        (["trials", 1, "details", "sts"], ABSENT, r"the tasks \[\]"),
+        (["trials", 1, "collapsed"], {"sts": 5}, "collapsed is"),
+    ]
+    + [
+        (["trials", 1, name], ABSENT, f"{name} is")
+        for name in FIELDS
+        if name != "baselines"
+    ]
+    + [(["trials", 1, name], None, f"{name} is") for name in FIELDS],
+)
+def test_a_damaged_results_file_is_refused(two_trials, path, value, message):
+    config, _, results = two_trials
+    file = pathlib.Path(config.results_json)
+    written = json.loads(file.read_text())
+    file.write_text(json.dumps(_changed(written, path, value)))
+    remedy = "Move the file away, or pass --overwrite"
+    refused(
+        rf"^{re.escape(str(file))}: .*{message}.*{remedy}",
+        results.earlier_trials,
+    )
+
+
+@pytest.mark.parametrize("text", ["", "{", "5", '{"a": 1, "a": 2}'])
+def test_an_error_of_the_json_is_not_quoted(two_trials, text):
+    config, _, results = two_trials
+    pathlib.Path(config.results_json).write_text(text)
+    with pytest.raises(UserError) as error:
+        results.earlier_trials()
+    assert str(error.value).startswith(f"{config.results_json}: ")
+    assert "UserError" not in str(error.value)
+    assert str(error.value).count(config.results_json) == 1
+
+
+def test_results_of_earlier_versions_have_no_baselines(two_trials):
+    config, records, results = two_trials
+    file = pathlib.Path(config.results_json)
+    written = json.loads(file.read_text())
+    for name in (["trials", 1, "baselines"], ["data"]):
+        written = _changed(written, name, ABSENT)
+    file.write_text(json.dumps(written))
+    assert results.earlier_trials()[1] == records[1]
 
 
 @pytest.mark.usefixtures("with_pictures")

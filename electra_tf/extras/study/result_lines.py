@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results file of a study: a line of JSON for each finished run."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 from configure.errors import UserError
 from configure.json_text import parse_json
 from electra_tf.files import filesystem
+from electra_tf.files.json_fields import (
+    Fields,
+    check_fields,
+    is_groups_of_metrics,
+    is_number,
+    is_text,
+)
 from electra_tf.files.reading import read_text
 
 
@@ -29,14 +34,7 @@ def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
     for number, text in enumerate(read_text(path).splitlines(), 1):
         location = f"{path}:{number}"
         line = parse_json(text, location)
-        for field, (is_right, expected) in _FIELDS.items():
-            is_missing = field not in line and field in _OPTIONAL
-            if not (is_missing or is_right(line.get(field))):
-                raise UserError(
-                    f"{location}: {field} is {str(line.get(field))[:80]!r};"
-                    f" expected {expected}. Restore the line, or remove the"
-                    " line to repeat its run."
-                )
+        check_fields(line, _FIELDS, location, _REMEDY, _OPTIONAL)
         digest = line["digest"]
         first_number = first_numbers.setdefault(digest, number)
         if lines.setdefault(digest, line) != line:
@@ -48,28 +46,12 @@ def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
     return lines
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_number(value: Any) -> bool:
-    """Return whether a value is a finite number or null, which means NaN.
-
-    Integers beyond the range of a double are not accepted.
-    """
-    if value is None:
-        return True
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return abs(value) < 1e308 and math.isfinite(value)
-
-
 def _is_results(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and bool(value)
         and all(
-            isinstance(trials, list) and trials and all(map(_is_number, trials))
+            isinstance(trials, list) and trials and all(map(is_number, trials))
             for trials in value.values()
         )
     )
@@ -82,23 +64,16 @@ def _is_collapses(value: Any) -> bool:
     )
 
 
-def _is_baselines(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        isinstance(metrics, dict) and all(map(_is_number, metrics.values()))
-        for metrics in value.values()
-    )
-
-
-# field -> (function that checks a value, the expected value)
-_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "digest": (_is_text, "a text"),
+_REMEDY = "Restore the line, or remove the line to repeat its run."
+_FIELDS: Fields = {
+    "digest": (is_text, "a text"),
     "results": (_is_results, "an object that maps metrics to lists of numbers"),
     "collapsed": (
         _is_collapses,
         "an object that maps trial numbers to predictions",
     ),
     "baselines": (
-        _is_baselines,
+        is_groups_of_metrics,
         "an object that maps baselines to objects of metrics and numbers",
     ),
 }
