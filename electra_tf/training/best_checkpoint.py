@@ -10,9 +10,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import append_to_errors
 from electra_tf.checkpoints import formats, tf1
 from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_fields import (
+    Fields,
+    check_fields,
+    is_number,
+    is_text,
+)
 from electra_tf.files.json_files import read_json
 from electra_tf.metrics.direction import lower_is_better
 from electra_tf.training.checkpointing import (
@@ -20,6 +26,13 @@ from electra_tf.training.checkpointing import (
 )
 
 STATE_FILE = "best.json"  # metric, value and step of the best checkpoint
+_FIELDS: Fields = {
+    "metric": (is_text, "the name of a metric"),
+    "value": (
+        lambda value: value is not None and is_number(value),
+        "a number",
+    ),
+}
 
 
 def find_best_or_latest(path: str) -> str | None:
@@ -84,18 +97,17 @@ class BestCheckpoint:
         path = os.path.join(self._directory, STATE_FILE)
         if not tf.io.gfile.exists(path):
             return None
-        try:
+        remedy = (
+            f"{STATE_FILE} is corrupt. Remove this file, so that the best"
+            " checkpoint is chosen again."
+        )
+        with append_to_errors(lambda: [remedy]):
             best = read_json(path)
-            scored_on = best.get("scored_on", self._scored_on)
-            # Values of different metrics or of different data cannot be
-            # compared.
-            is_comparable = (
-                best["metric"] == self._metric and scored_on == self._scored_on
-            )
-            self.chosen_otherwise = not is_comparable
-            return best if is_comparable else None
-        except (ValueError, KeyError, TypeError) as error:
-            raise UserError(
-                f"{path} is corrupt ({error!r}). Remove this file, so that the"
-                " best checkpoint is chosen again."
-            ) from error
+        check_fields(best, _FIELDS, path, remedy)
+        scored_on = best.get("scored_on", self._scored_on)
+        # Values of different metrics or of different data cannot be compared.
+        is_comparable = (
+            best["metric"] == self._metric and scored_on == self._scored_on
+        )
+        self.chosen_otherwise = not is_comparable
+        return best if is_comparable else None

@@ -4,6 +4,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -246,9 +247,28 @@ def test_spoiled_files_are_user_errors(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: not valid JSON"):
         checkpointing.read_config(str(tmp_path))
-    (tmp_path / "best").mkdir()
-    (tmp_path / "best" / "best.json").write_text("{")
-    refused(r"best\.json is corrupt", best_checkpoint, tmp_path, "loss")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "expected a JSON object"),
+        ("{}", "metric is missing"),
+        ('{"metric": [], "value": 1}', r"metric is '\[\]'"),
+        ('{"metric": "loss", "step": 1}', "value is missing; expected a numb"),
+        ('{"metric": "loss", "value": "1"}', "value is '1'"),
+        ('{"metric": "loss", "value": null}', "value is 'None'"),
+        ('{"metric": "loss", "value": NaN}', "value is 'nan'"),
+    ],
+)
+def test_a_damaged_best_is_refused(tmp_path, text, message):
+    path = tmp_path / "best" / "best.json"
+    path.parent.mkdir()
+    path.write_text(text)
+    message = rf"^{re.escape(str(path))}: (?s:.*){message}"
+    message += r"(?s:.*)best\.json is corrupt. Remove"
+    refused(message, best_checkpoint, tmp_path, "loss")
 
 
 @pytest.fixture
