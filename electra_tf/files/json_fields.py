@@ -29,17 +29,27 @@ def check_fields(
       optional: the fields that may be missing.
     """
     for field, (is_right, expected) in fields.items():
-        is_missing = field not in values and field in optional
-        if not (is_missing or is_right(values.get(field))):
-            raise UserError(
-                f"{location}: {field} is {str(values.get(field))[:80]!r};"
-                f" expected {expected}. {remedy}"
-            )
+        if field in values:
+            if is_right(values[field]):
+                continue
+            text = repr(str(values[field])[:80])
+        elif field in optional:
+            continue
+        else:
+            text = "missing"
+        raise UserError(
+            f"{location}: {field} is {text}; expected {expected}. {remedy}"
+        )
 
 
 def is_text(value: Any) -> bool:
     """Return whether a value is a text that is not empty."""
     return isinstance(value, str) and bool(value)
+
+
+def is_object(value: Any) -> bool:
+    """Return whether a value is a JSON object."""
+    return isinstance(value, dict)
 
 
 def is_integer(value: Any) -> bool:

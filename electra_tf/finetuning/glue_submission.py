@@ -12,11 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from configure.errors import UserError
+from configure.errors import UserError, append_to_errors
 from configure.finetuning import FinetuningConfig
 from electra_tf.data import tables, tfds_data
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_fields import (
+    Fields,
+    check_fields,
+    is_integer,
+    is_object,
+    is_text,
+)
 from electra_tf.files.json_files import read_json
 from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
@@ -173,19 +180,33 @@ def _open_results(
     )
     if not filesystem.exists(config.results_json):
         return config, 1
-    try:
+    with append_to_errors(lambda: [_RESULTS_REMEDY]):
         results = read_json(config.results_json)
-        source = {
-            name: results["config"][name]
-            for name in ("data_source", "tfds_data_dir")
-        }
-        best = int(results["best_trial"] or 1)
-        return dataclasses.replace(config, **source), best
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(
-            f"{config.results_json}: not a results file of this program"
-            f" ({error!r}). Move the file away, or pass --trial."
-        ) from error
+    path, hparams = config.results_json, results.get("config")
+    check_fields(results, _RESULTS_FIELDS, path, _RESULTS_REMEDY)
+    check_fields(hparams, _SOURCE_FIELDS, f"{path}: config", _RESULTS_REMEDY)
+    source = {name: hparams[name] for name in _SOURCE_FIELDS}
+    return dataclasses.replace(config, **source), results["best_trial"] or 1
+
+
+_RESULTS_REMEDY = (
+    "This is not a results file of this program, or it is damaged. Move the"
+    " file away."
+)
+_RESULTS_FIELDS: Fields = {
+    "config": (is_object, "an object of hparams"),
+    "best_trial": (
+        lambda value: value is None or (is_integer(value) and value > 0),
+        "an integer above 0, or null",
+    ),
+}
+_SOURCE_FIELDS: Fields = {
+    "data_source": (is_text, "a text"),
+    "tfds_data_dir": (
+        lambda value: value is None or isinstance(value, str),
+        "a text, or null",
+    ),
+}
 
 
 def _read_rows(

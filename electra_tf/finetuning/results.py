@@ -29,6 +29,7 @@ from electra_tf.files.json_fields import (
     check_fields,
     is_groups_of_metrics,
     is_integer,
+    is_object,
     is_text,
 )
 from electra_tf.files.json_files import read_json, without_nan
@@ -406,7 +407,7 @@ _FILE_FIELDS: Fields = {
     "format": (lambda value: value == _FORMAT, str(_FORMAT)),
     "config": (_is_config, "an object of hparams with the text data_dir"),
     "trials": (_is_list_of_objects, "a list of objects"),
-    "data": (lambda value: isinstance(value, dict), "an object"),
+    "data": (is_object, "an object"),
 }
 _METRICS = (
     is_groups_of_metrics,

@@ -315,6 +315,32 @@ def test_the_best_trial_is_packed_unless_one_is_named(model, flags, classes):
     assert [line[-1] for line in lines] == list(classes)
 
 
+SOURCE = {"data_source": "files", "tfds_data_dir": None}
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        ({"best_trial": 2}, "config is missing"),
+        ({"best_trial": 2, "config": []}, "config is"),
+        ({"best_trial": 2, "config": {}}, "config: data_source is missing"),
+        ({"config": SOURCE}, "best_trial is missing"),
+        ({"config": SOURCE, "best_trial": "2"}, "best_trial is '2'"),
+        ({"config": SOURCE, "best_trial": 0}, "best_trial is '0'"),
+        ({"config": SOURCE, "best_trial": 2.5}, "best_trial is '2.5'"),
+        (
+            {"config": SOURCE | {"tfds_data_dir": 5}, "best_trial": 1},
+            "config: tfds_data_dir is '5'; expected a text, or null",
+        ),
+        ([], "expected a JSON object"),
+    ],
+)
+def test_a_damaged_results_file_is_refused(results, message, model):
+    write_results(model, results)
+    message = rf"sst_results.json: (?s:.*){message}(?s:.*)Move the file away"
+    refused(message, submit, model)
+
+
 class Attack:
     """An object whose unpickling runs a command."""
 

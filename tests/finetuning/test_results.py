@@ -121,12 +121,12 @@ STS = {"pearson": None, "loss": 0.25}
     ("path", "value", "message"),
     [
         (["format"], 2, "format is '2'; expected 1"),
-        (["format"], ABSENT, "format is 'None'"),
-        (["config"], ABSENT, "config is 'None'; expected an object"),
+        (["format"], ABSENT, "format is missing"),
+        (["config"], ABSENT, "config is missing; expected an object"),
         (["config"], [], "config is"),
         (["config", "data_dir"], 5, "config is .* with the text data_dir"),
         (["data"], [], "data is"),
-        (["trials"], ABSENT, "trials is 'None'; expected a list of objects"),
+        (["trials"], ABSENT, "trials is missing; expected a list of"),
         (["trials"], {}, "trials is"),
         (["trials", 0], [], "trials is"),
         (["trials", 1, "trial"], 1, r"trials are \[1, 1\]; expected each"),
@@ -143,7 +143,7 @@ STS = {"pearson": None, "loss": 0.25}
         (["trials", 1, "collapsed"], {"sts": 5}, "collapsed is"),
     ]
     + [
-        (["trials", 1, name], ABSENT, f"{name} is")
+        (["trials", 1, name], ABSENT, f"{name} is missing")
         for name in FIELDS
         if name != "baselines"
     ]
