@@ -144,6 +144,7 @@ def parse_columns(
       defaults: name of a value -> columns that may contain it.
     """
     columns = dict(defaults)
+    named: set[str] = set()
     for part in filter(None, (text or "").split(",")):
         name, equals, column = map(str.strip, part.partition("="))
         if not equals and len(defaults) == 1:
@@ -154,6 +155,12 @@ def parse_columns(
                 f"--columns={text}: {name} has no column; expected"
                 f" NAME=COLUMN. Pass a column, such as {name}=0"
             )
+        if name in named:
+            raise UserError(
+                f"--columns={text}: {name} has two columns; expected one."
+                " Remove one of the columns"
+            )
+        named.add(name)
         columns[name] = [_parse_column(column)]
     return columns
 

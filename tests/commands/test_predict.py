@@ -107,6 +107,13 @@ def test_an_unknown_column_is_refused(run):
     refused("no column '--7'", run, "pairs", "d.csv", "x,y\na,b\n", *flags)
 
 
+@pytest.mark.parametrize("columns", ["text_a=x,text_a=y", "text_a=0, text_a=0"])
+def test_two_columns_of_one_value_are_refused(run, columns):
+    flags = (f"--columns={columns}", "--header")
+    message = "text_a has two columns; expected one"
+    refused(message, run, "pairs", "d.csv", "x,y\na,b\n", *flags)
+
+
 def test_an_id_may_be_missing_or_a_number(run):
     rows = '{"text": "of", "key": null}\n{"text": "of", "key": 7}\n'
     answers = run("reviews", "a.jsonl", rows, "--id_column=key")
