@@ -121,7 +121,7 @@ class Dense(ScopedLayer):
         flat = tf.reshape(inputs, [-1, self.in_width])
         kernel = tf.cast(self.kernel, flat.dtype)
         bias = tf.cast(self.bias, flat.dtype)
-        if self._input_activation is gelu and fuses(flat):
+        if self._input_activation is gelu and train_bias and fuses(flat):
             flat = _affine_of_gelu(flat, kernel, bias)
         else:
             if self._input_activation is not None:
