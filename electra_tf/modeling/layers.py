@@ -118,7 +118,11 @@ class Dense(ScopedLayer):
 
         Without `train_bias` the gradient of the bias is 0.
         """
-        flat = tf.reshape(inputs, [-1, self.in_width])
+        flat = inputs
+        # TensorFlow fuses GELU with the product before it only if no reshape
+        # is between them.
+        if inputs.shape.rank != 2:
+            flat = tf.reshape(inputs, [-1, self.in_width])
         kernel = tf.cast(self.kernel, flat.dtype)
         bias = tf.cast(self.bias, flat.dtype)
         if self._input_activation is gelu and train_bias and fuses(flat):

@@ -63,6 +63,18 @@ def test_layers_traced_for_inference_have_no_gradients_of_their_own():
     assert "IdentityN" in traced_block()[0]
 
 
+def test_gelu_follows_its_product_without_a_reshape_in_inference():
+    first, second = Dense("a", 6, 8), Dense("b", 8, 4, input_activation="gelu")
+    compute = tf.function(lambda rows: second(first(rows)))
+    with inference():
+        rows = tf.TensorSpec([None, 6], tf.float32)
+        graph = compute.get_concrete_function(rows).graph
+    (erf,) = (o for o in graph.get_operations() if o.type == "Erf")
+    producers = {tensor.op.type for tensor in erf.inputs[0].op.inputs}
+    # TensorFlow's fused kernel takes the biased product itself.
+    assert producers == {"BiasAdd", "Const"}
+
+
 def test_a_kernel_without_deviation_is_glorot_uniform():
     kernel = Dense("scope", 60, 90).kernel.numpy()
     limit = math.sqrt(6 / (60 + 90))
