@@ -20,7 +20,7 @@ export MPLBACKEND := Agg
 export MPLCONFIGDIR := $(CURDIR)/.venv/.matplotlib
 
 .PHONY: help demo quick test lint typecheck docs notebook format pretrain-reference \
-	pretrain-twin setup clean
+	pretrain-twin pretrain-easy-start setup clean
 
 help:
 	@echo "make demo                pre-train a tiny ELECTRA, end to end (2 minutes)"
@@ -33,15 +33,17 @@ help:
 	@echo "make format              rewrite the code in the house style"
 	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
 	@echo "make pretrain-twin       its twin: a masked LM of equal FLOPs"
+	@echo "make pretrain-easy-start  the same with an easy start and correction"
 	@echo "make clean               remove .venv and caches"
 
 demo: $(READY)
 	@$(PY) -m electra_tf demo
 
-# The reference model, and its twin: a masked LM of the same sizes, trained with
-# as many FLOPs. A vocabulary, records of two lengths, a phase on short
-# sequences, its position table extended, a phase on longer ones. Run again, each
-# command continues or is done.
+# The reference model; its twin, a masked LM of the same sizes, trained with as
+# many FLOPs; and a third model of these sizes and FLOPs, with the objectives of
+# the preset `small_machine`. A vocabulary, records of two lengths, a phase on
+# short sequences, its position table extended, a phase on longer ones. Run
+# again, each command continues or is done.
 CORPUS = $(wildcard $(or $(ELECTRA_TF_REFERENCE),../shared)/data/pretrain_corpus*/*.txt)
 RUNS = runs
 NAME = reference
@@ -54,7 +56,12 @@ pretrain-twin: NAME = reference_mlm
 pretrain-twin: SHORT_FLAGS = --objective mlm --num_train_steps 48860
 pretrain-twin: LONG_FLAGS = --objective mlm --num_train_steps 4365
 
-pretrain-reference pretrain-twin: $(READY)
+pretrain-easy-start: NAME = reference_easy_start
+pretrain-easy-start: SHORT_FLAGS = --unigram_steps 2500 --correction_weight 5 \
+	  --num_train_steps 40710
+pretrain-easy-start: LONG_FLAGS = --correction_weight 5 --num_train_steps 3660
+
+pretrain-reference pretrain-twin pretrain-easy-start: $(READY)
 	$(if $(CORPUS),,$(error no pretrain_corpus*/*.txt in ../shared/data; pass the files: make $@ CORPUS="FILE.txt ..."))
 	@mkdir -p $(RUNS)/corpus && ln -sf $(abspath $(CORPUS)) $(RUNS)/corpus
 	@test -e $(RUNS)/vocab.txt || $(PY) -m electra_tf build_vocab $(RUNS)/corpus \
