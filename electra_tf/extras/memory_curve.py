@@ -303,7 +303,7 @@ def _read_peaks(path: str) -> Iterator[tuple[str, int]]:
         try:
             line = json.loads(text)
             yield line["key"], int(line["measured"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise UserError(
                 f"{path}:{number}: found {shorten(text)}; expected a line that"
                 " this command wrote. Remove the line to measure its point"

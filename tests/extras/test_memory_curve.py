@@ -194,8 +194,18 @@ def test_points_of_another_model_are_measured(config, processes, tmp_path):
     assert len(processes) > measured
 
 
-def test_a_damaged_line_of_points_is_refused(config, processes, tmp_path):
-    (tmp_path / "points.jsonl").write_text('{"key": 1}\n')
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"key": 1}',
+        '["key"]',
+        '{"key": "a", "measured": Infinity}',
+        '{"key": "a", "measured": NaN}',
+        '{"key": "a", "meas',
+    ],
+)
+def test_a_damaged_line_of_points_is_refused(config, processes, tmp_path, line):
+    (tmp_path / "points.jsonl").write_text(f"{line}\n")
     message = r"points.jsonl:1: found .*key"
     curve = MemoryCurve(config, 2 * GIB)
     refused(message, curve.write, str(tmp_path))
