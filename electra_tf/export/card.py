@@ -33,8 +33,10 @@ from electra_tf.export.formats import describe_formats
 from electra_tf.export.signatures import Loaded, ServingModule
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_digest
-from electra_tf.files.json_files import read_json
+from electra_tf.files.json_fields import check_fields, is_object
+from electra_tf.files.json_files import read_json, without_nan
 from electra_tf.files.reading import read_text
+from electra_tf.finetuning.trial_records import read_results
 from electra_tf.prediction.loading import FinetunedModel, PretrainedModel
 from electra_tf.text.vocabulary import check_vocab, vocab_hash
 
@@ -414,10 +416,14 @@ def _pretraining_facts(
     model_folder = loaded.path if tf.io.gfile.isdir(loaded.path) else folder
     run = _read_json(os.path.join(folder, "config.json"))
     records = os.path.dirname(str(run.get("pretrain_tfrecords", "")))
-    manifest = _read_json(os.path.join(records, MANIFEST_NAME))
+    manifest = _read_json(
+        os.path.join(records, MANIFEST_NAME), "settings", "counts"
+    )
     if run.get("pretrain_text"):
         manifest = {}
-    results = _read_json(os.path.join(folder, "results/unsup_results.json"))
+    results = _read_json(
+        os.path.join(folder, "results/unsup_results.json"), "metrics"
+    )
     # Results at another step belong to a different checkpoint.
     if results.get("step") != loaded.global_step:
         results = {}
@@ -472,8 +478,12 @@ def _released_facts(folder: str) -> dict[str, Any]:
     """
     parent, part = os.path.split(folder)
     for directory, prefix in ((folder, ""), (parent, f"{part}/")):
-        facts = _read_json(os.path.join(directory, RELEASED_FACTS))
-        digests = facts.get("weights", {})
+        path = os.path.join(directory, RELEASED_FACTS)
+        digests = _read_json(path).get("weights")
+        # Programs that do not know this project also write `card.json`.
+        if not is_object(digests):
+            continue
+        facts = _read_json(path, "training", "data", "metrics")
         is_about_folder = any(name.startswith(prefix) for name in digests)
         if is_about_folder and _have_digests(directory, digests):
             return facts
@@ -516,23 +526,36 @@ def _finetuning_metrics(
     loaded: FinetunedModel, task: str | None
 ) -> dict[str, Any]:
     """Return the metrics of the run's trial at the step of the weights."""
+    path = loaded.config.results_json
+    if not tf.io.gfile.exists(path):
+        return {}
     run = os.path.abspath(loaded.folder).removesuffix(os.sep + BEST)
-    for trial in _read_json(loaded.config.results_json).get("trials", []):
-        directory = os.path.basename(trial.get("model_dir", ""))
-        has_step = trial.get("global_step") == loaded.global_step
+    for record in read_results(path)[1]:
+        has_step = record.global_step == loaded.global_step
+        directory = os.path.basename(record.model_dir)
         if has_step and directory == os.path.basename(run):
-            metrics = trial.get("results", {}).get(task, {})
-            metrics |= trial.get("details", {}).get(task, {})
-            return {f"dev {name}": value for name, value in metrics.items()}
+            metrics = dict(record.results.get(task, {}))
+            metrics |= record.details.get(task, {})
+            return without_nan(
+                {f"dev {name}": value for name, value in metrics.items()}
+            )
     return {}
 
 
-def _read_json(path: str) -> dict[str, Any]:
-    """Return the object in a JSON file; {} if it cannot be read."""
-    try:
-        return read_json(path)
-    except UserError:
+def _read_json(path: str, *objects: str) -> dict[str, Any]:
+    """Return the object in a JSON file; {} if the file does not exist.
+
+    Args:
+      path: the file.
+      *objects: the fields whose values must be objects; they may be missing.
+    """
+    if not tf.io.gfile.exists(path):
         return {}
+    content = read_json(path)
+    fields = {name: (is_object, "an object") for name in objects}
+    remedy = "Restore the file, or remove it to export without its facts."
+    check_fields(content, fields, path, remedy, optional=objects)
+    return content
 
 
 def _code_commit() -> str:

@@ -34,7 +34,6 @@ from electra_tf.finetuning.preprocessing import Preprocessor
 from electra_tf.finetuning.registry import get_tasks
 from electra_tf.finetuning.results import (
     ResultsFiles,
-    TrialRecord,
     make_record,
     statistics_of,
 )
@@ -52,6 +51,7 @@ from electra_tf.finetuning.trained_models import (
     with_model_to_evaluate,
 )
 from electra_tf.finetuning.trial import Trial
+from electra_tf.finetuning.trial_records import TrialRecord
 from electra_tf.training.best_checkpoint import find_best_or_latest
 from electra_tf.training.console import Console, print_start
 from electra_tf.training.devices import create_strategy

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from electra_tf.finetuning.evaluation import Evaluation
 from electra_tf.finetuning.model import FinetuningModel
-from electra_tf.finetuning.results import TrialRecord
+from electra_tf.finetuning.trial_records import TrialRecord
 from electra_tf.metrics import trial_statistics
 from electra_tf.training.console import Console
 

@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import types
 
@@ -112,17 +113,26 @@ def exported(finetuned_folder, tmp_path_factory):
     loaded = load_finetuned(source)
     results = loaded.config.results_json
     os.makedirs(os.path.dirname(results), exist_ok=True)
-    trial = {
-        "trial": 1,
-        "model_dir": "/elsewhere/m_1",
-        "global_step": 7,
-        "results": {"reviews": {"accuracy": 87.5, "loss": None}},
-        "details": {"reviews": {"macro_f1": 80.25}},
-    }
-    other = trial | {"results": {"reviews": {"x": 1.0}}}
-    others = [other | {"model_dir": "m_2"}, other | {"global_step": 6}]
+    # The metrics of the folder's trial at another step, of another trial, and
+    # of the exported weights.
+    trials = [
+        {
+            "trial": number,
+            "seed": 1,
+            "model_dir": f"/elsewhere/{folder}",
+            "global_step": step,
+            "results": {"reviews": {"accuracy": accuracy, "loss": None}},
+            "details": {"reviews": {"macro_f1": 80.25}},
+            "other_splits": {},
+            "collapsed": {},
+        }
+        for number, (folder, step, accuracy) in enumerate(
+            [("m_1", 6, 11.5), ("m_2", 7, 12.5), ("m_1", 7, 87.5)], 1
+        )
+    ]
+    content = {"format": 1, "config": {}, "trials": trials}
     with open(results, "w") as file:
-        json.dump({"format": 1, "trials": [*others, trial]}, file)
+        json.dump(content, file)
     module = make_task_module(loaded)
     output_dir = str(tmp_path_factory.mktemp("cards"))
     folder = export(
@@ -145,6 +155,39 @@ def test_a_card_has_the_metrics_of_its_checkpoint_only(
     step = loaded.global_step + later_steps
     path.write_text(json.dumps({"step": step, "metrics": {"loss": 1}}))
     assert recorded(loaded, module)["metrics"] == metrics
+
+
+def test_damaged_results_of_an_exported_run_are_refused(exported):
+    loaded, _ = exported
+    module = types.SimpleNamespace(
+        config=lambda: {"hparams": {}, "task": "reviews"}
+    )
+    path = pathlib.Path(loaded.config.results_json)
+    written = path.read_text()
+    try:
+        for damaged in ("", written[:-9], written[1:]):
+            path.write_text(damaged)
+            refused(re.escape(str(path)), recorded, loaded, module)
+        path.write_text(written.replace("87.5", '"87.5"'))
+        refused(r"trials\[2\]: results is .*expected", recorded, loaded, module)
+    finally:
+        path.write_text(written)
+    assert recorded(loaded, module)["metrics"]["dev accuracy"] == 87.5
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"step": 7, "metrics": [1]}', '{"metrics": "loss"}']
+)
+def test_damaged_results_of_a_pretraining_are_refused(pretrained_folder, text):
+    loaded = load_pretrained(pretrained_folder())
+    module = types.SimpleNamespace(config=lambda: {"hparams": {}})
+    path = pathlib.Path(loaded.path).parent / "results" / "unsup_results.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    try:
+        refused(f"{re.escape(str(path))}: ", recorded, loaded, module)
+    finally:
+        path.unlink()
 
 
 @pytest.fixture
@@ -212,7 +255,8 @@ def test_a_card_lists_the_facts_of_a_run(exported):
         "- `dev loss`: None",
     }
     assert lines <= {*text.splitlines()}
-    assert "| `train: train.txt` | 21 |" in text and "dev x" not in text
+    assert "| `train: train.txt` | 21 |" in text
+    assert "11.5" not in text and "12.5" not in text
     assert "| `serve_text` | `text`: string [?] | `label`: string [?]" in text
     assert loaded.config.data_dir not in text
     assert check_card(folder) == []

@@ -22,7 +22,8 @@ from electra_tf.files.atomic import write_atomically
 from electra_tf.finetuning.early_stopping import patience_is_over
 from electra_tf.finetuning.initial_checkpoint import open_initial_checkpoint
 from electra_tf.finetuning.predictions import write_test_outputs
-from electra_tf.finetuning.results import ResultsFiles, TrialRecord
+from electra_tf.finetuning.results import ResultsFiles
+from electra_tf.finetuning.trial_records import TrialRecord
 from electra_tf.training.console import Console
 from tests.conftest import refused
 

@@ -14,6 +14,7 @@ import datetime
 import functools
 import glob
 import json
+import math
 import os
 import platform
 import re
@@ -28,16 +29,18 @@ from typing import Any
 
 import electra_tf
 from configure.errors import UserError
+from configure.json_text import parse_json
 from electra_tf.data.fingerprints import files_fingerprint
 from electra_tf.extras.study.result_lines import read_result_lines
 from electra_tf.extras.study.study_file import Run, Study
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.digests import file_sha256
-from electra_tf.files.json_files import read_json
+from electra_tf.files.json_fields import check_fields, is_number
 from electra_tf.files.locks import folder_lock
 from electra_tf.files.patterns import find_files
 from electra_tf.files.reading import read_text
+from electra_tf.finetuning.trial_records import TrialRecord, read_results
 from electra_tf.metrics import trial_statistics
 from electra_tf.processes import PR_SET_PDEATHSIG
 
@@ -328,45 +331,78 @@ def _verdicts(run: Run) -> dict[str, dict[str, Any]]:
     """
     if run.facts["kind"] == "pretrain":
         return {}
-    task, trials = run.facts["task"], _read_results(run)["trials"]
+    task, (_, records) = run.facts["task"], _read_trials(run)
     collapsed = {
-        str(trial["trial"]): trial["collapsed"][task]
-        for trial in trials
-        if task in trial["collapsed"]
+        str(record.trial): record.collapsed[task]
+        for record in records
+        if task in record.collapsed
     }
     baselines = {}
-    for name, metrics in trials[-1].get("baselines", {}).items():
+    for name, metrics in records[-1].baselines.items():
         baseline_task, _, kind = name.partition("/")
         if baseline_task == task:
             baselines[kind] = {n: _round(value) for n, value in metrics.items()}
     return {"collapsed": collapsed, "baselines": baselines}
 
 
-def _read_results(run: Run) -> dict[str, Any]:
-    """Return the content of a fine-tuning's results file."""
-    name = f"{run.facts['task']}_results.json"
-    return read_json(os.path.join(run.folder, "results", name))
+def _read_trials(run: Run) -> tuple[dict[str, Any], list[TrialRecord]]:
+    """Return the content of a fine-tuning's results file, and its trials.
+
+    Raises:
+      UserError: the file is damaged, or its trials have no results of the task.
+    """
+    task = run.facts["task"]
+    path = os.path.join(run.folder, "results", f"{task}_results.json")
+    content, records = read_results(path)
+    if not records or not records[0].results.get(task):
+        raise UserError(
+            f"{path}: {len(records)} trials, with results of"
+            f" {list(records[0].results) if records else 'no task'}; expected"
+            f" results of {task}. Remove {run.folder} to repeat the run"
+        )
+    return content, records
 
 
 def _round(value: float | None) -> float | None:
-    """Return a value rounded to six significant digits."""
+    """Return a value rounded to six significant digits; None for NaN."""
+    if value is None or math.isnan(value):
+        return None
     return value and float(f"{value:.6g}")
+
+
+def _last_evaluation(run: Run) -> dict[str, Any]:
+    """Return the metrics in the last line of a pre-training's log.
+
+    Raises:
+      UserError: the log is empty, or its last line is damaged.
+    """
+    path = os.path.join(run.folder, "eval_log.jsonl")
+    remedy = f"Remove {run.folder} to repeat the run"
+    lines = read_text(path).splitlines()
+    if not lines:
+        raise UserError(
+            f"{path}: the file is empty; expected a line of metrics for each"
+            f" evaluation. {remedy}"
+        )
+    location = f"{path}:{len(lines)}"
+    metrics = parse_json(lines[-1], location)
+    expected = {name: (is_number, "a number") for name in metrics}
+    check_fields(metrics, expected, location, remedy)
+    return metrics
 
 
 def _results(run: Run) -> dict[str, list[Any]]:
     """Return the metrics of a run: a value per trial, the main metric first."""
     trials: list[dict[str, Any]] = []
     if run.facts["kind"] == "pretrain":
-        log = os.path.join(run.folder, "eval_log.jsonl")
-        trials = [json.loads(read_text(log).splitlines()[-1])]
+        trials = [_last_evaluation(run)]
     else:
-        task = run.facts["task"]
-        content = _read_results(run)
+        task, (content, records) = run.facts["task"], _read_trials(run)
         main_name = content.get("metrics", {}).get(task)
-        for trial in content["trials"]:
-            metrics = trial["results"][task]
+        for record in records:
+            metrics = record.results[task]
             main = trial_statistics.main_metric(list(metrics), main_name)
-            details = trial["details"][task]
+            details = record.details[task]
             trials.append({main: metrics[main], **metrics, **details})
     results = {}
     for name in trials[0]:

@@ -4,6 +4,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import scipy.stats
 from electra_tf.extras.study import pictures, report, runner
 from electra_tf.extras.study.study_file import Run, Study
 from electra_tf.plan.flops import PETAFLOP_DAY
+from tests.conftest import refused
 
 
 @pytest.fixture
@@ -211,7 +213,7 @@ def axes_of(monkeypatch):
 
 
 def hollow(axes):
-    """The positions of hollow marks, without the legend's."""
+    """Return the positions of hollow marks, without those of the legend."""
     marks = (m for m in axes.lines if m.get_markerfacecolor() == "white")
     return [m.get_xydata().tolist() for m in marks if len(m.get_xydata())]
 
@@ -250,23 +252,83 @@ def test_arms_of_equal_cost_are_within_the_picture(axes_of):
     assert low < 2e-10 and high > 6e-10
 
 
-def test_a_line_keeps_collapsed_trials_and_baselines(tmp_path):
-    facts = {"kind": "finetune", "task": "own"}
-    trials = [
-        {"trial": number, "collapsed": collapsed, "baselines": baselines}
-        for number, collapsed, baselines in (
-            (1, {}, {}),
-            (2, {"own": "every prediction is 'a'"}, {"own/chance": {"f1": 1}}),
-        )
+def _finetuning_run(folder, trials, **fields):
+    """Return a fine-tuning of the task `own` whose results file exists."""
+    complete = [
+        {
+            "trial": number,
+            "seed": number,
+            "model_dir": "m",
+            "global_step": 1,
+            "results": {"own": {"f1": 1.0}},
+            "details": {"own": {}},
+            "other_splits": {},
+            "collapsed": {},
+            **trial,
+        }
+        for number, trial in enumerate(trials, 1)
     ]
-    (tmp_path / "results").mkdir()
-    path = tmp_path / "results" / "own_results.json"
-    path.write_text(json.dumps({"trials": trials}))
-    run = Run("", "", facts, folder=str(tmp_path))
+    content = {"format": 1, "config": {}, "trials": complete, **fields}
+    (folder / "results").mkdir()
+    path = folder / "results" / "own_results.json"
+    path.write_text(json.dumps(content))
+    facts = {"kind": "finetune", "task": "own"}
+    return Run("", "", facts, folder=str(folder))
+
+
+def test_a_line_keeps_collapsed_trials_and_baselines(tmp_path):
+    collapsed = {"own": "every prediction is 'a'"}
+    baselines = {"own/chance": {"f1": 1}, "b/chance": {"f1": 2}}
+    second = {"collapsed": collapsed, "baselines": baselines}
+    run = _finetuning_run(tmp_path, [{}, second])
     assert runner._verdicts(run) == {
         "collapsed": {"2": "every prediction is 'a'"},
         "baselines": {"chance": {"f1": 1.0}},
     }
+
+
+def test_undefined_results_of_a_trial_are_null_in_a_line(tmp_path):
+    trials = [
+        {"results": {"own": {"f1": value}}} for value in (None, 0.1234567)
+    ]
+    run = _finetuning_run(tmp_path, trials)
+    assert runner._results(run) == {"f1": [None, 0.123457]}
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [
+        [],
+        [{"results": {"b": {"f1": 1.0}}, "details": {"b": {}}}],
+        [{"results": {"own": {}}}],
+        [{"results": {"own": {"f1": "1"}}}],
+        [{"results": 1}],
+        [{"baselines": {"own/chance": 1}}],
+    ],
+)
+@pytest.mark.parametrize("read", [runner._results, runner._verdicts])
+def test_damaged_results_of_a_run_are_refused_by_file(tmp_path, trials, read):
+    run = _finetuning_run(tmp_path, trials)
+    path = re.escape(str(tmp_path / "results" / "own_results.json"))
+    refused(f"^{path}: .*expected", read, run)
+
+
+@pytest.mark.parametrize(
+    ("log", "message"),
+    [
+        ("", "eval_log.jsonl: the file is empty; expected a line"),
+        ("{}\n[1]\n", "eval_log.jsonl:2: .*object"),
+        ('{"loss": 1.0}\n{"lo', "eval_log.jsonl:2: not valid JSON"),
+        (
+            '{"loss": "1.0"}\n',
+            "eval_log.jsonl:1: loss is '1.0'; expected a num",
+        ),
+    ],
+)
+def test_a_damaged_log_of_a_pretraining_is_refused(tmp_path, log, message):
+    (tmp_path / "eval_log.jsonl").write_text(log)
+    run = Run("", "", {"kind": "pretrain"}, folder=str(tmp_path))
+    refused(message, runner._results, run)
 
 
 def test_an_arm_has_one_color_in_all_panels(axes_of):
@@ -311,12 +373,8 @@ def test_curves_show_detection_against_its_majority(finished, axes_of):
 
 
 def test_the_main_metric_of_a_task_is_the_first_result(tmp_path):
-    facts = {"kind": "finetune", "task": "own"}
-    trial = {"results": {"own": {"a": 1, "b": 2}}, "details": {"own": {}}}
-    content = {"trials": [trial], "metrics": {"own": "b"}}
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "own_results.json").write_text(json.dumps(content))
-    run = Run("", "", facts, folder=str(tmp_path))
+    trial = {"results": {"own": {"a": 1, "b": 2}}}
+    run = _finetuning_run(tmp_path, [trial], metrics={"own": "b"})
     assert [*runner._results(run)] == ["b", "a"]
 
 

@@ -55,7 +55,7 @@ def lines_of(path):
 
 
 def kill(start, path, log, kills):
-    """Kills it and its run, every second time while the run makes steps."""
+    """Kill a study and its run, every second time during the run's steps."""
     moments = random.Random(0)
     for number in range(kills):
         log.touch()

@@ -19,7 +19,7 @@ REMOVED = object()
 
 
 def put(content, key, value):
-    """Sets the value of a dotted key."""
+    """Set the value of a dotted key."""
     *outer, last = key.split(".")
     for name in outer:
         content = content.setdefault(name, {})
