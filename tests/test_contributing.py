@@ -91,7 +91,7 @@ def test_the_recipe_for_an_hparam_gives_flag_check_and_table(tree, path):
 
 
 def names_in(path, variable):
-    """The words of the strings that a file assigns to a variable."""
+    """Return the words of the strings that a file assigns to a variable."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     for node in tree.body:
         targets = getattr(node, "targets", [])

@@ -65,7 +65,7 @@ def test_each_requirement_has_a_suitable_version(python):
 
 
 def test_every_required_package_is_pinned():
-    """The metadata of installed packages lists their requirements."""
+    """Check with the requirements in the metadata of installed packages."""
     python = "{}.{}".format(*sys.version_info)
     versions, seen = pins(python), set()
     queue = [(r.name, frozenset(r.extras)) for r in required(python)]

@@ -51,7 +51,7 @@ class RandomWeights(Weights):
 
 
 def same_tensors(weights, expected):
-    """Asserts that names, types, shapes and every bit are equal."""
+    """Assert that names, types, shapes and every bit are equal."""
     if isinstance(expected, dict):
         expected = MemoryWeights(expected)
     assert weights.specs == expected.specs
@@ -131,7 +131,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
     """A path whose model tests write, read and damage."""
 
     def write(self, values, vocab_file=None, hparams=None, **options):
-        """Writes arrays or weights, with hparams and vocabulary if passed."""
+        """Write arrays or weights, with hparams and vocabulary if passed."""
         if isinstance(values, dict):
             values = MemoryWeights(values)
         hparams = {**values.hparams, **(hparams or {})}
@@ -140,7 +140,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
         return write_huggingface(weights, str(self), **options)
 
     def write_refused(self, values, **options):
-        """Returns the error's message; nothing may be left behind."""
+        """Return the error's message; no file may be left behind."""
         with pytest.raises(UserError) as caught:
             self.write(values, **options)
         assert not self.exists()
@@ -155,7 +155,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
         return str(caught.value)
 
     def without_digests(self):
-        """Removes the digests, so that tests may change files."""
+        """Remove the digests, so that tests may change files."""
         for path in self.glob("**/digests.json"):
             path.unlink()
         return self
@@ -175,7 +175,7 @@ class HuggingFaceFolder(type(pathlib.Path())):
 
 
 def arrays(network, seed=0, labels=3, **sizes):
-    """Returns random variables of a network."""
+    """Return random variables of a network."""
     sizes = {**SIZES, "number of labels": labels, **sizes}
     random = np.random.RandomState(seed)
     return {

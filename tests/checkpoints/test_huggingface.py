@@ -33,7 +33,7 @@ from tests.conftest import refused
 
 
 def noise(shapes):
-    """Returns random weights of given shapes, without slots and step."""
+    """Return random weights of these shapes, without slots and step."""
     return RandomWeights(shapes, slots=False, step=None)
 
 
@@ -160,7 +160,7 @@ def test_a_generator_alone_has_the_originals_heads(out):
 
 @st.composite
 def models(draw):
-    """Shapes of a discriminator, a masked LM, or a generator with either."""
+    """Return the shapes of a discriminator, a masked LM, or a generator."""
     tables = {
         "vocab_size": draw(st.integers(1, 7)),
         "type_vocab_size": draw(st.integers(1, 3)),

@@ -48,7 +48,7 @@ def variables(shapes):
 
 
 def not_restored(model, prefix):
-    """Returns the message of a refused restoring, which changes nothing."""
+    """Return the message of a refused restore, which changes no variable."""
     with pytest.raises(UserError) as caught:
         restore(model, prefix)
     assert not any(value.any() for value in model.values.values())
@@ -56,7 +56,7 @@ def not_restored(model, prefix):
 
 
 def write(prefix, tensors):
-    """Writes tensors by name in the format of TF1's Saver."""
+    """Write tensors by name in the format of TF1's Saver."""
     tf.raw_ops.SaveV2(
         prefix=str(prefix),
         tensor_names=list(tensors),

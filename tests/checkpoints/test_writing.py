@@ -36,7 +36,7 @@ NAMES = st.lists(
 
 
 def convert_twice(source, folder):
-    """Converts TF1 -> native -> TF1 and opens the last."""
+    """Convert TF1 -> native -> TF1, and open the last checkpoint."""
     first, second = folder / "tf1" / "model.ckpt", folder / "model.ckpt"
     third = folder / "again" / "model.ckpt"
     tf1.write_tf1(source, str(first))
@@ -200,7 +200,7 @@ def test_state_of_a_run_is_dropped_by_name(tmp_path):
 
 
 def read_all(folder):
-    """Returns all that is read from a folder, as plain values."""
+    """Return the content of a folder as plain values."""
     weights = open_weights(str(folder))
     tensors = {name: value.tobytes() for name, value in weights}
     return tensors, check_vocab(weights.vocab_file)
@@ -217,7 +217,7 @@ def cut(content, other, random):
 
 
 def swap(content, other, random):
-    """Returns the same file of a model that was trained differently."""
+    """Return the same file of a model that was trained differently."""
     return other
 
 
@@ -250,7 +250,7 @@ def test_no_damaged_copy_of_a_file_is_read_silently(name, damage, copies, pair):
 
 
 def error_of(call, *arguments):
-    """Returns the error that a call raises for users, or None."""
+    """Return the UserError of a call, or None."""
     try:
         call(*arguments)
     except UserError as error:

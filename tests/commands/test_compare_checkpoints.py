@@ -178,7 +178,7 @@ def test_missing_recorded_outputs_decide_unless_allowed(
     "kind", ["tiny_ckpt", "v200_electric", "v200_mlm", "v200_uniform_generator"]
 )
 def test_recordings_of_the_original_agree(compare, golden_dir, kind):
-    """One of each kind; all are in pretraining/test_golden_forward.py."""
+    """Check one case of each kind; test_golden_forward.py has all cases."""
     name = golden_dir / f"forward_{kind}"
     checkpoint = str(golden_dir / read_json(name.with_suffix(".json"))["ckpt"])
     status, text, result = compare(checkpoint, f"--expect={name}.npz")

@@ -108,7 +108,7 @@ def test_a_saved_iterator_continues_exactly(request, tmp_path, before, kind):
 
 
 def test_workers_take_every_nth_row_and_continue_from_batches(config, tmp_path):
-    """A chief's checkpoint holds batches read ahead (if any), with all rows."""
+    """Check that a chief's checkpoint has all rows of batches read ahead."""
     iterator = _iterator(config)
     _take(iterator, 3)
     path = tf.train.Checkpoint(it=iterator).write(str(tmp_path / "ckpt"))

@@ -162,7 +162,7 @@ def assert_metrics(row, expected):
 def test_one_device_and_workers_continue_each_other_after_a_lost_worker(
     data_dir, of_workers, tmp_path, run_workers, count
 ):
-    """One device trains to step 4, workers to 13, one device to the end."""
+    """Train to step 4 on one device, to 13 on workers, then on one device."""
     device_run, workers_run = tmp_path / "one", tmp_path / "two"
 
     def run_here(name):

@@ -58,7 +58,7 @@ KINDS = {
 
 
 def _row(kind, number, share):
-    """A prediction that gives the label this probability."""
+    """Return a prediction that gives the label this probability."""
     gold, line = GOLD[number], number + 1
     shares = {str(gold): share, str(1 - gold): 1 - share}
     if kind == "classification":

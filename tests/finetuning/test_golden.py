@@ -274,7 +274,7 @@ def test_each_layer_s_input_is_dropped_out_apart(head, monkeypatch):
 def test_a_run_trains_a_head_of_two_layers(
     config_of, run, weights_of, tmp_path
 ):
-    """The learning rates differ by layer, which is the default."""
+    """Check with learning rates that differ by layer, the default."""
     hparams = {"optimizer": "adamw", "classification_head_layers": 2}
     result, _ = run(config_of(**hparams))
     model = tmp_path / f"{MODEL}_1"

@@ -26,7 +26,7 @@ IDS = np.random.default_rng(0).integers(104, 200, [16, 8]).astype(np.int32)
 
 
 def fit(strategy):
-    """Fits a user's model without dropout."""
+    """Fit a user's model without dropout."""
     with strategy.scope():
         rates = dict.fromkeys(RATES, 0.0)
         encoder = Encoder(200, seed=3, initializer_range=0.3, **SIZES, **rates)
@@ -43,7 +43,7 @@ def fit(strategy):
 
 
 def dropout(strategy):
-    """One number of each device's outputs for the same ids."""
+    """Return one number of each device's outputs for the same ids."""
     with strategy.scope():
         encoder = Encoder(200, seed=3, **SIZES)
 

@@ -32,7 +32,7 @@ MASKED = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
 def features_of(ids):
-    """Features of rows [B, L] of one segment, without padding."""
+    """Return features of rows [B, L] of one segment, without padding."""
     ids = tf.constant(ids, tf.int32)
     return {
         "input_ids": ids,
@@ -55,7 +55,7 @@ def masked_at(ids, positions, mask_id=103):
 
 
 def batches(count, size=4, shortest=3):
-    """Batches of length 16 whose rows have different numbers of tokens."""
+    """Yield batches of length 16 whose rows have different token counts."""
     rng = np.random.default_rng(0)
     for _ in range(count):
         ids = rng.integers(104, 200, [size, 16])
@@ -68,7 +68,7 @@ def batches(count, size=4, shortest=3):
 
 
 def make_loop(config, steps, data=None, strategy=None, **settings):
-    """A model, its optimizer, and the loop that trains it, on `batches`."""
+    """Return a model, its optimizer, and its training loop on `batches`."""
     model = build_model(config)
     optimizer = build_optimizer(config, model)
     loop = build_train_loop(
@@ -106,7 +106,7 @@ class Recording:
         self.checkpoint = str(directory / self.info["ckpt"])
 
     def compute_arguments(self):
-        """The batch and the injected draws."""
+        """Return the batch and the injected draws."""
         arrays = self.arrays
         return {
             "features": {name: arrays[name] for name in INPUTS},

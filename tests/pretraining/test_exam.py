@@ -172,13 +172,13 @@ def changed_labels(content):
 
 
 def flipped_bits(content):
-    """Damages the compressed data of the first array, as zlib reports it."""
+    """Damage the compressed data of the first array, so that zlib fails."""
     start = content.index(b".npy") + 40
     return content[:start] + bytes(200) + content[start + 200 :]
 
 
 def unknown_compression(content):
-    """States a method of compression that zipfile does not know."""
+    """Write a method of compression that zipfile does not support."""
     entry = bytearray(content)
     entry[entry.index(b"PK\x01\x02") + 10] = 99
     return bytes(entry)

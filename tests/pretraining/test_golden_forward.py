@@ -46,7 +46,7 @@ def test_passes_equal_the_original_s(
     real = arrays["input_mask"].astype(bool)
 
     def both(name):
-        """Ours and the recorded values, of tokens that are no padding."""
+        """Return computed and recorded values of tokens, not of padding."""
         values = [np.asarray(of[name]) for of in (outputs, arrays)]
         if values[1].shape[:2] != real.shape:
             return values

@@ -217,7 +217,7 @@ def int_arrays(shape, low, high):
 
 @st.composite
 def batches(draw):
-    """A sequence, updates and positions, many of which repeat."""
+    """Return a sequence, updates and positions, many of which repeat."""
     rows, length, count = (draw(st.integers(1, n)) for n in (3, 8, 10))
     return (
         draw(int_arrays((rows, length), 0, 30_000)),

@@ -58,7 +58,7 @@ def test_exact_auc_counts_ties_half():
 
 
 def hand_batch():
-    """One row: [CLS] 5 6 7 [SEP] [PAD]; 5 and 6 masked, 7 drawn but shown."""
+    """Return [CLS] 5 6 7 [SEP] [PAD]: 5, 6 masked, 7 drawn but shown."""
     return {
         "mlm_preds": np.array([[5, 5, 7, 0]]),
         "mlm_per_token_loss": np.array([[1.0, 2.0, 3.0, 9.0]]),

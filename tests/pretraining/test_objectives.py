@@ -68,7 +68,7 @@ def compute(tiny_config, roughen, batch):
 
 
 def expected_loss(objective, features, outputs):
-    """The formula, from the model's own logits."""
+    """Return the formula's value from the model's logits."""
     ids, mask = features["input_ids"], features["input_mask"] > 0
     shown = ids.copy()
     for row in range(len(ids)):
@@ -187,7 +187,7 @@ def records(tmp_path):
 
 
 def draws(model, step=0):
-    """Samples for many masked positions whose true token is 120."""
+    """Return samples of many masked positions whose true token is 120."""
     ids = np.full([MASKED // 10, 16], 120, np.int32)
     positions = np.tile(np.arange(1, 11, dtype=np.int32), [len(ids), 1])
     masked = masked_at(ids, positions)

@@ -33,7 +33,7 @@ OBJECTIVES = {
 
 
 def first_gradients(config):
-    """Gradients of the first step, dense, by variable name."""
+    """Return dense gradients of the first step by variable name."""
     model = build_model(config)
     batch = next(batches(1, config.train_batch_size))
 

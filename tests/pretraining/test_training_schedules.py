@@ -75,7 +75,7 @@ def test_adversarial_losses_equal_their_formulas(tiny_config, roughen):
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_mean_gradient_is_rewards(tmp_path, tiny_config, roughen, temperature):
-    """The gradient is that of the output biases, over every sample."""
+    """Check the gradient of the output biases over every sample."""
     path = tmp_path / "vocab_20.txt"
     tokens = [f"word{i}" for i in range(15)]
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

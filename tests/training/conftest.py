@@ -139,7 +139,7 @@ class LineRun(Run):
 
 
 def saved_steps(directory):
-    """The steps of a folder's checkpoints."""
+    """Return the steps of a folder's checkpoints."""
     paths = directory.glob("model.ckpt-*.index")
     return sorted(int(path.stem.rpartition("-")[2]) for path in paths)
 

@@ -35,7 +35,7 @@ def variables():
 
 
 def gradients_of(variables, count, jit_compile=False, at_once=1):
-    """A graph: gradients of a gathered, a dense and an unused variable."""
+    """Return gradients of a gathered, a dense and an unused variable."""
     table, kernel, _ = variables
 
     def gradients_at(index):

@@ -33,7 +33,7 @@ def pool():
 
 
 def connected(workers):
-    """A connection to the first worker, which may not listen yet."""
+    """Return a connection to the first worker, which may not listen yet."""
     host, port = workers[0].split(":")
     for _ in range(200):
         try:

@@ -24,7 +24,7 @@ class Reader:
 
 
 def search(question, count):
-    """Ranks the other passage before the gold one, by 1."""
+    """Rank the other passage before the gold passage, by 1."""
     return [(2 * int(question) + 1, 9.0), (2 * int(question), 8.0)]
 
 

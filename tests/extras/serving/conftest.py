@@ -84,7 +84,7 @@ def toy_folder(tmp_path_factory):
 
 
 def ask(port, method, path, body=None, headers=None):
-    """Returns status and answer, decoded if it is JSON."""
+    """Return the status and the answer, decoded if it is JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port, 60)
     try:
         if isinstance(body, dict | list):

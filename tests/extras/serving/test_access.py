@@ -22,7 +22,7 @@ PREDICT = "/v1/models/toy:predict"
 
 
 def _check(host, addresses, headers, local=None, allowed=()):
-    """The status that a request gets; 200 if it is answered."""
+    """Return the status of a request; 200 if it is answered."""
     check = HostCheck(allowed)
     check.listen(host, addresses)
     try:
@@ -185,7 +185,7 @@ def test_predictions_are_requested_by_post_alone(toy, method, path):
 
 
 def _read_samples(server):
-    """Returns a server's metrics: (name, labels) -> value."""
+    """Return a server's metrics: (name, labels) -> value."""
     status, text = server.ask("GET", "/metrics")
     assert status == 200
     return {
