@@ -79,7 +79,7 @@ def evaluated_questions(head_outputs, qa_example):
 
 @pytest.fixture
 def text_folder(tmp_path):
-    """A folder of a text, compressed JSON lines and a file of SQuAD's."""
+    """Return a folder of a text, JSON lines in gzip and a file of SQuAD."""
     path = tmp_path / "texts"
     (path / "deep").mkdir(parents=True)
     lines = ["", "The king built", "three castles.", "", "Her city was quiet."]

@@ -37,7 +37,7 @@ def block_with(text):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A copy of the code, to be changed."""
+    """Return a copy of the code, to be changed."""
     ignored = shutil.ignore_patterns("__pycache__")
     for name in ("configure", "electra_tf"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)

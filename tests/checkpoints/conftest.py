@@ -63,7 +63,7 @@ def same_tensors(weights, expected):
 
 @pytest.fixture(scope="session")
 def all_configs(golden_dir):
-    """Variables of every configuration of the original: shapes by name."""
+    """Return the original's variables by configuration: shapes by name."""
     configs = read_json(golden_dir / "variables_all_configs.json")
     for config in configs.values():
         config["shapes"] = {
@@ -76,7 +76,7 @@ def all_configs(golden_dir):
 
 @pytest.fixture(scope="session")
 def of_config(all_configs):
-    """Random weights of a configuration, its large axes divided by a factor."""
+    """Return random weights, with the large axes divided by a factor."""
 
     def make(name, factor=1, **options):
         def shrink(size):
@@ -192,7 +192,7 @@ def discriminator():
 
 @pytest.fixture(scope="session")
 def whole(discriminator):
-    """The variables of a generator and a discriminator."""
+    """Return the variables of a generator and a discriminator."""
     network = Network("ElectraForMaskedLM", "generator")
     narrow = {"hidden_size": 5, "intermediate_size": 20}
     return {**arrays(network, seed=1, **narrow), **discriminator}
@@ -200,7 +200,7 @@ def whole(discriminator):
 
 @pytest.fixture
 def single(tmp_path, discriminator):
-    """A Hugging Face folder of a discriminator."""
+    """Return a Hugging Face folder of a discriminator."""
     folder = HuggingFaceFolder(tmp_path / "one")
     folder.write(discriminator, part="discriminator")
     return folder.without_digests()
@@ -208,7 +208,7 @@ def single(tmp_path, discriminator):
 
 @pytest.fixture
 def both(tmp_path, whole):
-    """A Hugging Face folder of a generator and a discriminator."""
+    """Return a Hugging Face folder of a generator and a discriminator."""
     folder = HuggingFaceFolder(tmp_path / "both")
     folder.write(whole)
     return folder.without_digests()

@@ -114,7 +114,7 @@ def test_a_folder_with_two_formats_is_refused(written, tmp_path):
 
 @pytest.fixture
 def several(written, tmp_path):
-    """A folder of two checkpoints, without the file `checkpoint`."""
+    """Return a folder of two checkpoints, without the file `checkpoint`."""
     shutil.copy(f"{written}.index", tmp_path / "n.index")
     (tmp_path / "checkpoint").unlink()
     return tmp_path

@@ -104,7 +104,7 @@ class Hub(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def served(single, tmp_path):
-    """A hub with the folder `single`: its handler and address."""
+    """Yield a hub with the folder `single`: its handler and address."""
     single.without_digests()
     files = {path.name: path.read_bytes() for path in single.iterdir()}
     handler = type("Own", (Hub,), {"files": files | OTHERS, "asked": []})
@@ -117,7 +117,7 @@ def served(single, tmp_path):
 
 @pytest.fixture
 def fetch(run_python, tmp_path):
-    """Fetches in a process of its own, where the settings are read."""
+    """Return a function that downloads in a process with its own settings."""
 
     def call(name, endpoint, status=0, **settings):
         env = {n: v for n, v in os.environ.items() if "proxy" not in n.lower()}
@@ -195,7 +195,7 @@ def test_a_model_without_readable_weights_is_refused(served, fetch):
 
 @pytest.fixture
 def cache(single, tmp_path, monkeypatch):
-    """A cache with the folder `single`, made by hand, without a hub."""
+    """Yield a cache with the folder `single`, made by hand, without a hub."""
     from huggingface_hub import constants
 
     home = tmp_path / "hub" / "models--someone--electra-tiny"

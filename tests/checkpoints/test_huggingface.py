@@ -39,7 +39,7 @@ def noise(shapes):
 
 @pytest.fixture(scope="session")
 def scaled(of_config):
-    """Random weights of a configuration, every axis a sixteenth as long."""
+    """Return random weights of a configuration with axes divided by 16."""
     return lambda name: of_config(name, 16, slots=False, step=None)
 
 
@@ -268,7 +268,7 @@ SEGMENTS = "electra.embeddings.token_type_embeddings.weight"
 
 @pytest.fixture
 def tagger(out, tiny_vocab):
-    """Weights of a tagger, written to `out`."""
+    """Return the weights of a tagger, and write them to `out`."""
     weights = MemoryWeights(
         arrays(Network("ElectraForTokenClassification", task="pos"))
     )

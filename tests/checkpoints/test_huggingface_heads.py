@@ -21,7 +21,7 @@ UNNAMED = ("LABEL_0", "LABEL_1", "LABEL_2")
 
 @pytest.fixture
 def saved(out):
-    """A factory of folders as transformers saves them."""
+    """Return a factory of folders as transformers saves them."""
 
     def make(architecture, task, count=3, **config):
         network = Network(architecture, task=task, first_layer=HIDDEN)

@@ -68,7 +68,7 @@ def write(prefix, tensors):
 
 @pytest.fixture
 def stored():
-    """Tensors that a run of the original saves: weights, slots and step."""
+    """Return the tensors of an original run: weights, slots and step."""
     values = dict(RandomWeights(SHAPES))
     return dict(sorted(values.items(), key=lambda item: item[0] not in SHAPES))
 

@@ -223,7 +223,7 @@ def swap(content, other, random):
 
 @pytest.fixture
 def pair(single, discriminator, tiny_vocab, tmp_path):
-    """Two folders of one shape, with other values and two tokens exchanged."""
+    """Return two folders of equal shapes with different values and tokens."""
     tokens = pathlib.Path(tiny_vocab).read_text().split("\n")
     tokens[-2], tokens[-3] = tokens[-3], tokens[-2]
     (tmp_path / "vocab.txt").write_text("\n".join(tokens))
@@ -294,7 +294,7 @@ ZEROS = {f"electra/{n}": np.zeros([2], np.float32) for n in "ab"}
 
 @pytest.fixture
 def complete(tmp_path, tiny_vocab):
-    """Writes config and vocabulary, before there is an index."""
+    """Return a function that writes config and vocabulary before the index."""
 
     def complete():
         assert not list(tmp_path.glob("m.index"))

@@ -53,7 +53,7 @@ def test_a_question_that_cannot_be_answered_is_refused(
 
 @pytest.fixture(params=["facts", "manuals"])
 def answered(run, request):
-    """A question's best answer and the other passages' answers."""
+    """Return a question's best answer and the other passages' answers."""
     (answer,) = run("where is the king?", "--weight=0.25", task=request.param)
     return request.param, answer, [answer, *answer["others"]]
 

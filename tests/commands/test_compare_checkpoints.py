@@ -22,7 +22,7 @@ SMALL = (VOCAB, "--num_examples=3", "--max_seq_length=32")
 
 @pytest.fixture
 def compare(tmp_path, capsys):
-    """A function that runs the command: status, output and JSON file."""
+    """Return a function that runs the command: status, output and JSON file."""
 
     def run(*arguments):
         output = tmp_path / "output"
@@ -39,13 +39,13 @@ def compare(tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def values():
-    """The tensors of the fixture's checkpoint, by name."""
+    """Return the tensors of the fixture's checkpoint, by name."""
     return dict(open_weights(CHECKPOINT))
 
 
 @pytest.fixture
 def edited(tmp_path, values):
-    """Writes it in another format with changes; None removes a tensor."""
+    """Return a function that writes changed tensors; None removes a tensor."""
 
     def make(changes, name="other"):
         changed = values | changes
@@ -121,7 +121,7 @@ def test_models_are_compared_on_the_text_of_a_file(compare, tmp_path):
 
 @pytest.fixture
 def short(edited, values):
-    """Arguments for a model of 64 positions."""
+    """Return arguments for a model of 64 positions."""
     name = "electra/embeddings/position_embeddings"
     prefix = edited({name: values[name][:64]})
     return prefix, prefix, VOCAB, "--num_examples=1"

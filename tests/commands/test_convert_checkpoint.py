@@ -35,7 +35,7 @@ def convert(*arguments):
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory, tiny_pretraining, tiny_vocab):
-    """A checkpoint of this project's run in TF1's format, with its slots."""
+    """Return a checkpoint in TF1's format, with slots, of this project."""
     folder = tmp_path_factory.mktemp("source")
     config = PretrainingConfig.create("tiny", str(folder), **tiny_pretraining)
     shapes = {v.name[:-2]: v.shape for v in PretrainingModel(config).variables}

@@ -21,7 +21,7 @@ from tests.conftest import read_json, refused
 
 @pytest.fixture
 def data(tmp_path, write_task):
-    """Files of three tasks; CoLA and MNLI have test sets."""
+    """Return a folder with three tasks; CoLA and MNLI have test sets."""
     random = np.random.RandomState(0)
 
     def text():
@@ -49,7 +49,7 @@ def data(tmp_path, write_task):
 
 @pytest.fixture
 def glue_run(data, tiny_finetuning):
-    """Runs the command on them; returns its status."""
+    """Return a function that runs the command, and returns its status."""
     sizes = ("train_batch_size", "eval_batch_size", "predict_batch_size")
     settings = {**tiny_finetuning, **dict.fromkeys(sizes, 4)}
     settings |= {"max_seq_length": 16, "num_train_epochs": 1.0}

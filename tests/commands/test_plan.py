@@ -13,14 +13,14 @@ from electra_tf.data.manifest import MANIFEST_FORMAT, MANIFEST_NAME
 
 @pytest.fixture
 def arguments(tiny_config):
-    """The command line of a tiny run."""
+    """Return the command line of a tiny run."""
     hparams = tiny_config(num_train_steps=100).as_dict()
     return [f"--hparams={json.dumps(hparams)}"]
 
 
 @pytest.fixture
 def screen(arguments, capsys):
-    """Runs the command here; returns what it prints."""
+    """Return a function that runs the command, and returns its output."""
 
     def run(*more):
         plan.main(plan.parse_flags(["plan", *arguments, *more]))
@@ -31,7 +31,7 @@ def screen(arguments, capsys):
 
 @pytest.fixture
 def facts(screen):
-    """Runs the command; returns what it prints, with single spaces."""
+    """Return a function like `screen`, with single spaces in the output."""
     return lambda *more: " ".join(screen(*more).split())
 
 
@@ -96,7 +96,7 @@ def test_json_holds_the_numbers_of_the_screen(screen):
 
 @pytest.fixture
 def obstructed(tmp_path, screen):
-    """The JSON of a run with an obstacle of each kind."""
+    """Return the JSON of a run with an obstacle of each kind."""
     folder = tmp_path / "records"
     folder.mkdir()
     (folder / "pretrain_data.tfrecord-0").write_bytes(b"cut")
@@ -161,7 +161,7 @@ CHECKPOINTED = "with activation checkpointing, which training without"
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Sets the bytes of memory that the machine has."""
+    """Return a function that sets the machine's memory, in bytes."""
 
     def set_bytes(count):
         monkeypatch.setattr(plan_numbers, "machine_memory", lambda: count)
@@ -171,7 +171,7 @@ def machine(monkeypatch):
 
 @pytest.fixture
 def needed(machine, screen):
-    """The JSON of a large run with enough memory."""
+    """Return the JSON of a large run with enough memory."""
     machine(1 << 50)
     return json.loads(screen("--json", *LARGE))
 

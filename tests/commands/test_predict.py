@@ -16,7 +16,7 @@ from tests.conftest import refused
 
 @pytest.fixture
 def run(tmp_path, finetuned_folder):
-    """Runs on a file; returns the answers."""
+    """Return a function that writes a file, and returns its answers."""
 
     def call(task, name, text, *flags, output="out.jsonl"):
         path = tmp_path / name

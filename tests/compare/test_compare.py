@@ -108,7 +108,7 @@ HEADS = {"model_hparam_overrides": {"num_attention_heads": 2}}
 
 @pytest.fixture
 def weights(tiny_config):
-    """A factory of checkpoints: random weights of a tiny model."""
+    """Return a factory of checkpoints: random weights of a tiny model."""
 
     def make(**hparams):
         variables = PretrainingModel(tiny_config(**hparams)).variables
@@ -227,7 +227,7 @@ def test_variables_without_an_encoder_are_not_run(weights, request_of):
 
 @pytest.fixture
 def with_vocabularies(weights, tiny_vocab, tmp_path):
-    """Makes two equal checkpoints, one with a changed vocabulary."""
+    """Return a factory of two equal checkpoints, one with a new vocabulary."""
 
     def make(change):
         path = tmp_path / "vocab.txt"
@@ -283,7 +283,7 @@ def test_an_invalid_request_is_refused(weights, request_of, settings, message):
 
 @pytest.fixture
 def recording(tiny_vocab):
-    """The arrays of a recorded forward pass."""
+    """Return the arrays of a recorded forward pass."""
     golden = pathlib.Path(tiny_vocab).parent / "golden"
     return dict(np.load(golden / "forward_v200_electra.npz"))
 

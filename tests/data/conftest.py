@@ -26,7 +26,7 @@ def vocab_file(tmp_path):
 
 @pytest.fixture
 def corpus_dir(tmp_path):
-    """Documents of known words, separated by blank lines."""
+    """Return a folder of documents, separated by blank lines."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for i, documents in enumerate((400, 150, 3)):

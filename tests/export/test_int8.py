@@ -53,7 +53,7 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def written(kind, finetuned_folder, tmp_path_factory):
-    """A factory of module, float32 file and 8-bit file of a model."""
+    """Return a factory of module, float32 file and 8-bit file of a model."""
     made = {}
 
     def write(name):
@@ -167,7 +167,7 @@ def test_an_operation_that_cannot_be_quantized_stays_float32(
 
 @pytest.fixture
 def scored(finetuned_folder):
-    """A tagger with dev data, and its module."""
+    """Return a tagger with dev data, and its module."""
     source = finetuned_folder("names", seed=11)
     data_dir = pathlib.Path(source).parent.parent
     for split in ("train", "dev"):

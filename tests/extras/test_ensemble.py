@@ -82,7 +82,7 @@ def _row(kind, number, share):
 
 @pytest.fixture
 def make(tmp_path):
-    """Writes a task; returns rows and label probabilities of two models."""
+    """Return a factory of a task: rows and probabilities of two models."""
 
     def call(kind="classification"):
         described, name, text = KINDS[kind]
@@ -106,7 +106,7 @@ def make(tmp_path):
 
 @pytest.fixture
 def run(tmp_path, tiny_vocab):
-    """Runs the command on the rows of models; returns its JSON."""
+    """Return a function that runs the command, and returns its JSON."""
 
     def call(models, *flags):
         argv = [
@@ -138,7 +138,7 @@ def run(tmp_path, tiny_vocab):
 
 @pytest.fixture
 def classified(make, run):
-    """The results of two models, and whether each prediction is right."""
+    """Return the results of two models, and marks of right predictions."""
     models, shares = make()
     is_right = {
         "a.jsonl": shares["a"] > 0.5,
@@ -373,7 +373,7 @@ def test_a_bad_line_of_another_split_is_ignored(make, run, tmp_path):
 
 @pytest.fixture
 def models_of_bad_sentence(make, tmp_path):
-    """Models of a tagging split whose last sentence has a bad line."""
+    """Return models of a tagging split whose last sentence has a bad line."""
     models, _ = make("tagging")
     with open(tmp_path / "dev.txt", "a") as file:
         file.write("the O\nking\nof O\n\n")

@@ -45,7 +45,7 @@ def test_peaks_are_within_the_factor(tmp_path, settings):
 
 @pytest.fixture
 def processes(monkeypatch):
-    """Replaces processes by 1.05 times the prediction; lists their configs."""
+    """Replace measurements by estimates; return the configs of the calls."""
     configs = []
 
     def measure_peak(point):

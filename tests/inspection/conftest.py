@@ -31,7 +31,7 @@ KINDS = {
 
 @pytest.fixture(scope="session")
 def folders(pretrained_folder, long_sizes):
-    """A factory: the folder of a kind of model."""
+    """Return a function from a kind of model to the folder of the model."""
     sizes = long_sizes | {"max_position_embeddings": POSITIONS}
     return lambda kind: pretrained_folder(
         max_seq_length=POSITIONS, model_hparam_overrides=sizes, **KINDS[kind]
@@ -40,7 +40,7 @@ def folders(pretrained_folder, long_sizes):
 
 @pytest.fixture(scope="session")
 def pretrained(folders, tmp_path_factory):
-    """A factory: the model of a kind, or a part: "electra/generator"."""
+    """Return a factory of models by kind or part ("electra/generator")."""
 
     @functools.cache
     def load(name):
@@ -56,7 +56,7 @@ def pretrained(folders, tmp_path_factory):
 
 
 def generator_log_probs(pretrained, ids):
-    """Log-probabilities [L, V] of a row of ids, by the layers alone."""
+    """Return log-probabilities [L, V] of a row of ids, by the layers alone."""
     model = pretrained.model
     inputs = [tf.constant(value) for value in padded([ids]).values()]
     if hasattr(model.generator, "ltr"):

@@ -14,7 +14,7 @@ SIZES = TINY["model_hparam_overrides"] | {"embedding_size": 8}
 
 @pytest.fixture(scope="session")
 def make_encoder(roughen):
-    """A factory of tiny encoders with weights that make a difference."""
+    """Return a factory of tiny encoders with weights that make a difference."""
 
     def make(**changes):
         arguments = SIZES | {"seed": 1} | changes
@@ -32,7 +32,7 @@ def texts():
 
 @pytest.fixture(scope="session")
 def on_two_devices(run_python, tiny_vocab):
-    """What `two_devices.py` finds."""
+    """Return the result of `two_devices.py`."""
     program = pathlib.Path(__file__).with_name("two_devices.py")
     done = run_python(program, tiny_vocab)
     return json.loads(done.stdout.partition("RESULT")[2])

@@ -56,7 +56,7 @@ def dropout(strategy):
 
 
 def pretraining(strategy, vocab_file):
-    """How far `fit` and the loop are from each other."""
+    """Compare weights and losses of `fit` with those of the loop."""
     features = {"input_ids": IDS, "input_mask": np.ones_like(IDS)}
     features["segment_ids"] = np.zeros_like(IDS)
     batches = tf.data.Dataset.from_tensor_slices(features)

@@ -33,7 +33,7 @@ RECORDED = {
 
 @pytest.fixture(params=RECORDED)
 def recorded(request, golden_dir):
-    """A scorer filled with recorded rows, and the original's metrics."""
+    """Return a scorer filled with recorded rows, and the original's metrics."""
     path = golden_dir / "finetune_features" / "qa_metrics.json"
     recordings = json.loads(path.read_text())["classification_and_tagging"]
     recording = recordings[request.param]

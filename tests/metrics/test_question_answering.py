@@ -28,7 +28,7 @@ def recorded(golden_dir):
 
 @pytest.fixture
 def scored(recorded, golden_dir, tmp_path):
-    """Feeds a recorded case to a scorer, its windows in any order."""
+    """Return a factory of scorers with the outputs of a recorded case."""
 
     def make(case, **hparams):
         info = recorded["qa"][case]

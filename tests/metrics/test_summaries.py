@@ -29,7 +29,7 @@ PACKAGE = rouge_scorer.RougeScorer([*summaries.ROUGE], use_stemmer=True)
 
 @pytest.fixture
 def score():
-    """Scores documents (sentences, reference) with windows of logits."""
+    """Return a function that scores documents (sentences, reference)."""
 
     def make(documents, windows, most=2):
         made = [

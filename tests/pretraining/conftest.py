@@ -42,7 +42,7 @@ def features_of(ids):
 
 
 def masked_at(ids, positions, mask_id=103):
-    """What masking makes of rows [B, L] where it chose positions [B, K]."""
+    """Return the inputs of rows [B, L] that are masked at positions [B, K]."""
     ids, positions = np.array(ids), np.int32(positions)
     true_ids = np.take_along_axis(ids, positions, 1)
     np.put_along_axis(ids, positions, mask_id, 1)
@@ -85,7 +85,7 @@ def make_loop(config, steps, data=None, strategy=None, **settings):
 
 @pytest.fixture
 def recorded_config(tmp_path, tiny_vocab):
-    """A factory: recorded hparams to a configuration."""
+    """Return a function from recorded hparams to a configuration."""
 
     def make(hparams, golden_dir=None, **changes):
         vocab = tiny_vocab

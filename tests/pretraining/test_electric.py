@@ -66,7 +66,7 @@ class TopicLanguage:
         return np.minimum(below.sum(-1), WORDS - 1)
 
     def log_probabilities(self, sentences):
-        """log P(word | all the other words), exactly."""
+        """Return the exact log P(word | all other words)."""
         logs = np.log(self.words)[:, sentences]
         of_others = logs.sum(-1, keepdims=True) - logs
         topics = np.exp(of_others - of_others.max(0))

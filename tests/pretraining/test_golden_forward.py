@@ -89,7 +89,7 @@ COMPARED = {
 
 @pytest.fixture
 def recorded_training(golden_dir, recorded_config):
-    """From a name to folder, model, optimizer, and what trains and compares."""
+    """Return a function from a case's name to the parts of its training."""
 
     def make(name, **changes):
         directory = golden_dir / f"train_pretrain_{name}"

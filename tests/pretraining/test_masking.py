@@ -30,7 +30,7 @@ def draw(ids, input_mask, rule, seed=0):
 
 
 def one_row(length, tokens):
-    """[CLS] tokens [SEP] and padding to `length`."""
+    """Return a row: [CLS] tokens [SEP], and padding to `length`."""
     row = [CLS, *tokens, SEP]
     pad = length - len(row)
     return [row + [0] * pad], [[1] * len(row) + [0] * pad]

@@ -153,7 +153,7 @@ def make(tiny_config):
 
 @pytest.fixture
 def trained(make, roughen):
-    """A model whose delta and tables have left their start."""
+    """Return a model whose delta and tables have left their start."""
 
     def model(*arguments, **hparams):
         made = make(*arguments, **hparams)
@@ -165,7 +165,7 @@ def trained(make, roughen):
 
 @pytest.fixture
 def run_of(trained, tmp_path):
-    """What a run leaves, without training: model, folder."""
+    """Return a function that saves an untrained run: model and folder."""
 
     def run(*arguments, **hparams):
         model = trained(*arguments, **hparams)
@@ -180,7 +180,7 @@ def named(model):
 
 
 def word_tables(model):
-    """As the discriminator and the generator read them."""
+    """Return the token tables of the discriminator and the generator."""
     values = named(model)
     shared = values.get(SHARED_TABLE, values.get(TABLE))
     return shared + values.get(DELTA_TABLE, 0), shared
@@ -245,7 +245,7 @@ def test_a_fresh_delta_changes_no_bit(make, generator):
 
 
 def gradient(model, loss, table):
-    """Of a loss by a table, float32; None where it does not depend on it."""
+    """Return the gradient of a loss by a table, float32; None if absent."""
     ids = FEATURES["input_ids"]
     masked = masked_at(ids, [[1, 6, 11]] * 4)
     sampled = tf.reverse(ids[:, :3], [0])  # in common of two models

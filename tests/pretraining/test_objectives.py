@@ -31,7 +31,7 @@ SAMPLES = np.array([[150, 161, 120, 111, 199], [140, 141, 141, 1, 1]], np.int32)
 
 @pytest.fixture
 def batch():
-    """Features with padding, and the masked inputs."""
+    """Return features with padding, and the masked inputs."""
     ids = np.random.RandomState(0).randint(104, 200, [2, LENGTH])
     mask = np.arange(LENGTH) < [[16], [9]]
     ids[0, 9] = SAMPLES[0, 3]  # The generator finds this one.
@@ -174,7 +174,7 @@ MASKED = 5000
 
 @pytest.fixture
 def records(tmp_path):
-    """Writes records of length 16 whose tokens are known."""
+    """Return a function that writes segments as records of length 16."""
     path = tmp_path / "pretrain_tfrecords" / "pretrain_data.tfrecord-0-of-1"
     path.parent.mkdir()
 

@@ -49,7 +49,7 @@ def first_gradients(config):
 
 
 def train(config, steps=3):
-    """Trains; returns the logged values by name and the weights."""
+    """Train a model; return the logged values by name, and the weights."""
     scaling = LossScale.of(config.mixed_precision)
     model, _, loop = make_loop(config, steps, loss_scale=scaling)
     loop.train(tf.constant(steps))
@@ -82,7 +82,7 @@ def test_parts_give_the_whole_step(
     tiny_config, likeliest_samples, objective, monkeypatch
 ):
     def run(parts, threads=2):
-        """With one thread an operation, two cores compute rows each."""
+        """Train; with one thread per operation, two cores share a batch."""
         monkeypatch.setattr(machine, "machine_cores", lambda: 2)
         monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def write_vocab(tmp_path):
-    """Writes a vocabulary of the given lines and returns its path."""
+    """Return a function that writes a vocabulary, and returns its path."""
 
     def write(*tokens, text=None):
         path = tmp_path / "vocab.txt"

@@ -87,7 +87,7 @@ class LineRun(Run):
         return Descent(self.model.trainable_variables)
 
     def nothing(self, *_):
-        """What other runs do, or say of themselves."""
+        """Do nothing, in place of methods that real runs have."""
 
     start_fresh = write_settings = is_finished = announce = nothing
 
@@ -145,7 +145,7 @@ def saved_steps(directory):
 
 
 def shown(directory, tag="loss"):
-    """What TensorBoard shows of a number, as (step, value)."""
+    """Return the (step, value) points of a number in TensorBoard."""
     accumulator = pytest.importorskip(
         "tensorboard.backend.event_processing.plugin_event_accumulator"
     )
@@ -158,7 +158,7 @@ def shown(directory, tag="loss"):
 
 @pytest.fixture
 def start_run(tmp_path):
-    """Makes a run in `tmp_path/run`; stopped at a step or an "evaluation"."""
+    """Return a function that makes a run, stopped at a step or "evaluation"."""
 
     def start(
         total=20, save=10, evaluate=0, log=5, nan_at=None, stop_at=None, **more

@@ -273,7 +273,7 @@ def test_a_damaged_best_is_refused(tmp_path, text, message):
 
 @pytest.fixture
 def run_with_best(tmp_path):
-    """A run's folder whose best checkpoint is of step 3, the latest of 5."""
+    """Return a run's folder with the best of step 3, the latest of step 5."""
     model = Tables(2)
     checkpoints(tmp_path, model, step=5).save()
     saver = checkpoints(tmp_path, model, step=3)

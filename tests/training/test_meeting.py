@@ -18,7 +18,7 @@ from electra_tf.training.cluster import Cluster, read_cluster
 
 @pytest.fixture
 def workers():
-    """Addresses of three workers that nobody listens on."""
+    """Return the addresses of three workers, on which no process listens."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     ports = [server.getsockname()[1] for server in sockets]
     for server in sockets:

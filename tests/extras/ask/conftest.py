@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def opened(text_folder):
-    """Opens the index of a folder; returns it with the reported lines."""
+    """Return a function that opens an index, and returns its reports, too."""
     pytest.importorskip("bm25s", reason="no extra ask")
     pytest.importorskip("Stemmer", reason="no extra ask")
     from electra_tf.extras.ask.index import open_index

@@ -35,7 +35,7 @@ def test_the_language_none_compares_whole_words(opened):
 
 @pytest.fixture(scope="module")
 def scripts():
-    """Rows of passages and questions, ten for each of seven scripts."""
+    """Return rows of passages and questions, ten for each of seven scripts."""
     path = FIXTURES / "questions_in_seven_scripts.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()]
 
@@ -129,7 +129,7 @@ def test_skipped_files_are_reported(opened, text_folder):
 
 @pytest.fixture
 def forge(opened, text_folder):
-    """Makes an index, and changes a part of its file."""
+    """Return a function that makes an index, and changes a part of its file."""
 
     def call(name, change):
         index, _ = opened()

@@ -11,7 +11,7 @@ from tests.conftest import refused
 
 @pytest.fixture
 def cut(tmp_path):
-    """Returns the passages of a text."""
+    """Return a function that returns the passages of a text."""
 
     def call(text):
         path = tmp_path / "long.txt"

@@ -30,7 +30,7 @@ def search(question, count):
 
 @pytest.fixture(scope="module")
 def report():
-    """The fit to ten questions, each with a gold and another passage."""
+    """Return the fit to ten questions, each with a gold and another passage."""
     index = types.SimpleNamespace(passages=[], search=search)
     examples = []
     for number in range(10):

@@ -74,7 +74,7 @@ class Toy(tf.Module):
 
 @pytest.fixture(scope="session")
 def toy_folder(tmp_path_factory):
-    """A folder with versions 2 and 10 of the toy, and one that is not whole."""
+    """Return a folder with versions 2 and 10, and an incomplete version."""
     folder = tmp_path_factory.mktemp("served") / "toy"
     toy = Toy()
     for version in (2, 10):
@@ -151,7 +151,7 @@ def toy(toy_model):
 
 @pytest.fixture
 def start():
-    """Starts servers that are stopped when the test is over."""
+    """Yield a function that starts servers, which stop after the test."""
     running = []
 
     def make(model, *args, **settings):

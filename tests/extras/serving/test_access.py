@@ -197,7 +197,7 @@ def _read_samples(server):
 
 @pytest.fixture(scope="module")
 def counted(toy_model):
-    """The metrics of a server after some requests."""
+    """Return the metrics of a server after some requests."""
     server = Running(toy_model)
     assert server.predict(ECHO)[0] == 200
     assert server.predict(ECHO)[0] == 200

@@ -47,7 +47,7 @@ def browser():
 
 @pytest.fixture
 def visit(browser, start):
-    """Opens the page of a model."""
+    """Return a function that opens the page of a model."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -89,7 +89,7 @@ def visit(browser, start):
 
 @pytest.fixture(scope="module")
 def exported(finetuned_folder, pretrained_folder, tmp_path_factory, long_sizes):
-    """Exports a model of one block; returns it, opened."""
+    """Return a function that exports a small model, and opens the export."""
     sizes = long_sizes | {"num_hidden_layers": 1}
 
     def make(what, module_class=None, **hparams):

@@ -167,7 +167,7 @@ def test_requests_with_and_without_rows_fill_the_queue(toy_model, num_rows):
 
 @pytest.fixture
 def process(toy_folder):
-    """The command on a free port; ended in any case."""
+    """Yield the command on a free port; ended in any case."""
     flags = [toy_folder, "--port=0", "--max_body_mb=1"]
     running = subprocess.Popen(
         [sys.executable, "-m", "electra_tf", "serve", *flags],

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def content(data_dir, sst, tmp_path, tiny_pretraining):
-    """What the file of a tiny study says: two arms, two seeds, one task."""
+    """Return the content of a study file: two arms, two seeds, one task."""
     pretrain, every = copy.deepcopy(tiny_pretraining), "save_checkpoints_steps"
     del pretrain["num_train_steps"]
     pretrain |= {every: 2, "num_warmup_steps": 2, "log_every_n_steps": 2}
@@ -33,7 +33,7 @@ def content(data_dir, sst, tmp_path, tiny_pretraining):
 
 @pytest.fixture
 def write_study(tmp_path):
-    """Writes a study file; returns its path."""
+    """Return a function that writes a study file, and returns its path."""
 
     def write(content, name="tiny"):
         path = tmp_path / f"{name}.json"

@@ -18,7 +18,7 @@ from tests.conftest import refused
 
 @pytest.fixture
 def finished(content, write_study):
-    """A study and lines that draw their scores from a generator."""
+    """Return a study and lines that draw their scores from a generator."""
 
     def finish(trials=2, without=(), **more):
         study = Study(write_study({**content, **more}), "")
@@ -91,7 +91,7 @@ TASKS = {"sst": {}, "rte": {}}
 
 @pytest.fixture
 def finish_grid(finished, tmp_path):
-    """Finishes a study of two tasks at two points; returns its tables."""
+    """Return a function that returns the tables of a study with a grid."""
     folder = tmp_path / "finetuning_data"
     (folder / "rte").symlink_to(folder / "sst")
 
@@ -141,7 +141,7 @@ def test_table_json_and_pictures_are_written(finished):
 
 @pytest.fixture
 def collapsed(finished):
-    """A study whose arm mlm collapsed in a trial of its first seed."""
+    """Return a study whose arm mlm collapsed in a trial of its first seed."""
     study, lines = finished()
     for line in lines.values():
         if line["kind"] == "finetune":
@@ -200,7 +200,7 @@ def test_the_mean_of_tasks_names_the_task_that_collapsed(finished, tmp_path):
 
 @pytest.fixture
 def axes_of(monkeypatch):
-    """Returns the axes of what a call draws."""
+    """Return a function that returns the axes that a call draws."""
 
     def draw(function, *arguments):
         figures = []

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def start():
-    """Starts the command in a process group of its own."""
+    """Return a function that starts the command in a new process group."""
     return lambda path, *flags: subprocess.Popen(
         [sys.executable, "-m", "electra_tf", "study", path, *flags],
         cwd=ROOT,
@@ -38,7 +38,7 @@ def start():
 
 @pytest.fixture
 def finish(start):
-    """Runs the command to its end; returns what it printed."""
+    """Return a function that runs the command, and returns its output."""
 
     def call(path, *flags, status=0):
         process = start(path, *flags)

@@ -102,7 +102,7 @@ def hparams_of(run):
 
 @pytest.fixture
 def study_of_flops(content, write_study):
-    """A study whose arms have equal operations."""
+    """Return a study whose arms have equal operations."""
     content["budget"] = {"flops": 5e8}
     return Study(write_study(content))
 
@@ -156,7 +156,7 @@ DROPOUT = {"hidden_dropout_prob": 0.2}
 
 @pytest.fixture
 def study_of_decays(content, write_study):
-    """A study of three arms at two points of a grid, one arm random."""
+    """Return a study of three arms at two points of a grid, one arm random."""
     content["grid"] = {"finetune.layerwise_lr_decay": [0.8, 0.9]}
     content["arms"]["random"] = {"start": "random"}
     put(content, "finetune.model_hparam_overrides", DROPOUT)
@@ -263,7 +263,7 @@ def test_a_base_holds_the_defaults_of_a_study(content, write_study):
 
 @pytest.fixture
 def with_all_data(monkeypatch):
-    """Skips the checks of data and initial checkpoints."""
+    """Skip the checks of data and initial checkpoints."""
     monkeypatch.setattr(study_file, "check_records", lambda *_, **__: None)
     monkeypatch.setattr(study_file, "check_task", lambda *_: None)
     monkeypatch.setattr(arms, "check_initial_checkpoint", lambda *_: None)
