@@ -253,10 +253,10 @@ def golden_dir(reference_dir: pathlib.Path) -> pathlib.Path:
     return reference_dir / "golden"
 
 
-# Biases on which no loss depends, so that their gradients are rounding noise:
-# softmax cancels a constant, and the bias of attention keys adds one to a
-# query's scores of all keys, the biases of answers' starts (`dense`) and ends
-# (`dense_1`) one to the logits of all positions.
+# Biases whose gradients are rounding noise, because no loss depends on them: a
+# bias of attention keys adds a constant to a query's scores, and a bias of
+# answers' starts (`dense`) or ends (`dense_1`) adds a constant to the logits of
+# all positions. Softmax cancels constants.
 NOISE = re.compile(
     r"/attention/self/key/bias$"
     r"|^task_specific/(squad|squadv1|newsqa|triviaqa)/dense(_1)?/bias$"
@@ -471,7 +471,7 @@ def finished_runs(tmp_path_factory, tiny_finetuning):
             model = FinetuningModel(config, get_tasks(config))
             draw(model.variables)
             save_run(folder, config, model)
-            if not fresh:  # The caller modifies fresh ones.
+            if not fresh:  # The caller modifies a fresh folder.
                 made[key] = folder
             return folder
 

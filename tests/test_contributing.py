@@ -20,7 +20,7 @@ CONFIGS = {
     "configure/finetuning.py": "FinetuningConfig",
     "configure/config.py": "PretrainingConfig",
 }
-# Of each list, an hparam that the table sends there.
+# For each list, an hparam that the table assigns to the list.
 LISTED = {
     "SETTINGS": "temperature",
     "MODEL_HPARAMS": "generator_layers",

@@ -271,7 +271,7 @@ def test_sizes_and_hparams_convert_in_both_directions(
     assert resolve_sizes(read) == inferred
     if config_name.startswith("pretrain/"):
         recorded = dict(config["hparams"])
-        # Two towers are taken for Electric's; the variables are the same.
+        # The variables do not show whether two towers belong to Electric.
         assert inferred == contents.sizes == resolve_sizes(recorded)
         contents.check_hparams(recorded, "test")
 

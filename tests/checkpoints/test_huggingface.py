@@ -152,7 +152,7 @@ def test_a_generator_alone_has_the_originals_heads(out):
     out.write(values, part="generator", hparams=overrides)
     same_tensors(out.weights(), values)
     assert out.config()["num_attention_heads"] == 2
-    out.update_config({"num_attention_heads": 4})  # That of a masked LM.
+    out.update_config({"num_attention_heads": 4})  # as a masked LM has
     again = type(out)(out.parent / "again")
     again.write(out.weights())
     assert (again / "generator").config()["num_attention_heads"] == 4
@@ -331,7 +331,7 @@ def test_a_head_passes_a_shifted_identity(kind, out):
     tensors = out.tensors()
     norm = "electra/encoder/layer_1/output/LayerNorm"
     gamma, beta = values[f"{norm}/gamma"], values[f"{norm}/beta"]
-    # Outputs of a layer norm, its extremes included.
+    # Layer norms give such outputs, from typical values to extremes.
     normal = random.randn(100, 64)
     normal[:64] = 1e3 * np.eye(64) * random.choice([-1, 1], 64)
     deviation = normal.std(1, keepdims=True)

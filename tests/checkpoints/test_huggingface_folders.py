@@ -247,7 +247,7 @@ def test_heads_of_undeclared_classes_are_recognized(architecture, task, out):
     out.write(weights)
     out.update_config({"architectures": None, "electra_tf": None})
     same_tensors(out.weights(), values)
-    if task == "squad":  # The rows are start and end.
+    if task == "squad":  # The rows are the layers of starts and ends.
         matrix = out.tensors()["qa_outputs.weight"]
         for row, layer in zip(matrix, ("dense", "dense_1"), strict=True):
             kernel = values[f"task_specific/squad/{layer}/kernel"]

@@ -118,8 +118,8 @@ def test_many_shapes_or_types_are_listed_in_part(size, line, tmp_path):
     assert line in not_restored(model, path)
 
 
-# Bytes that remain: nothing, or up to the first weight, the last weight, the
-# slots or the step.
+# `size`: bytes that remain of the file, which has the weights, then the slots,
+# then the step.
 @pytest.mark.parametrize("size", [0, 10, SIZE - 1, SIZE + 1, 3 * SIZE])
 def test_a_data_file_that_is_cut_short_changes_nothing(size, prefix):
     data = pathlib.Path(prefix + ".data-00000-of-00001")

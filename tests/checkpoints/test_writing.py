@@ -335,7 +335,7 @@ def test_tensorflows_checksums_detect_damage(
     damage, copies, end, write, tmp_path
 ):
     random = np.random.default_rng(16)
-    for name in ("a", "b"):  # Two steps of one run.
+    for name in ("a", "b"):  # two checkpoints of a run
         value = random.standard_normal([40, 5]).astype(np.float32)
         write(MemoryWeights({"electra/a": value}), str(tmp_path / name))
     expected = dict(open_weights(str(tmp_path / "a")))["electra/a"].tobytes()

@@ -150,7 +150,7 @@ def test_to_hugging_face_and_back(source, tmp_path):
     flags = (*TO_HUGGING_FACE, "--strip_optimizer")
     convert(source, folder, *flags, "--part=discriminator")
     refused("exists.*--overwrite", convert, source, folder, *flags)
-    # The earlier model in the folder itself does not hide the two.
+    # Files of the earlier model must not remain above the two subfolders.
     convert(source, folder, *flags, "--overwrite")
     folder = folder.rename(tmp_path / "moved")
     parts = ("discriminator", "generator")
@@ -225,7 +225,7 @@ def test_files_of_a_killed_conversion_are_replaced(
     form, source, tmp_path, monkeypatch
 ):
     def killed(*_):
-        raise KeyboardInterrupt  # No `except Exception` sees it, or a kill.
+        raise KeyboardInterrupt  # passes `except Exception`, as a kill does
 
     folder = tmp_path / "out"
     target = folder if form == "huggingface" else folder / "m"

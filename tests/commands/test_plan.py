@@ -213,7 +213,8 @@ def test_stored_checkpoints_are_counted(screen):
     flags = ("--save_checkpoints_steps=10", "--keep_every_n_steps=50")
     text = screen("--json", *flags, "--keep_checkpoint_max=3")
     numbers = json.loads(text)["checkpoints"]
-    # One before the first step, and the best, written next to the previous one.
+    # A run also saves before its first step. A best checkpoint is written
+    # before the previous best checkpoint is deleted.
     assert (numbers["saves"], numbers["kept"]) == (11, 5)
     assert numbers["needed"] == 6 * numbers["checkpoint"]
     text = screen("--json", "--keep_best=loss", "--eval_every_n_steps=50")

@@ -265,7 +265,7 @@ def test_heads_that_one_checkpoint_states_apply_to_both(weights, request_of):
     outcome = comparison.compare_on_text(a, b, request)
     assert not outcome.forward.problems(0.0)
     assert "A has no configuration" in outcome.notes[0]
-    assumed = compare(a, weights(), request)  # One head is assumed.
+    assumed = compare(a, weights(), request)  # with the default number of heads
     assert assumed.losses != outcome.forward.losses
 
 

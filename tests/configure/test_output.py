@@ -109,7 +109,7 @@ def test_buffered_text_is_discarded_after_a_failure():
         lengths.append(stream.write("text"))
         stream.flush()
     assert lengths == [4, 4, 4]
-    raw.close()  # It flushes.
+    raw.close()  # `close` flushes, too.
 
 
 def test_a_text_that_cannot_be_encoded_is_still_an_error():
@@ -118,7 +118,7 @@ def test_a_text_that_cannot_be_encoded_is_still_an_error():
     with pytest.raises(UnicodeEncodeError):
         stream.write("é")
     raw.close()
-    stream.write("closed")  # It does not raise.
+    stream.write("closed")  # raises nothing
 
 
 def test_a_slow_reader_loses_only_one_text():

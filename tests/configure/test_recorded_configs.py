@@ -57,8 +57,8 @@ def test_every_recorded_config_of_the_original_is_reproduced(kind, case):
     assert types == {n: type(value) for n, value in case["config"].items()}
 
 
-# They reach the original's behavior, are paths, or change the time or the
-# effect of a stop, but no result.
+# These hparams are off by default, are paths, or change the time or the effect
+# of a stop, so they change no result of the original.
 HARMLESS_EXTENSIONS = {
     "results_json",
     "data_source",

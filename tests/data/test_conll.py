@@ -201,11 +201,11 @@ def test_tags_are_those_of_the_words(read):
     [
         ("a X\n#b\n\nc X\n\n", None, [2]),  # a hashtag without a tag
         ("#b\nc X\n\nd X\n\n", None, [1]),
-        (CONLL_U + "x\ty\tz\tw\n\n", U, [20]),  # no number of a word
+        (CONLL_U + "x\ty\tz\tw\n\n", U, [20]),  # "x" numbers no word
         (CONLL_U + "1\ty\n\n", U, [20]),
         (CONLL_U + _row(1, " ", "X") + "\n", U, [20]),
         (b"a X\n\xff X\n\nb X\n\n", None, [2]),
-        ("a X\n\u3000\nb X\n\n", None, [2]),  # no blank line
+        ("a X\n\u3000\nb X\n\n", None, [2]),  # U+3000 makes no blank line
     ],
 )
 def test_a_line_that_may_be_a_word_is_bad_and_no_comment(
@@ -226,9 +226,9 @@ NER = {"word": 0, "tag": -1}
         (FOUR + "x N B-NP\ny N\n\nz N B O\n", NER, {4: "3 ", 5: "2 "}),
         ("-DOCSTART- O\n\n# a = b\n" + FOUR + "x N O\n", NER, {7: "3 col"}),
         (FOUR + "x N O\n", {"word": -4}, {4: "x N O"}),
-        # The first line that could be used defines the columns.
+        # The first usable line defines the columns.
         ("x\n\n" + FOUR + "y N O\n", NER, {1: "x", 6: "3 columns"}),
-        # Columns that are counted from the start are certain.
+        # A missing last cell does not shift columns counted from the start.
         (FOUR + "Peter NNP B-NP\n\n", {"word": 0, "tag": 1}, {}),
         (FOUR + "Peter NNP B-NP\n\n", {"word": 0, "tag": 3}, {4: "Peter"}),
         (FOUR + "-DOCSTART-\n\nx N B O\n", NER, {}),

@@ -31,9 +31,9 @@ class Block:
     """A block that is executed, or the content of a file."""
 
     language: str
-    line: int  # of its first line in the document
+    line: int  # number of the block's first line in the document
     text: str
-    file: str = ""  # name of the file of which it is the content
+    file: str = ""  # name of the file that the block fills
     output: str | None = None
 
 

@@ -33,11 +33,11 @@ TRAP = 'trap \'echo "$LINENO $BASH_COMMAND" > "$0"\' ERR\n'
 
 @dataclasses.dataclass
 class Page:
-    """What the test of a document adds to it."""
+    """The additions that a test makes to a document."""
 
-    prepare: Callable  # (folder, fixture): writes the reader's own data
-    flags: dict = dataclasses.field(default_factory=dict)  # by program
-    replaced: dict = dataclasses.field(default_factory=dict)  # in commands
+    prepare: Callable  # (folder, fixture): writes data that readers have
+    flags: dict = dataclasses.field(default_factory=dict)  # program -> flags
+    replaced: dict = dataclasses.field(default_factory=dict)  # text -> text
     skipped: dict = dataclasses.field(default_factory=dict)  # text -> reason
     names: str = ""  # Python that precedes each block
     is_heavy: bool = False
@@ -51,7 +51,7 @@ class Programs:
         self.bin = folder / "bin"
         self.bin.mkdir()
         source = (HERE / "launcher.py").read_text()
-        # -I -S: it starts in milliseconds and needs the standard library only.
+        # -IS: the launcher needs only the standard library, and starts fast.
         start = f"#!{sys.executable} -IS\n"
         for name in ("python", "python3", "electra-tf"):
             (self.bin / name).write_text(start + source)
@@ -89,7 +89,7 @@ class Session:
         self._page = page
         self._folder = folder
         self._environment = programs.environment(page.flags)
-        self._groups = []  # ids of process groups
+        self._groups = []  # ids of the servers' process groups
         for name in CLONE:
             (folder / name).symlink_to(ROOT / name)
         page.prepare(folder, fixture)

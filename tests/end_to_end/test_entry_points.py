@@ -86,7 +86,7 @@ def test_stopped_pretraining_continues(data_dir, settings, tmp_path, call):
     assert f"Continuing from {newest}" in continued.stdout
     assert f"num_train_steps: 1000000 -> {total}" in continued.stdout
     assert f"{total}/{total} = 100.0%, SPS: " in continued.stdout
-    assert "train | step" not in continued.stdout  # orbit prints it
+    assert "train | step" not in continued.stdout  # a line of orbit
     assert json.loads((run / "config.json").read_text())["seed"] == 0
     assert (run / "curves.png").stat().st_size > 1000
     assert not (run / "results").exists()

@@ -65,7 +65,7 @@ def logs_of(folder):
             {"optimizer": "lamb"},
             {**HALF, **ELECTRIC, "recompute_grad": True},
             {"embedding_sharing": "gradient_disentangled"},
-            # It is killed after the switch; the last checkpoint is before.
+            # The kill is after the switch, the last checkpoint before.
             {**TWO_STAGE, "two_stage_steps": 12},
             {"training_schedule": "adversarial"},
             {"objective": "replace_mlm"},
@@ -130,7 +130,7 @@ def test_two_stages_continue_from_any_step_to_equal_bits(
     whole = tmp_path / "whole"
     runner.run(config("whole"))
     logs = logs_of(whole)
-    # The end of the first stage ends a row early.
+    # A row of the log ends early at the end of the first stage.
     rows = [(r["step"], r["stage"]) for r in logs[0]]
     assert rows == [(1, 1), (3, 1), (4, 1), (6, 2), (8, 2)]
     assert [("disc_loss" in r) for r in logs[0]] == [False] * 3 + [True] * 2
@@ -152,7 +152,7 @@ def test_two_stages_continue_from_any_step_to_equal_bits(
         runner.run(config(str(step)))
         assert_same_tensors(saved_tensors(folder / "model.ckpt-8"), expected)
         assert logs == logs_of(folder)
-        # Losses of the first stage are smaller, but of the generator alone.
+        # The first stage has smaller losses, which omit the discriminator's.
         best = [(at / "best/best.json").read_text() for at in (folder, whole)]
         assert best[0] == best[1] and json.loads(best[0])["step"] > 4
     with pytest.raises(UserError, match="two_stage_steps: 4 -> 5"):
@@ -168,8 +168,8 @@ def test_two_stages_continue_from_any_step_to_equal_bits(
     assert result["disc_loss"] == logs[1][-1]["disc_loss"]
 
 
-# Variables of a masked LM's head with the width of the embeddings, which does
-# not depend on the generator's.
+# Variables of a masked LM's head that are as wide as the embeddings, so that
+# they fit a generator of any width.
 PARTS = ("LayerNorm/beta", "LayerNorm/gamma", "dense/bias", "output_bias")
 HEAD_OF_ANY_WIDTH = [f"generator_predictions/{part}" for part in PARTS]
 
@@ -238,7 +238,7 @@ def test_missing_variables_need_allow_missing(start, runs, masked_lm):
     assert not (masked_lm / "export" / "discriminator").exists()
     assert tensors(masked_lm / "export" / "generator")
     settings = {"num_train_steps": 1, "init_checkpoint": str(masked_lm)}
-    # The width of its head is that of its encoder; a small generator's is not.
+    # A masked LM's head is as wide as the encoder, a small generator's is not.
     refused("change generator_hidden_size", start, "full", **settings)
     lacks = r"(?s)discriminator_predictions/dense/kernel.*--allow_missing"
     refused(lacks, start, "full", allow_missing="generator", **settings)

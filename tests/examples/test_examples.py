@@ -183,7 +183,7 @@ def test_the_higher_score_wins_and_equal_scores_count_half(pairs):
     edits = np.array([[0, 1, 1, 1] + [2] * 9, [0, 1, 1, 1] + [3] * 9])
     scores = np.zeros(edits.shape)
     scores[0, 1:] = -1  # The first sentence beats all its copies.
-    scores[1, 1] = 1  # One copy beats the second, another does not.
+    scores[1, 1] = 1  # higher than the second sentence; the next: lower
     scores[1, 2] = -1
     scores[1, 12] = 2
     result = pairs["judge"](scores, edits)

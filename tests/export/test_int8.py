@@ -21,7 +21,7 @@ from electra_tf.prediction.loading import load_finetuned
 from tests.conftest import refused
 
 DATA = "the O\nking B-PER\n\nof O\nnorth B-LOC\ncity I-LOC\n\n"
-# The weights of smaller models are no larger than their graphs.
+# In smaller models the graph would take most of the file.
 SETTINGS = {
     "max_query_length": 12,
     "doc_stride": 16,

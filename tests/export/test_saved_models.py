@@ -392,7 +392,7 @@ def test_versions_count_up_and_are_replaced_only_if_asked(tmp_path):
     with pytest.raises(RuntimeError):
         _add(output_dir, 3, True, text="half", fails=True)
     assert _contents(output_dir) == {"2": "one", "3": "old"}
-    # Without a number it replaces the highest version.
+    # Without a number the export replaces the highest version.
     assert _add(output_dir, None, True, text="new").endswith("/3")
     assert _contents(output_dir) == {"2": "one", "3": "new"}
     _add(output_dir, 2, True, text="newer")

@@ -255,7 +255,7 @@ def test_summaries_of_several_windows_choose_different_sentences(news):
     windows = [predictor.task.featurize(e, False) for e in examples]
     assert sum(map(len, windows)) > 10
     chosen = {tuple(np.flatnonzero(row)) for row in summaries["chosen"]}
-    assert len(chosen) > 2  # They are not the first three of each text.
+    assert len(chosen) > 2  # so not always the first three sentences
 
 
 def test_a_text_is_summarized_alone_as_among_others(news):

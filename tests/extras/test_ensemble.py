@@ -247,8 +247,8 @@ def test_weights_fit_the_inverse_variances_of_errors():
 
 def test_weights_are_fitted_without_the_examples_they_are_scored_on():
     rng = np.random.default_rng(0)
-    # Each model is right about other examples, so that no weight is 0, and
-    # every fold has weights of its own.
+    # The models are right about different examples, so that no weight is 0 and
+    # the weights differ between folds.
     good = rng.uniform(0.1, 1, 90)
     truth = np.stack([good, 1 - good * rng.uniform(0.7, 1, 90)], -1)
     weights = mixing.fit_weights(truth, squared=False)
@@ -281,7 +281,7 @@ def test_a_file_without_a_defined_score_is_never_best(make, run, capfd, names):
     (undefined_file,) = results["undefined_files"]
     assert undefined_file.endswith("const.jsonl")
     assert results["systems"]["const.jsonl"]["over_best"] == [None, None]
-    # The mean with a constant has the same correlation.
+    # Mixing with a constant does not change a correlation.
     gain, error = results["systems"]["mean"]["over_best"]
     assert gain == pytest.approx(0, abs=1e-3)
     assert error == pytest.approx(0, abs=1e-3)
@@ -319,7 +319,7 @@ def test_standard_errors_leave_out_undefined_resamples(metric, best, sign):
     assert (results["best_file"], results["mean_file"]) == (best, 25.0)
     assert results["undefined_files"] == ["none"]
     mean = results["systems"]["mean"]
-    # Resamples 0, 1 and 4 have a mean of the files "a" and "b".
+    # Only resamples 0, 1 and 4 have a mean of the files "a" and "b".
     expected = np.std([50 - 17.5, 60 - 27.5, 90 - 40], ddof=1)
     assert mean["over_mean"] == pytest.approx([sign * 25.0, expected])
     undefined = {"a": [2, 2], "b": [2, 1]}[best]

@@ -91,7 +91,7 @@ def test_a_rewound_run_continues_with_other_batches(poisoned, tmp_path):
     assert [row["step"] for row in run.train_log.rows] == [1, *range(4, 41, 4)]
     assert [row["steps"] for row in run.train_log.rows][1:] == [3] + [4] * 9
     assert all(row["steps_per_second"] > 0 for row in run.train_log.rows[1:])
-    # A run that is killed after rewinding does the same again.
+    # A run that is killed after rewinding continues to equal results.
     os.rename(tmp_path / "run", tmp_path / "whole")
     dead = poisoned()
     dead.stops = lambda _: dead._rewinds and dead.global_step > 22 and 1 / 0

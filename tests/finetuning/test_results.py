@@ -246,7 +246,7 @@ def test_predictions_of_a_model_to_replace_are_put_aside(make_task):
         ([2.0, 3.0], False),
         ([3.0, 2.0, 1.0], True),
         ([3.0, 3.0, 3.0], True),  # An equal value is not better.
-        ([math.nan, None, 1.0, 0.0], False),  # Undefined ones are worst.
+        ([math.nan, None, 1.0, 0.0], False),  # undefined: worst
         ([None, None, math.nan], True),
         ([], False),
     ],
@@ -254,7 +254,7 @@ def test_predictions_of_a_model_to_replace_are_put_aside(make_task):
 def test_two_evaluations_without_a_better_metric_end_the_training(
     values, is_over
 ):
-    more = {"other": 0.0, "loss": 1.0, "f1": 0.0}  # f1 is a detail.
+    more = {"other": 0.0, "loss": 1.0, "f1": 0.0}  # not the main metric
     rows = [{"step": 1, "accuracy": value, **more} for value in values]
     assert patience_is_over(rows, 2) == is_over
     assert not patience_is_over(rows, 0)
@@ -288,10 +288,10 @@ def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
     actual = written("cola", *rows)
     assert list(actual) == [0, 2, 4]
     np.testing.assert_array_equal(actual[2], [2.0, 1.0])
-    # Numbers are in the range of training, not in that of the task.
+    # As in the original, predictions are not scaled to the task's range.
     row = {"eid": 0, "predictions": np.float32(0.5), "targets": 0.0}
     assert written("sts", row) == {0: 0.5}
-    # Each word has a label.
+    # The masked positions belong to no word.
     row = {
         "eid": 0,
         "logits": np.zeros([4, 3]),

@@ -21,7 +21,7 @@ HEADER = "index\tsentence1\tsentence2\tlabel\n"
 GOOD = "0\ta\tb\tentailment\n"
 SENTENCE = "the DT B-NP\ncat NN I-NP\nsat VB B-VP\n\n"
 NEWS = "summarization"
-# Names, what comes before the rows, a good row.
+# Name of the file, header, a good row.
 FILES = {
     "rte": ("train.tsv", HEADER, GOOD),
     "sts": ("dev.tsv", "i\tgenre\ts1\ts2\tscore\n", "0\tx\ta\tb\t2.5\n"),

@@ -367,7 +367,7 @@ def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
     stopped, _ = stop_run(config, 11)
     assert stopped["interrupted"] == signal.SIGTERM
     assert [trial["trial"] for trial in stopped["trials"]] == [1]
-    # Trials are those of a run with a count of trials.
+    # A run with a count of trials accepts the finished trials.
     with pytest.raises(UserError, match=r"learning_rate: 0.001 -> 0.002"):
         run(dataclasses.replace(config, learning_rate=2e-3))
     two, text = run(dataclasses.replace(config, num_trials=2))
@@ -472,7 +472,7 @@ def test_evaluation_alone_has_learned_labels(describe, run, tmp_path, capsys):
     next(results).unlink()
     refused(r"labels of mine: .*'good'\] ->", run, config)
     (tmp_path / "dev.tsv").write_text(f"text\tlabel\n{rows['dev']}")
-    # Without the training data, dev has a label that sorts first.
+    # Labels from dev alone would have a different order.
     train.unlink()
     with open(tmp_path / "dev.tsv", "a") as file:
         file.write("in\taverage\n")
@@ -489,7 +489,7 @@ def test_unfit_starts_refused(config_of, run, trained, finetuning_config, cola):
     sizes = config_of().model_hparam_overrides
     other = {"do_train": False, "model_hparam_overrides": sizes, **start}
     refused("task_specific/cola", run, finetuning_config("cola", **other))
-    sizes = sizes | {"num_attention_heads": 4}  # No shape depends on it.
+    sizes = sizes | {"num_attention_heads": 4}  # in no shape
     with pytest.raises(UserError, match="num_attention_heads 2"):
         run(config_of(model_hparam_overrides=sizes, **start))
 

@@ -210,7 +210,7 @@ def test_inspect_tokens_prints_draws_and_writes(run, tmp_path):
     flags = [f"--text={text}" for text in texts]
     flags += [f"--html={page}", f"--json={records}"]
     printed = run(inspect_tokens, "electra", *flags).out
-    assert "\x1b" not in printed  # not a terminal
+    assert "\x1b" not in printed  # no colours outside a terminal
     assert "proposals" in printed and "verdict" in printed
     lines = records.read_text().splitlines()
     assert [json.loads(line)["text"] for line in lines] == texts

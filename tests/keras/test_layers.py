@@ -155,7 +155,7 @@ def test_a_seed_fixes_weights_and_dropout():
 
     first, again, other = map(drawn, (3, 3, 4))
     tf.nest.map_structure(np.testing.assert_array_equal, first, again)
-    assert np.abs(first[-1] - first[-2]).max() > 0.01  # a call is a draw
+    assert np.abs(first[-1] - first[-2]).max() > 0.01  # Calls differ.
     assert np.abs(first[-1] - other[-1]).max() > 0.01
     seeded = []
     for _ in range(2):
@@ -474,7 +474,7 @@ def test_fit_on_two_devices_is_fit_on_one(on_two_devices):
     assert single["loss"][-1] < single["loss"][0]
     for weights, others in zip(single["weights"], two["weights"], strict=True):
         np.testing.assert_allclose(others, weights, atol=1e-5)
-    first, second = on_two_devices["dropout"]  # a mean of each device
+    first, second = on_two_devices["dropout"]  # means by device
     assert np.isfinite([first, second]).all()
     assert first != pytest.approx(second, abs=1e-3)
 

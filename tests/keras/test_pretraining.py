@@ -60,7 +60,8 @@ def dataset(sized=True):
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
     """To the bit: weights, slots, losses; with dropout and drawn masks."""
-    # Batches of no known size, as Keras often has them, take other kernels.
+    # For batches of unknown size, common in Keras, TensorFlow uses different
+    # kernels.
     sized = "optimizer" not in hparams
     config = tiny_config(model_hparam_overrides=ONE_BLOCK, **hparams)
     scaling = LossScale.of(config.mixed_precision)
@@ -125,7 +126,7 @@ def test_weights_are_saved_and_loaded(tiny_config, tmp_path):
         other.load_weights(tmp_path / name)
         for saved, loaded in zip(model.variables, other.variables, strict=True):
             np.testing.assert_array_equal(saved, loaded)
-        other.compile()  # Its means are no part of what is saved.
+        other.compile()  # Keras's means are not saved.
 
 
 def test_features_are_cast_and_nothing_else_is_taken(tiny_config):
@@ -234,7 +235,7 @@ def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
     model = PretrainingModel(config)
     refused(r"save_pretrained.*save_weights", model.save, "model.keras")
     folder = str(tmp_path / "saved")
-    for _ in range(2):  # what is there is replaced
+    for _ in range(2):  # The second call replaces the files.
         model.save_pretrained(folder)
     loaded = load_pretrained(folder)
     assert loaded.global_step == 0

@@ -83,7 +83,7 @@ def filled(scorer, labels, predictions, key="label_ids"):
     ("scorer", "method"),
     [
         (classification.F1Scorer(), "get_results"),
-        # With two classes they are among the details of accuracy.
+        # With two classes, the details of accuracy include F1.
         (classification.AccuracyScorer(), "get_details"),
     ],
 )

@@ -73,7 +73,7 @@ def test_the_oracle_stops_where_nothing_raises_rouge_and_ties_go_to_the_first():
     assert summaries.find_oracle(SENTENCES, REFERENCE, 3) == (1, 3)
     assert summaries.find_oracle(SENTENCES, REFERENCE, 1) in ((1,), (3,))
     assert summaries.find_oracle(SENTENCES, "nothing similar", 3) == ()
-    # Of equal sentences the first; a second time it would raise nothing.
+    # The first of equal sentences is chosen; the second would not raise ROUGE.
     assert summaries.find_oracle(("a b", "a b", "c"), "a b", 3) == (0,)
     assert summaries.choose([0.1, 3.0, -1.0, 4.0], 2) == [1, 3]
     assert summaries.choose([1.0, 1.0, 1.0, 1.0], 3) == [0, 1, 2]

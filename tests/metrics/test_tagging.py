@@ -30,14 +30,14 @@ def tagged(labels, predictions, length=6):
 @pytest.mark.parametrize(
     ("labels", "predictions", "f1", "conlleval_f1"),
     [
-        # An I of another type continues the span in the original, and gives
-        # its type.
+        # In the original, an I of a different type continues the span, which
+        # gets the type of the I.
         ("B-A I-x-y", "B-A B-x-y", 0.0, 100.0),
         ("B-A E-A", "B-x-y E-A", 100.0, 0.0),
         ("B-A E-A O S-A", "B-x-y E-A O S-A", 100.0, 200 / 5),
-        # A span begins without a B, too, after O or an end.
+        # After O or an end, a span also begins without a B.
         ("S-A O B-A E-A", "I-A O E-A I-A", 100.0, 100.0),
-        # conlleval has no ends and singles: B and I alone decide.
+        # conlleval knows only B and I, no ends (E) and no singles (S).
         ("B-A I-A E-A", "S-A E-A I-A", 100.0, 100.0),
         ("B-A E-A S-A", "B-A I-A I-A", 0.0, 0.0),
         # Types with a dash are not confused.

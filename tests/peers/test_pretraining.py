@@ -53,7 +53,7 @@ def hparams(tmp_path, tiny_finetuning):
         "iterations_per_loop": 1,
         "pretrain_tfrecords": path,
     }
-    del hparams["init_checkpoint"]  # The original does not have it.
+    del hparams["init_checkpoint"]  # no hparam of the original
     no_dropout = {
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
@@ -181,7 +181,7 @@ def test_records_equal_the_originals_own(
     program = PROGRAM.format(kind)
     common = {"max_seq_length": 64, "num_processes": processes, "seed": 11}
     text = {"do_lower_case": True, "strip_accents": True}
-    text["blanks_separate_docs"] = True  # of no effect on archives
+    text["blanks_separate_docs"] = True  # no effect on archives
     flags = common | text | paths(originals)
     original(("build", {"program": program, **flags}))
     flags = [f"--{n}={v}" for n, v in (common | paths(ours)).items()]

@@ -14,7 +14,8 @@ from electra_tf.plan import flops, parameters
 from electra_tf.pretraining.model import PretrainingModel
 from tests.conftest import marked_heavy
 
-# Segments are looked up by a product, which is not counted; no other size is.
+# A product looks up segments, and is not counted. No other size is 3, so the
+# size identifies this product.
 SEGMENTS = 3
 
 OVERRIDES = {
@@ -93,7 +94,7 @@ def graph_products(graph):
     count = 0
     for op in graph.get_operations():
         shapes = [tensor.shape.as_list() for tensor in op.inputs]
-        if op.type == "Einsum":  # Its FLOPs are the product of all sizes.
+        if op.type == "Einsum":  # FLOPs: product of all sizes
             terms = op.get_attr("equation").decode().split("->")[0].split(",")
             letters = zip("".join(terms), itertools.chain(*shapes), strict=True)
             dimensions = list(dict(letters).values())

@@ -185,7 +185,8 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
     ("code", "value", "expected"),
     [
         ("import electra_tf.training", None, "1" if ON_X86 else None),
-        # Packages that answer turn it off, except for files of many texts.
+        # Packages that answer requests turn oneDNN off; prediction of files
+        # leaves oneDNN on.
         (
             f"{ANSWERING}, electra_tf.extras.serving",
             None,
@@ -194,7 +195,7 @@ ON_X86 = platform.machine().lower() in ("x86_64", "amd64")
         (f"{ANSWERING}\n{PREDICTING}", None, "1" if ON_X86 else None),
         # A value that the user set is kept.
         (f"import electra_tf.training\n{ANSWERING}", "1", "1"),
-        # Nothing is changed after TensorFlow has read it.
+        # TensorFlow reads the variable only when it is imported.
         (
             "import electra_tf, sys\n"
             f"sys.modules['tensorflow'] = sys\n{ANSWERING}",

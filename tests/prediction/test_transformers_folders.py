@@ -138,7 +138,7 @@ def test_settings_come_from_the_folder(transformers_folder):
     path = folder / "tokenizer_config.json"
     config = {**read_json(path), "do_lower_case": False, "strip_accents": None}
     path.write_text(json.dumps(config))
-    (folder / "tokenizer.json").unlink()  # It states another casing.
+    (folder / "tokenizer.json").unlink()  # states a different casing
     settings = loading.read_settings(str(folder))
     assert isinstance(settings, FinetuningConfig)
     assert not settings.do_lower_case and settings.fix_tagging_casing

@@ -88,7 +88,7 @@ def scored_language(tiny_pretraining, tmp_path_factory):
         embedding_size=32,
         max_seq_length=LENGTH + 2,
         electric_objective=True,
-        # So that the share of positions sampled is p: 2 of 10.
+        # 2 of 10 positions are sampled, as p = 0.2 requires.
         mask_prob=0.2,
         max_predictions_per_seq=2,
         mask_without_replacement=True,

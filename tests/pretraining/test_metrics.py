@@ -104,11 +104,11 @@ def test_hand_computed_batch():
         "disc_auc_frequency_rank": 1.0,
     }
     assert {n: result[n] for n in expected} == pytest.approx(expected)
-    # Without a weight the discriminator has no figures.
+    # A discriminator that is not trained has no metrics.
     names = results(hand_batch(), disc_weight=0.0)
     assert "sampled_masked_lm_accuracy" in names
     assert not [name for name in names if name.startswith("disc_")]
-    # Precision is zero where nothing is called replaced.
+    # Precision is 0 if no token is predicted as replaced.
     batch = hand_batch() | {"disc_preds": np.zeros([1, 6], int)}
     assert results(batch)["disc_precision"] == 0.0
 

@@ -248,7 +248,7 @@ def gradient(model, loss, table):
     """Return the gradient of a loss by a table, float32; None if absent."""
     ids = FEATURES["input_ids"]
     masked = masked_at(ids, [[1, 6, 11]] * 4)
-    sampled = tf.reverse(ids[:, :3], [0])  # in common of two models
+    sampled = tf.reverse(ids[:, :3], [0])  # equal for both models
     variable = variables_by_name(model.variables)[table]
     with tf.GradientTape() as tape:
         value = model.compute(FEATURES, masked, sampled)[loss]
@@ -283,7 +283,7 @@ def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
     model, folder = run_of("gradient_disentangled")
     table, shared = word_tables(model)
     assert not np.array_equal(table, shared)
-    # The run's own file holds the two.
+    # The run's checkpoint contains the table and the delta.
     assert set(open_weights(folder).shapes) == set(named(model))
     config = FinetuningConfig.create(
         "m",
@@ -436,7 +436,7 @@ def test_another_sharing_is_refused_as_a_start(trained, make, sharing, hparams):
         " the model.*Set"
     )
     refused(message, assign, weights, make(hparams).variables)
-    # Its discriminator may start one, as any does.
+    # The discriminator alone may start a model with any sharing.
     alone, model = select_part(weights, "discriminator"), make(hparams)
     report = assign(alone, model.variables, allow_missing="^generator")
     assert not report.unexpected

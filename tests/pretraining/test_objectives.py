@@ -23,8 +23,8 @@ from tests.pretraining.conftest import features_of, masked_at
 
 OBJECTIVES = ("electra_15", "replace_mlm", "all_tokens_mlm")
 LENGTH = 16
-# Drawn with replacement: row 0 has position 3 twice, its samples 150 and 161
-# become their mean; zeros are unused slots.
+# Positions drawn with replacement: row 0 has position 3 twice, so that the
+# input gets the mean of the samples 150 and 161; zeros are unused slots.
 POSITIONS = np.array([[3, 3, 5, 9, 0], [2, 7, 2, 0, 0]], np.int32)
 SAMPLES = np.array([[150, 161, 120, 111, 199], [140, 141, 141, 1, 1]], np.int32)
 
@@ -34,7 +34,7 @@ def batch():
     """Return features with padding, and the masked inputs."""
     ids = np.random.RandomState(0).randint(104, 200, [2, LENGTH])
     mask = np.arange(LENGTH) < [[16], [9]]
-    ids[0, 9] = SAMPLES[0, 3]  # The generator finds this one.
+    ids[0, 9] = SAMPLES[0, 3]  # The generator samples the original token.
     ids = (ids * mask).astype(np.int32)
     used = POSITIONS > 0
     masked = ids.copy()
@@ -210,7 +210,7 @@ def counts_of(model):
     ids=["plain", "temperature", "disallow_correct"],
 )
 def test_replacements_follow_the_counts(records, tiny_config, hparams, weights):
-    # [UNK] (100) is a token of the text, but none to put there.
+    # [UNK] (100) is counted, but is never drawn as a replacement.
     records([([120] * 3 + [100], [130] * 6), ([140, 120], [130] * 2)])
     model = build_model(tiny_config(**UNIGRAM, **hparams))
     assert counts_of(model) == {100: 1, 120: 4, 130: 8, 140: 1}

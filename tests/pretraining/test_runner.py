@@ -147,12 +147,12 @@ def test_other_held_out_data_have_a_best_of_their_own(start, tmp_path):
 
 
 def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
-    # And nothing where the data or the sizes are wrong.
+    # Wrong data or sizes are refused before anything is deleted.
     with pytest.raises(UserError, match="none"):
         start(overwrite=True, pretrain_tfrecords=str(tmp_path / "none*"))
     with pytest.raises(UserError, match="num_attention_heads"):
         start(overwrite=True, model_hparam_overrides={"hidden_size": 200})
-    # Nor what the run is to start from.
+    # The initial checkpoint must not be deleted.
     hparams = {"init_checkpoint": str(tmp_path / "model"), "overwrite": True}
     refused("--overwrite would delete init_checkpoint", start, **hparams)
     assert (tmp_path / "model" / "checkpoint").exists()
@@ -283,7 +283,7 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
         },
         eval_batch_size=16,
         num_eval_steps=25,
-        shuffle_buffer_size=4000,  # A sample of all the records.
+        shuffle_buffer_size=4000,  # samples all records
         do_train=False,
         do_eval=True,
         results_txt=str(tmp_path / "r.txt"),
@@ -292,8 +292,9 @@ def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     )
     result = runner.run(config, Console(io.StringIO()))
     assert result["global_step"] == 50
-    # Over three recorded runs of the original: 9.808517 to 9.810513, and
-    # 0.9866 to 0.9876; ours masks other positions of fewer batches.
+    # Three recorded runs of the original have losses of 9.808517 to 9.810513
+    # and AUCs of 0.9866 to 0.9876. This run masks different positions and reads
+    # fewer batches.
     assert result["masked_lm_loss"] == pytest.approx(9.81, abs=0.02)
     assert result["disc_auc"] == pytest.approx(0.987, abs=0.003)
     assert result["disc_accuracy"] == pytest.approx(0.925, abs=0.015)

@@ -16,11 +16,11 @@ from electra_tf.pretraining.model import build_model
 from tests.conftest import differences, marked_heavy
 from tests.pretraining.conftest import SIZES, batches, make_loop
 
-pytestmark = pytest.mark.slow  # Several graphs a test.
+pytestmark = pytest.mark.slow  # Each test traces several graphs.
 
 RATES = ("hidden_dropout_prob", "attention_probs_dropout_prob")
 NO_DROPOUT = SIZES | dict.fromkeys(RATES, 0.0)
-# The losses of the other objectives are among theirs.
+# All losses of the remaining objectives occur in these objectives, too.
 OBJECTIVES = {
     "electra": {},
     "electric": {"electra_objective": False, "electric_objective": True},
@@ -100,7 +100,7 @@ def test_parts_give_the_whole_step(
 
     whole, weights = run(1)
     electra = objective == "electra"
-    # And, XLA having fused what is between products, the same.
+    # (count of micro-batches, threads of an operation)
     for parts in ((2,), (8,), (1, 1), (4, 1)) if electra else ((1, 1),):
         divided, values = run(*parts)
         assert differences(divided, whole, rtol=1e-5) == []
@@ -178,6 +178,6 @@ def test_outputs_and_variables_stay_float32(tiny_config, precision):
     half = {n for n, v in outputs.items() if tf.as_dtype(v.dtype) == dtype}
     assert not half  # Logits, losses, probabilities.
     encoded = model.discriminator(*next(batches(1)).values())
-    assert encoded.layers[0].dtype == dtype  # It does compute in it.
+    assert encoded.layers[0].dtype == dtype  # Blocks compute in half precision.
     assert encoded.sequence_output.dtype == tf.float32
     assert {v.dtype for v in model.variables} == {tf.float32}

@@ -222,10 +222,10 @@ def test_one_network_is_trained_at_a_time(tiny_config, hparams):
             start = frozen[name.replace("electra/", "generator/", 1)]
         change = np.abs(value - start).max()
         changes[name] = change / second[0]["learning_rate"]
-    # One update, of at most the rate, and the decay change the copy.
+    # The copy differs by one update, at most the rate, and the decay.
     assert {name: c for name, c in changes.items() if c >= 4} == {}
     if config.adam_bias_correction:
-        # A first step of textbook Adam goes as far as the rate.
+        # With bias correction, Adam's first step is as large as the rate.
         bias = "discriminator_predictions/dense_1/bias:0"
         assert changes[bias] == pytest.approx(1, rel=0.01)
     second += [train_step(loop) for _ in range(2)]

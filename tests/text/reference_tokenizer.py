@@ -15,9 +15,10 @@ CJK = (
 )
 CJK = frozenset(map(chr, CJK))
 ASCII_PUNCTUATION = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-# Characters that take part in some rule, alone or with a neighbour: the sigmas,
-# what counts as cased or is skipped around them, marks that change order, what
-# lower-casing lengthens, what splits, joins or vanishes, both sides of a class.
+# Characters that rules of the tokenizer name, alone or with a neighbour: the
+# sigmas, cased and ignorable characters around sigmas, marks that normalization
+# reorders, letters that lower-casing lengthens, characters that split words,
+# join words or are removed, and the limits of classes.
 TELLING = (
     "aAbBzZ0129 \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x7f\x85\xad\xa0\0\x01"
     ".,:;'’·-_\"?!()#$^`~[]‘؟।၊‿―“”…№€§«»¿、。"

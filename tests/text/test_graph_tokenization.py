@@ -383,9 +383,9 @@ def test_ids_and_offsets_of_any_text_equal_those_in_python(raws, check):
     [
         ("ab c", ["ab", "c"]),
         ("É, é!", ["É", ",", "é", "!"]),
-        # An accent belongs to its letter, a removed character to nothing ...
+        # An accent belongs to its letter; a removed character belongs to a
+        # token only between two characters of the token.
         ("ae\u0301 b\u200b", ["a", "e\u0301", "b"]),
-        # ... unless others of its token stand around it.
         ("a\u200bb", ["a\u200bb"]),
         ("\u0301a \u0301 b", ["a", "b"]),
         # One character, several tokens.

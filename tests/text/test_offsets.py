@@ -62,9 +62,9 @@ def test_wordpieces_and_positions_equal_those_of_the_graph(
     ("text", "spans"),
     [
         ("ab c", ["a", "b", "c"]),
-        # An accent belongs to its letter, a removed character to nothing ...
+        # An accent belongs to its letter; a removed character belongs to a
+        # wordpiece only between two characters of the wordpiece.
         ("ae\u0301 b\u200b", ["a", "e\u0301", "b"]),
-        # ... unless others of its wordpiece stand around it.
         ("zz\u200bq", ["zz\u200bq"]),
         ("\u0301a \u0301 b", ["a", "b"]),
         ("中\u0301b", ["中\u0301", "b"]),

@@ -41,7 +41,7 @@ def test_words_are_counted_as_the_tokenizer_splits_them():
 @pytest.mark.parametrize(
     ("counts", "min_count", "pieces"),
     [
-        # es: 9, then est: 9 (it needs ##es), then ow, low, ...
+        # The merges are es (9), est (9, from ##es), then ow, low, ...
         (
             {"low": 5, "lower": 2, "newest": 6, "widest": 3},
             7,

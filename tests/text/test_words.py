@@ -90,11 +90,11 @@ TOKENS = [*SPECIAL_TOKENS, *"cafe café Cafe Café 東 ##京 東京 . a ##b".spl
 @pytest.mark.parametrize(
     ("word", "corrected", "settings", "expected"),
     [
-        # The original lower-cases and strips accents for every model ...
+        # The original lower-cases and strips accents for every model.
         ("Café", False, {}, ["cafe"]),
         ("Café", False, {"do_lower_case": False}, ["cafe"]),
         ("Café", False, {"strip_accents": False}, ["cafe"]),
-        # ... and the correction follows the model.
+        # The correction uses the casing of the model.
         ("Café", True, {"do_lower_case": False}, ["Café"]),
         ("Café", True, {"strip_accents": False}, ["café"]),
         ("Café", True, {}, ["cafe"]),

@@ -150,7 +150,7 @@ CORES = [
     (2, {}, 1, 2),
     (1, {}, 0, 1),
     (8, {}, 0, 1),
-    (3, {}, 0, 1),  # which cannot share 128 rows
+    (3, {}, 0, 1),  # 3 cores cannot share 128 rows.
     (2, {"eval_batch_size": 9}, 1, 2),
     (2, {"threads": 1}, 1, 1),
     (2, {"distribution_strategy": "mirrored"}, 0, 1),
@@ -204,7 +204,7 @@ def test_machines_share_a_batch_and_devices_of_one_do_not(monkeypatch):
     class Workers(tf.distribute.MultiWorkerMirroredStrategy):
         num_replicas_in_sync = 2
 
-        def __init__(self):  # Waits for no other worker.
+        def __init__(self):  # does not wait for workers
             pass
 
     monkeypatch.setattr(tf.distribute, "get_strategy", Workers)

@@ -75,7 +75,8 @@ def test_micro_batches_sum_to_the_whole(variables, count, at_once, jit):
     actual, summed = gradients_of(variables, count, jit, at_once)()
     assert actual[2] is None
     np.testing.assert_allclose(actual[1], whole[1], rtol=1e-6)
-    # Rows stay apart and in order: clipping goes by the norm of them all.
+    # Rows stay separate and in order, because the norm for clipping counts
+    # each row.
     assert isinstance(actual[0], tf.IndexedSlices)
     np.testing.assert_array_equal(actual[0].indices, whole[0].indices)
     np.testing.assert_allclose(actual[0].values, whole[0].values, rtol=1e-6)

@@ -58,7 +58,7 @@ def test_workers_meet_in_any_order(workers, pool, order):
         time.sleep(0.2)
     for future in met:
         future.result(timeout=30)
-    # The first worker's address is TensorFlow's now.
+    # After the meeting the address must be free for TensorFlow.
     port = int(workers[0].split(":")[1])
     socket.create_server(("127.0.0.1", port)).close()
 

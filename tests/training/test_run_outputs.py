@@ -46,7 +46,7 @@ def test_tensorboard_shows_a_continued_run_once(tmp_path, resume_step):
     path = tmp_path / "tensorboard" / "train"
     assert shown(path) == [(s, 2.0 if s > resume_step else 1.0) for s in steps]
     assert shown(path, "count") == [(step, 3.0) for step in steps]
-    with pytest.raises(KeyError):  # What is not known is not written.
+    with pytest.raises(KeyError):  # A None is not written.
         shown(path, "rate")
 
 
@@ -78,7 +78,7 @@ def test_lines_and_durations_have_the_originals_form(start, head):
 def test_the_rate_leaves_the_first_step_out_and_pauses_of_intervals():
     clock = Clock()
     progress = Progress(0, 100, clock)
-    clock.now += 60  # Tracing.
+    clock.now += 60  # seconds of tracing
     progress.first_step_done(1)
     assert list(progress.timing(1, 50.0).values()) == [60.0, None, None]
     clock.now += 5
@@ -89,7 +89,7 @@ def test_the_rate_leaves_the_first_step_out_and_pauses_of_intervals():
         "steps_per_second": 4.0,
         "tokens_per_second": 200.0,
     }
-    # The time to go keeps them in.
+    # The remaining time (ETA) includes the pauses.
     line = "21/100 = 21.0%, SPS: 2.0, ELAP: 1:10, ETA: 40"
     assert progress.line(21, {}) == line
 

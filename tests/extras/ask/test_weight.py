@@ -48,7 +48,7 @@ def report():
 
 
 def test_the_first_of_the_best_weights_is_taken(report):
-    # Answers are right if (1 - w) * 4 > w.
+    # The right answer is first for all weights w with (1 - w) * 4 > w.
     assert report["weight"] == 0.0
 
 

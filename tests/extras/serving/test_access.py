@@ -37,7 +37,7 @@ def _check(host, addresses, headers, local=None, allowed=()):
     [
         ("127.0.0.1", 200),
         ("127.0.0.1:8501", 200),
-        ("127.0.0.1:9000", 200),  # A tunnel's port is its own.
+        ("127.0.0.1:9000", 200),  # port of a tunnel
         ("localhost:8501", 200),
         ("LocalHost.", 200),
         ("127.0.0.1.evil.example", 421),
@@ -60,7 +60,7 @@ def test_a_server_on_127_0_0_1_answers_to(header, status):
 @pytest.mark.parametrize(
     ("header", "status"),
     [
-        ("10.0.0.7:8501", 200),  # the address at which it arrived
+        ("10.0.0.7:8501", 200),  # the address that the request reached
         ("localhost", 200),
         ("127.0.0.1", 200),
         ("[::1]", 200),
@@ -131,7 +131,7 @@ def test_an_allowed_host_is_answered(start, toy_model, host):
 @pytest.mark.parametrize(
     ("head", "status"),
     [
-        ("GET /healthz HTTP/1.0\r\n\r\n", b"200"),  # has no such header
+        ("GET /healthz HTTP/1.0\r\n\r\n", b"200"),  # HTTP 1.0 has no Host
         ("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", b"400"),
     ],
 )
@@ -147,7 +147,7 @@ def test_only_http_1_0_may_name_no_host(toy, head, status):
         ("application/json", 200),
         ("Application/JSON; charset=UTF-8", 200),
         ("application/json; charset=latin-1", 415),
-        ("application/x-www-form-urlencoded", 415),  # curl's own
+        ("application/x-www-form-urlencoded", 415),  # curl's default
         ("text/plain", 415),
         ("text/plain; application/json", 415),
         ("", 415),

@@ -34,7 +34,7 @@ def browser():
         "--disable-gpu",
         "--disable-dev-shm-usage",
         "--window-size=900,1000",
-        # Whatever is not this machine does not exist.
+        # Other machines must not be reached.
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     ):
         options.add_argument(word)
@@ -81,7 +81,7 @@ def visit(browser, start):
     complaints = [
         entry["message"]
         for entry in browser.get_log("browser")
-        # An error of the server is an entry, too; the page shows those.
+        # The page itself shows errors of status 4xx, which are logged, too.
         if entry["level"] == "SEVERE" and "status of 4" not in entry["message"]
     ]
     assert not complaints

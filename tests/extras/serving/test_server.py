@@ -133,7 +133,7 @@ def test_a_busy_server_gathers_and_refuses_requests(toy_model, monkeypatch):
         with pytest.raises(protocol.RequestError) as refused:
             await batcher.ask(_request(toy_model, "one too many"))
         assert refused.value.status == 503
-        others[1].cancel()  # a client that goes
+        others[1].cancel()  # a client disconnects
         release.set()
         return await asyncio.gather(first, *others, return_exceptions=True)
 
@@ -206,7 +206,7 @@ def test_a_signal_stops_the_server_after_its_answers(process, number):
             except ConnectionRefusedError:
                 return
             except (ConnectionError, http.client.HTTPException) as error:
-                # Accepted by the system, never by the server.
+                # The system accepted the connection, the server did not.
                 answers.append(error)
                 return
 
@@ -238,7 +238,8 @@ def test_a_new_connection_does_not_delay_the_stop(toy_model, turns):
             application.serve(server, *listening, stop)
         )
         port = int((await address.get()).rpartition(":")[2])
-        # The system takes it at once; the server, some turns of its loop later.
+        # The system accepts the connection at once; the server accepts it
+        # some turns of the event loop later.
         with socket.create_connection(("127.0.0.1", port)):
             for _ in range(turns):
                 await asyncio.sleep(0)

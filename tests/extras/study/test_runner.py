@@ -96,12 +96,12 @@ def test_a_study_that_is_killed_ends_in_the_same_table(
             kill(start, path, tmp_path / name / "out" / runner.LOG, kills)
         finish(path)
         table = (tmp_path / name / "out" / "study.txt").read_text()
-        tables.append(table.splitlines()[1:])  # without the file's name
+        tables.append(table.splitlines()[1:])  # The first line names the file.
     assert tables[0] == tables[1] and len(tables[0]) > 5
     assert (tmp_path / "whole" / "made").read_text() == "1"
     lines = lines_of(path)
     assert len(lines) == len(arms) * len(seeds) * 2
-    # Small enough to be committed.
+    # Lines must be small enough to be committed.
     assert max(len(json.dumps(line)) for line in lines) < 2500
 
 
@@ -123,11 +123,11 @@ def test_a_failed_run_is_named_and_the_others_finish(
     assert lines.keys() == {"electra/1", "electra/1/sst"}
     assert lines["electra/1"]["results"]["step"] == [10]
     line = lines["electra/1/sst"]
-    # Of all figures the one that runs are compared by is the first.
+    # The main metric, by which runs are compared, comes first.
     assert next(iter(line["results"])) == "accuracy"
     assert line["seconds"] > 0 and "cores" in line["processor"]
     assert "broken/1/sst: FAILED" in (tmp_path / "out" / runner.LOG).read_text()
-    # Without a minute's hundredth nothing is begun, and nothing is lost.
+    # If the time is up before a run begins, no finished run is lost.
     content["seeds"] = [1, 2]
     path = write_study(content)
     printed = finish(path, "--time_budget=0.0001", status=runner.TIME_IS_UP)
@@ -147,7 +147,7 @@ def test_ones_own_data_are_not_replaced(
     with pytest.raises(UserError, match="expected a link to the study's"):
         StudyRunner(Study(write_study(content)), 1.0, 0.0).run()
     assert data.is_dir()
-    # Where it is the study's own there is nothing to do.
+    # Data in the study's own folder need no link.
     if is_link:
         data.rmdir()
         (tmp_path / "finetuning_data").rename(data)
@@ -168,7 +168,7 @@ def test_pieces_go_on_where_one_stopped(content, write_study, finish, start):
     (line,) = lines_of(path)
     assert line["steps"] == 40 and line["results"]["step"] == [40]
     assert line["pieces"] > 1
-    # A request to stop is passed on, and the run saves.
+    # The study passes a signal on to the run, which saves.
     content["budget"] = {"steps": 400_000}
     process = start(write_study(content))
     log = pathlib.Path(content["output_dir"]) / runner.LOG
@@ -191,7 +191,7 @@ def data_study(content, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_results", lambda cell: results)
     began = StudyRunner._run_piece
 
-    def process(self, cell, limit):  # Runs themselves are not the matter.
+    def process(self, cell, limit):  # Runs are replaced, to save time.
         return 0 if cell.facts else began(self, cell, limit)
 
     monkeypatch.setattr(StudyRunner, "_run_piece", process)
