@@ -9,7 +9,7 @@ sentence of a document.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -20,17 +20,23 @@ from electra_tf.export.signatures import (
     compute_in_groups,
 )
 from electra_tf.export.tagging import WINDOWS_AT_ONCE, place_words
+from electra_tf.text.graph_normalization import utf8_lengths
 from electra_tf.text.sentences import BREAK, SENTENCE_BREAKS
 
 
 def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     """Split strings [B] as `text.sentences.split_sentences` does.
 
+    Bytes that are not UTF-8 are left out before the texts are split.
+
     Returns:
       The sentences, string [B, (N)], and their starts and ends in bytes, int32
       [B, (N)] each; ends are exclusive.
     """
-    marked = texts
+    valid_texts = tf.strings.unicode_transcode(
+        texts, "UTF-8", "UTF-8", errors="ignore"
+    )
+    marked = valid_texts
     for pattern, replacement in SENTENCE_BREAKS:
         marked = tf.strings.regex_replace(marked, pattern, replacement)
     lines = tf.strings.split(marked, "\n")
@@ -46,15 +52,42 @@ def split_sentences(texts: tf.Tensor) -> list[tf.RaggedTensor]:
     without = tf.strings.regex_replace(lines.values, r"^[ \t\r\f\v]+", "")
     starts += sizes - tf.strings.length(without)
     lengths = tf.strings.length(tf.strings.strip(lines.values))
-    sentences = tf.strings.substr(tf.gather(texts, row), starts, lengths)
-    sentences = tf.strings.unicode_transcode(
-        sentences, "UTF-8", "UTF-8", errors="ignore"
-    )
+    sentences = tf.strings.substr(tf.gather(valid_texts, row), starts, lengths)
     is_sentence = lines.with_values(lengths > 0)
+    sentences, starts, lengths = (
+        tf.ragged.boolean_mask(lines.with_values(part), is_sentence)
+        for part in (sentences, starts, lengths)
+    )
+    # The offsets in the valid texts become offsets in the texts.
+    valid = _find_valid_bytes(texts)
+    first = starts.values + tf.gather(valid.before, starts.value_rowids())
+    last = first + lengths.values - 1
     return [
-        tf.ragged.boolean_mask(lines.with_values(values), is_sentence)
-        for values in (sentences, starts, starts + lengths)
+        sentences,
+        sentences.with_values(tf.gather(valid.offsets, first)),
+        sentences.with_values(tf.gather(valid.offsets, last) + 1),
     ]
+
+
+class _ValidBytes(NamedTuple):
+    """The bytes of strings that are valid UTF-8."""
+
+    before: tf.Tensor  # int32 [B], number of valid bytes before each string
+    offsets: tf.Tensor  # int32 [T], offset of each valid byte in its string
+
+
+def _find_valid_bytes(strings: tf.Tensor) -> _ValidBytes:
+    """Return the bytes of strings [B] that `unicode_transcode` keeps."""
+    splits, codes, starts = tf.raw_ops.UnicodeDecodeWithOffsets(
+        input=strings,
+        input_encoding="UTF-8",
+        errors="ignore",
+        Tsplits=tf.int64,  # With int32, this kernel aborts.
+    )
+    starts, sizes = tf.cast(starts, tf.int32), utf8_lengths(codes)
+    counts = tf.concat([[0], tf.cumsum(sizes)], 0)
+    offsets = tf.ragged.range(starts, starts + sizes).values
+    return _ValidBytes(tf.gather(counts, splits[:-1]), offsets)
 
 
 class SummarizationModule(TaskModule):

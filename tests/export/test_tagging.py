@@ -206,6 +206,29 @@ def test_a_graph_splits_sentences_as_python(texts):
     assert ends.to_list() == expected_ends
 
 
+@pytest.mark.parametrize(
+    ("text", "expected_starts"),
+    [
+        (b"\xff\xe4\xbd\xa0\xe3\x80\x82\xe5\x86\x8d\xe3\x80\x82", [1, 7]),
+        (b"\xe4\xbd\xe3\x80\x82On.\xf5\nIt. \xffAnd", [2, 5, 10, 15]),
+        (b"One. \xed\xa0\x80two. \xf0\x9f\x98Three", [0, 16]),
+        (b"\xff\x80", []),
+    ],
+)
+def test_bytes_that_are_no_text_split_no_sentence(text, expected_starts):
+    sentences, starts, ends = split_sentences(tf.constant([text]))
+    valid = text.decode("utf-8", "ignore")
+    spans = in_python.split_sentences(valid)
+    expected = [valid[a:b].encode() for a, b in spans]
+    assert sentences.to_list() == [expected]
+    assert starts.to_list() == [expected_starts]
+    parts = [
+        text[a:b].decode("utf-8", "ignore").encode()
+        for a, b in zip(*starts.to_list(), *ends.to_list(), strict=True)
+    ]
+    assert parts == expected
+
+
 @pytest.fixture(scope="module")
 def news(finetuned_module):
     """Return a predictor, its served function, and summaries of `TEXTS`.
