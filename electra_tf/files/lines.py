@@ -33,9 +33,9 @@ class Line(NamedTuple):
 class LineReader:
     r"""Reader of the lines of a file or of standard input ("-").
 
-    Compressed files are decompressed. Only "\n" ends a line. The reader holds
-    one line at a time in memory. It also yields unreadable lines, so that the
-    caller can count and skip them.
+    Compressed files are decompressed. Only "\n" ends a line; a file with "\r"
+    in its place is an error. The reader holds one line at a time in memory. It
+    also yields unreadable lines, so that the caller can count and skip them.
     """
 
     def __init__(self, path: str) -> None:
@@ -86,6 +86,7 @@ class LineReader:
                 continue
             if number == 1:
                 refuse_utf_16(self.path, raw)
+                self._refuse_carriage_returns(raw)
                 raw = raw.removeprefix(_BYTE_ORDER_MARK)
             raw = raw.rstrip(b"\r\n")
             try:
@@ -93,6 +94,19 @@ class LineReader:
             except UnicodeDecodeError:
                 expected = f"text in UTF-8 (convert Latin-1 with {ICONV})"
                 yield Line(number, None, repr(raw), expected)
+
+    def _refuse_carriage_returns(self, raw: bytes) -> None:
+        r"""Raise a UserError if only "\r" ends the lines of a file.
+
+        Such a file would be a single line. A file whose first line ends in
+        "\n" may contain "\r" in its texts.
+        """
+        if not raw.endswith(b"\n") and b"\r" in raw.rstrip(b"\r"):
+            raise UserError(
+                f"{self.path}:1: found carriage returns, but no line feed;"
+                " expected line feeds at the ends of lines. Convert the file"
+                r" (tr '\r' '\n' < FILE)."
+            )
 
     def _skip_rest(self, file: IO[bytes]) -> None:
         """Read the rest of a line that is too long."""

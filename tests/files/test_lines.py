@@ -36,6 +36,30 @@ def test_only_newlines_end_lines(lines):
     assert reader.done == reader.size() == 12
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"one\rtwo", b"a\tx\r\rb\ty\r", b"\xef\xbb\xbfone\rtwo\r", b"\r\rone"],
+)
+@pytest.mark.parametrize("name", ["a.txt", "a.gz"])
+def test_carriage_returns_alone_do_not_end_lines(lines, content, name):
+    if name.endswith(".gz"):
+        content = gzip.compress(content)
+    refused("1: found carriage returns, but no", lines, content, name)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"one\r", ["one"]),
+        (b"\r\n", [""]),
+        (b"one\rtwo\n", ["one\rtwo"]),
+        (b"one\nt\rwo", ["one", "t\rwo"]),
+    ],
+)
+def test_carriage_returns_within_lines_are_text(lines, content, expected):
+    assert [line.text for line in lines(content)[0]] == expected
+
+
 def test_a_line_that_is_not_utf_8_has_a_reason(lines):
     (_, line), reader = lines(b"a\nb\xff\n")
     assert line == Line(2, None, "b'b\\xff'", line.expected)
