@@ -9,6 +9,7 @@ import array
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -25,6 +26,9 @@ from electra_tf.files.atomic import atomic_file, part_path
 
 FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
+# Characters that JSON texts contain only as escapes: some readers end lines at
+# the first three, and UTF-8 has no form of the others (lone surrogates).
+_ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 
 def check_free(
@@ -94,7 +98,7 @@ def answer_file(
 
         def write(answer: Mapping[str, Any]) -> None:
             if format_name == "jsonl":
-                write_line(json.dumps(answer, ensure_ascii=False))
+                write_line(_format_json(answer))
                 return
             flat = dict(_flatten(answer))
             if not columns:
@@ -124,12 +128,18 @@ def _flatten(
             yield f"{prefix}{name}", value
 
 
+def _format_json(value: Any) -> str:
+    """Return a value as JSON in one line of valid UTF-8."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def _cell(value: Any) -> str:
     """Return a value as a TSV cell, without tabs and line ends."""
     if value is None:
         return ""
     if isinstance(value, list | tuple | bool):
-        return json.dumps(value, ensure_ascii=False)
+        return _format_json(value)
     # All line ends become spaces, because readers of TSV files disagree about
     # which of them end a row.
     return " ".join(str(value).replace("\t", " ").splitlines())

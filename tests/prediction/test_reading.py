@@ -3,6 +3,7 @@
 """Inputs are read one at a time, and answers written as complete files."""
 
 import fcntl
+import json
 import os
 import tracemalloc
 
@@ -282,6 +283,26 @@ def test_answers_in_json_lines_appear_when_complete(tmp_path):
         write(ANSWER)
         assert not path.exists()
     assert read_json(path) == ANSWER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "half \ud83d",
+        "\udc00\ud800",
+        "a\u2028b\u2029",
+        "a\x85b",
+        "\U0001f600 \\u2028",
+    ],
+)
+@pytest.mark.parametrize("name", ["out.jsonl", "out.tsv"])
+def test_texts_in_json_are_unchanged_and_in_one_line(tmp_path, text, name):
+    path = tmp_path / name
+    with answer_file(str(path), choose_format(name, None)) as write:
+        write({"words": [text]})
+    line = path.read_text("utf-8").splitlines()[-1]
+    words = json.loads(line)
+    assert words == ([text] if name == "out.tsv" else {"words": [text]})
 
 
 def test_an_existing_file_is_not_replaced(tmp_path):
