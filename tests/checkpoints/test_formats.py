@@ -57,7 +57,9 @@ def test_a_format_is_recognized_by_prefix_folder_and_file(kind, path, tmp_path):
 @pytest.mark.parametrize(
     ("name", "nearest"), [("model.ckpt-9001", "9000"), ("electra_small", "")]
 )
-def test_a_wrong_prefix_lists_the_nearest_five(name, nearest, tmp_path):
+def test_a_wrong_prefix_lists_the_five_nearest_prefixes(
+    name, nearest, tmp_path
+):
     for step in range(1000, 13000, 1000):
         (tmp_path / f"model.ckpt-{step}.index").write_bytes(b"")
     message = rf"nearest names in {tmp_path} \(of 12\): model.ckpt-{nearest}"

@@ -43,7 +43,7 @@ def scaled(of_config):
     return lambda name: of_config(name, 16, slots=False, step=None)
 
 
-def test_every_pretrained_model_comes_back(pretrain_name, scaled, out):
+def test_every_pretrained_model_is_read_as_written(pretrain_name, scaled, out):
     weights = scaled(pretrain_name)
     towers = {n for n in weights.specs if n.startswith(TOWERS)}
     report = out.write(weights, drop_unrepresentable=bool(towers))
@@ -56,7 +56,7 @@ def test_every_pretrained_model_comes_back(pretrain_name, scaled, out):
     )
 
 
-def test_every_tuned_model_comes_back(finetune_name, scaled, out):
+def test_every_tuned_model_is_read_as_written(finetune_name, scaled, out):
     weights, name = scaled(finetune_name), finetune_name
     head = {n for n in weights.specs if n.startswith("task_specific/")}
     written = head if name.endswith("_chunk") else set()
@@ -198,7 +198,7 @@ def models(draw):
 
 @hypothesis.given(shapes=models())
 @hypothesis.settings(max_examples=40)
-def test_any_model_comes_back(tmp_path_factory, shapes):
+def test_any_model_is_read_as_written(tmp_path_factory, shapes):
     folder = str(tmp_path_factory.mktemp("any"))
     weights = noise(shapes)
     write_huggingface(weights, folder)
@@ -381,7 +381,7 @@ def test_values_beyond_half_precision_are_refused(out, large):
     assert not os.path.exists(folder)
 
 
-def test_a_head_of_two_layers_is_transformers_own(out):
+def test_a_head_of_two_layers_is_the_head_of_transformers(out):
     values = arrays(Network(layout.SENTENCES, task="own", first_layer=HIDDEN))
     weights = MemoryWeights(values)
     weights.heads = {"own": TaskHead("classification", LABELS)}

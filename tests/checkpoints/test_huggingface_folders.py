@@ -71,11 +71,11 @@ def test_pytorch_shards_are_refused(single):
     assert "PyTorch files in shards are not supported" in single.refused()
 
 
-def test_the_file_that_is_read_stands_for_its_folder(single):
+def test_the_path_of_a_weight_file_opens_its_folder(single):
     assert open_weights(str(single / "model.safetensors")).path == str(single)
 
 
-def test_a_file_that_is_not_read_from_its_folder_is_refused(single):
+def test_the_path_of_an_unread_file_is_refused(single):
     shutil.copy(single / "model.safetensors", single / "model_best.safetensors")
     message = "this folder is read from"
     refused(message, open_weights, str(single / "model_best.safetensors"))
@@ -291,7 +291,7 @@ def test_a_generator_that_cannot_be_computed_is_refused(name, value, both):
     assert f"{both}/generator/config.json: {name} is" in both.refused()
 
 
-def test_a_generator_with_unusual_heads_is_a_masked_lm_on_its_own(both):
+def test_a_generator_with_unusual_heads_is_read_alone_as_a_masked_lm(both):
     (both / "generator").update_config({"num_attention_heads": 5})
     read = (both / "generator").weights()
     assert read.contents.description == "a masked LM (no discriminator)"
@@ -457,7 +457,7 @@ def test_a_vocabulary_that_does_not_fit_is_refused(
         max_size=6,
     )
 )
-def test_the_library_reads_what_is_written(tmp_path_factory, shapes):
+def test_the_library_reads_written_files(tmp_path_factory, shapes):
     path = str(tmp_path_factory.mktemp("files") / "model.safetensors")
     random = np.random.RandomState(0)
     # Random bits include NaN, infinite and denormal numbers.
@@ -501,7 +501,7 @@ CASINGS = [(lower, strip) for lower in (True, False) for strip in (True, False)]
 
 
 @pytest.mark.parametrize(("lower", "strip"), CASINGS)
-def test_casing_comes_back_from_either_file(lower, strip, tmp_path, tiny_vocab):
+def test_casing_is_read_from_either_file(lower, strip, tmp_path, tiny_vocab):
     hparams = {"do_lower_case": lower, "strip_accents": strip}
     files = tokenizer_files(load_vocab(tiny_vocab), hparams, 64)
     for name, content in files.items():

@@ -92,7 +92,7 @@ def test_a_head_is_read_by_its_class_or_its_tensors(
         (["a", "b", "c"], "expected an object"),
     ],
 )
-def test_labels_that_are_not_named_once_are_refused(id2label, message, saved):
+def test_labels_named_twice_or_never_are_refused(id2label, message, saved):
     folder, _ = saved(TAGGING, "chunk", id2label=id2label)
     error = folder.refused()
     assert f"{folder}/config.json" in error and "Correct" in error

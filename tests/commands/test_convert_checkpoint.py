@@ -56,7 +56,7 @@ def dropped_of(report):
     return {name for names in report["dropped"].values() for name in names}
 
 
-def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
+def test_a_conversion_and_its_inverse_keep_every_bit(source, tmp_path, capsys):
     native, back = tmp_path / "native" / "m", tmp_path / "back" / "m"
     convert(source, native, "--output_format=native")
     assert open_weights(str(native)).kind == "native"
@@ -66,7 +66,9 @@ def test_there_and_back_every_bit_is_the_same(source, tmp_path, capsys):
     assert capsys.readouterr().out.count("step 40") == 4
 
 
-def test_config_report_and_unknown_variables_come_too(source, tmp_path, capsys):
+def test_config_report_and_unknown_variables_are_written(
+    source, tmp_path, capsys
+):
     target = tmp_path / "new" / "m"
     convert(source, target, "--hparams", HEADS)
     folder = target.parent
@@ -106,7 +108,7 @@ def test_config_report_and_unknown_variables_come_too(source, tmp_path, capsys):
     assert not report_of(part)["unknown"]
 
 
-def test_a_config_beside_the_source_goes_on(source, tmp_path):
+def test_the_config_next_to_the_source_is_copied(source, tmp_path):
     first, second = tmp_path / "1" / "m", tmp_path / "2" / "m"
     convert(source, first, "--hparams", HEADS)
     convert(first, second, "--part=discriminator")
@@ -143,7 +145,9 @@ FILES_OF_A_NETWORK = {
 }
 
 
-def test_to_hugging_face_and_back(source, tmp_path):
+def test_a_conversion_to_hugging_face_and_back_keeps_the_model(
+    source, tmp_path
+):
     folder, back = tmp_path / "hf", tmp_path / "back" / "m"
     refused("--drop_unrepresentable", convert, source, folder, *TO_HUGGING_FACE)
     assert not folder.exists()
@@ -195,7 +199,7 @@ def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
     load_pretrained("reference").require_generator("this test")
 
 
-def test_a_folder_is_a_target_and_the_source_is_none(source, tmp_path):
+def test_a_folder_can_be_the_target_and_the_source_cannot(source, tmp_path):
     convert(os.path.dirname(source), f"{tmp_path}/out/")
     assert (tmp_path / "out" / "model.ckpt-40.index").exists()
     convert(source, tmp_path / "out", "--overwrite")
@@ -333,7 +337,7 @@ def test_a_tagger_of_transformers_keeps_its_segment(finetuned_folder, tmp_path):
 
 
 @pytest.mark.parametrize("form", ["tf1", "native"])
-def test_a_head_goes_through_other_formats(form, finetuned_folder, tmp_path):
+def test_a_head_is_kept_through_other_formats(form, finetuned_folder, tmp_path):
     prefix, out = tmp_path / form / "m", tmp_path / "hf"
     folder = finetuned_folder("reviews", pooling="mean")
     convert(folder, prefix, f"--output_format={form}")

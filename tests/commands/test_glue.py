@@ -69,7 +69,9 @@ def summary(data):
 NAMES = ["cola", "sts", "mnli", "wnli"]
 
 
-def test_tasks_with_data_run_and_missing_ones_are_named(data, glue_run, capsys):
+def test_tasks_with_data_run_and_missing_tasks_are_named(
+    data, glue_run, capsys
+):
     assert glue_run(task_names=NAMES) == 0
     printed = capsys.readouterr().out
     assert "GLUE 3/3: mnli" in printed
@@ -125,7 +127,9 @@ def test_one_task_s_bad_data_does_not_stop_the_others(data, glue_run, capsys):
     assert "train" in tasks["cola"]["why"] and tasks["sts"]["state"] == "done"
 
 
-def test_a_stopped_run_leaves_the_rest_for_later(data, glue_run, monkeypatch):
+def test_a_stopped_run_leaves_the_remaining_tasks_for_later(
+    data, glue_run, monkeypatch
+):
     original, stopped = runner.run, {"interrupted": 2}
     monkeypatch.setattr(runner, "run", lambda *args: original(*args) | stopped)
     assert glue_run(task_names=["cola", "sts"]) == 130
@@ -246,7 +250,7 @@ def test_a_submission_is_replaced_only_by_overwrite(model):
     assert archive_of(model) == files
 
 
-def test_a_named_run_has_a_submission_of_its_own(model):
+def test_a_named_run_has_its_own_submission(model):
     write(model, "rte_long_test_1", {i: np.eye(2)[1] for i in range(ROWS)})
     submit(model, "--run_name=long", "--partial")
     ((name, text),) = archive_of(model, "glue_submission_long").items()

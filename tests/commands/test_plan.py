@@ -48,7 +48,7 @@ def facts(screen):
         "warning: training would stop: No record file matches",
     ],
 )
-def test_the_screen_names_what_the_run_takes(facts, text):
+def test_the_screen_names_the_resources_of_the_run(facts, text):
     assert text in facts()
 
 

@@ -246,7 +246,7 @@ def _embed(*argv):
     return embed.main(embed.parse_flags(["embed", *map(str, argv)]))
 
 
-def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
+def test_each_text_has_one_vector(finetuned_folder, tmp_path, capfd):
     folder = finetuned_folder("reviews")
     text = tmp_path / "in.txt"
     text.write_bytes(b"the king\n\n\xff\nthat was for her\n")
@@ -278,7 +278,7 @@ def test_one_vector_a_text(finetuned_folder, tmp_path, capfd):
 
 
 @pytest.mark.parametrize("text", [b"\xff\n\xfe\n", b"\n\n\xff"])
-def test_vectors_of_no_usable_line_are_an_error(
+def test_a_file_without_usable_lines_is_an_error(
     finetuned_folder, tmp_path, capfd, text
 ):
     (tmp_path / "in.txt").write_bytes(text)

@@ -240,7 +240,7 @@ def with_vocabularies(weights, tiny_vocab, tmp_path):
     return make
 
 
-def test_vocabularies_in_another_order_differ(with_vocabularies, request_of):
+def test_vocabularies_in_different_orders_differ(with_vocabularies, request_of):
     a, b = with_vocabularies(
         lambda lines: [*lines[:150], lines[151], lines[150], *lines[152:]]
     )
@@ -317,7 +317,7 @@ def test_an_incomplete_recording_is_refused(
 
 
 @pytest.mark.parametrize("content", [b"PK not a zip", b"", None])
-def test_a_file_of_no_arrays_is_refused(content, tmp_path):
+def test_a_file_without_arrays_is_refused(content, tmp_path):
     path = tmp_path / "r.npz"
     if content is None:  # A single array.
         with path.open("wb") as file:

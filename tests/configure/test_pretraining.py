@@ -261,7 +261,7 @@ def test_experiments_of_an_older_run_follow_from_its_switches():
 
 
 @pytest.mark.parametrize("origin", [[], {}, ["default"], 5, None, True])
-def test_an_origin_of_another_type_counts_as_explicit(origin):
+def test_an_origin_of_a_wrong_type_counts_as_explicit(origin):
     written = json.loads(PretrainingConfig.create("m", "d").to_json())
     written["_origins"]["learning_rate"] = origin
     explicit = PretrainingConfig.explicit_hparams(written)

@@ -31,7 +31,7 @@ def test_the_first_error_is_raised_before_later_checks_run():
     refused("^a.tsv:3: label: is empty", raise_errors, problems())
 
 
-def test_strict_raises_all_doubts_together_but_no_warning():
+def test_strict_raises_all_doubts_but_no_warnings():
     message = r"^seed: odd\n\?\n\(Stopped by --strict\.\)$"
     refused(message, raise_errors, [WARNING, *DOUBTS], strict=True)
     assert raise_errors([WARNING], strict=True) == [WARNING]

@@ -57,8 +57,9 @@ def test_every_recorded_config_of_the_original_is_reproduced(kind, case):
     assert types == {n: type(value) for n, value in case["config"].items()}
 
 
-# These hparams are off by default, are paths, or change the time or the effect
-# of a stop, so they change no result of the original.
+# Extensions that are on by default. Their defaults give the original's results:
+# they are the original's constants or paths, or change only the time of a run
+# or the effect of a stop.
 HARMLESS_EXTENSIONS = {
     "results_json",
     "data_source",

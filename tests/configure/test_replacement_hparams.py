@@ -35,7 +35,7 @@ NEEDS_GENERATOR = {
 
 @pytest.mark.parametrize("kind", OBSTACLES)
 @pytest.mark.parametrize("name", NEEDS_GENERATOR)
-def test_hparams_of_a_separate_generator_need_one(name, kind):
+def test_hparams_of_a_separate_generator_need_a_separate_generator(name, kind):
     hparams, actual = OBSTACLES[kind]
     value = NEEDS_GENERATOR[name]
     hparams = {name: value, **hparams}

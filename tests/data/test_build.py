@@ -244,7 +244,7 @@ def test_a_build_with_other_settings_is_not_continued(build):
     refused(f"{changed}.*--overwrite", build, "out", seed=2, max_seq_length=16)
 
 
-def test_a_build_with_another_vocabulary_is_not_continued(build, tmp_path):
+def test_a_build_with_a_different_vocabulary_is_not_continued(build, tmp_path):
     build("out", seed=1)
     path = tmp_path / "other.txt"
     path.write_text((tmp_path / "vocab.txt").read_text() + "extra\n")
@@ -263,7 +263,7 @@ def test_a_build_with_other_unicode_tables_is_not_continued(build, tmp_path):
     refused(r"Unicode tables: built with 9\.0\.0", build, "out", seed=1)
 
 
-def test_a_build_of_another_corpus_is_not_continued(build, corpus_dir):
+def test_a_build_of_a_different_corpus_is_not_continued(build, corpus_dir):
     build("out", seed=1)
     (corpus_dir / "new.txt").write_text("wab wac\n")
     refused(r"or resized: new\.txt", build, "out", seed=1)

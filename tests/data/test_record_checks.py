@@ -51,7 +51,7 @@ def test_a_file_that_is_cut_short_is_refused(config, has_manifest):
     _refuses(config, "2-of-4.*truncated")
 
 
-def test_records_of_another_length_are_refused(config, has_manifest):
+def test_records_of_a_different_length_are_refused(config, has_manifest):
     config.max_seq_length = 512
     _refuses(config, "records is 32, but max_seq_length is 512")
 
@@ -81,7 +81,7 @@ def test_a_missing_file_of_the_manifest_is_a_warning(config):
     assert f"is {shard['name']}), so {shard['records']} ex" in warning
 
 
-def test_another_casing_than_the_manifests_is_a_warning(config):
+def test_a_casing_that_differs_from_the_manifest_is_a_warning(config):
     config.do_lower_case = False
     (warning,) = record_checks.check_records(config, True)
     assert "do_lower_case is False" in warning
@@ -90,12 +90,12 @@ def test_another_casing_than_the_manifests_is_a_warning(config):
     assert f"the {count:,} examples" in warning
 
 
-def test_another_casing_is_an_error_with_strict(config):
+def test_a_different_casing_is_an_error_with_strict(config):
     config.do_lower_case, config.strict = False, True
     _refuses(config, r"do_lower_case(.|\n)*--strict")
 
 
-def test_records_of_another_vocabulary_are_refused(config, tmp_path):
+def test_records_of_a_different_vocabulary_are_refused(config, tmp_path):
     path = tmp_path / "other.txt"
     path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n")
     config.vocab_file = str(path)
@@ -182,7 +182,7 @@ def test_the_case_of_records_without_a_manifest_is_checked(config, tmp_path):
     _refuses(config, f"{count} of {count} tokens .*upper")
 
 
-def test_records_of_another_kind_are_refused(config):
+def test_records_of_a_different_kind_are_refused(config):
     (config.folder / "manifest.json").unlink()
     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[1]))
     features = tf.train.Features(feature={"label": feature})

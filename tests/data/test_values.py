@@ -52,7 +52,7 @@ def test_a_value_is_read_or_uncertain(read, value, expected):
 @pytest.mark.parametrize(
     "read", [values.as_text, values.as_id, values.as_integer, values.as_flag]
 )
-def test_lists_objects_and_null_are_none_of_them(read, value):
+def test_lists_objects_and_null_are_neither_values_nor_uncertain(read, value):
     assert read(value) is None
 
 

@@ -32,7 +32,7 @@ def released():
         ("I do not [MASK] what to do.", "know"),
     ],
 )
-def test_its_generator_fills_masks(released, text, word):
+def test_the_generator_of_the_released_model_fills_masks(released, text, word):
     (filled,) = MaskFiller(released)([text])
     assert filled.masks[0].candidates[0].token == word
 
@@ -45,7 +45,9 @@ def test_its_generator_fills_masks(released, text, word):
         ("two of the boys were late", 6, "the"),
     ],
 )
-def test_its_discriminator_detects_wrong_words(released, text, position, wrong):
+def test_the_discriminator_of_the_released_model_detects_wrong_words(
+    released, text, position, wrong
+):
     def replaced(words):
         inspection = TokenInspector(released).inspect(
             " ".join(words), nothing=True
@@ -58,7 +60,7 @@ def test_its_discriminator_detects_wrong_words(released, text, position, wrong):
     assert replaced(words) > 0.5
 
 
-def test_it_is_whole_small_and_a_layer():
+def test_the_released_model_is_small_and_a_keras_layer():
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 6e6
     assert {"README.md", "electra_config.json"} <= {f.name for f in files}

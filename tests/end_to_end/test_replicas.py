@@ -219,7 +219,7 @@ def test_killed_workers_continue_to_the_same_weights(
 
 @pytest.mark.slow
 @pytest.mark.multi_device
-def test_a_worker_whose_partner_ends_before_they_meet_ends_soon(
+def test_a_worker_ends_soon_after_its_partner_ended_before_the_meeting(
     data_dir, of_workers, tmp_path
 ):
     workers = [f"127.0.0.1:{port}" for port in free_ports(3)]
@@ -274,7 +274,7 @@ def test_differences_between_workers_are_named(
 
 @pytest.mark.heavy
 @pytest.mark.multi_device
-def test_killed_workers_fine_tune_as_one_device_does(
+def test_killed_workers_fine_tune_like_one_device(
     task_dir, hparams, tmp_path, run_workers, run_python
 ):
     every = ("num_trials", "save_checkpoints_steps", "eval_every_n_steps")
@@ -361,7 +361,7 @@ def run_ways(run_python):
     ],
     ids=lambda hparams: "-".join(hparams) or "plain",
 )
-def test_two_devices_train_as_one_does(
+def test_two_devices_train_like_one_device(
     data_dir, settings, tmp_path, run_ways, different
 ):
     hparams = settings(

@@ -309,6 +309,6 @@ def test_changed_weights_of_an_export_are_reported(copied):
     )
 
 
-def test_facts_of_no_card_are_reported(copied):
+def test_a_facts_file_without_facts_is_reported(copied):
     (copied / "assets.extra" / "card_facts.json").write_text('{"a": 1}')
     assert "not contain the facts of a model card" in check_card(str(copied))[0]

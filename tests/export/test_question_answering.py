@@ -191,7 +191,7 @@ def test_unequal_counts_of_questions_and_contexts_are_refused(model):
 
 
 @pytest.mark.parametrize("kind", ["v1 joint", "v2 independent"])
-def test_no_strings_have_no_answers(model, kind):
+def test_an_empty_batch_has_no_answers(model, kind):
     _, module = model(kind)
     no_strings = tf.zeros([0], tf.string)
     outputs = module.compute_text(no_strings, no_strings)

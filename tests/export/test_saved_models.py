@@ -319,7 +319,7 @@ def filled_masks(request, pretrained_folder):
 
 
 @pytest.mark.parametrize("index", range(len(MASKED_TEXTS)))
-def test_masks_get_the_best_words_of_the_generator(index, filled_masks):
+def test_masks_get_the_likeliest_words_of_the_generator(index, filled_masks):
     loaded, outputs = filled_masks
     text, got = MASKED_TEXTS[index], {n: v[index] for n, v in outputs.items()}
     count = text.count(b"[MASK]")

@@ -192,7 +192,7 @@ def test_sentences_end_at_punctuation_and_lines(text, expected):
         max_size=4,
     )
 )
-def test_a_graph_splits_sentences_as_python(texts):
+def test_a_graph_splits_sentences_like_python(texts):
     strings = tf.constant(texts, tf.string, [len(texts)])
     sentences, starts, ends = split_sentences(strings)
     expected, expected_starts, expected_ends = [], [], []
@@ -281,7 +281,7 @@ def test_summaries_of_several_windows_choose_different_sentences(news):
     assert len(chosen) > 2  # so not always the first three sentences
 
 
-def test_a_text_is_summarized_alone_as_among_others(news):
+def test_a_text_has_the_same_summary_alone_and_in_a_batch(news):
     _, serve, summaries = news
     alone = serve(tf.constant(TEXTS[:1]))
     assert alone["summary"].numpy()[0] == summaries["summary"][0]

@@ -219,7 +219,7 @@ def test_a_damaged_line_of_points_is_refused(config, processes, tmp_path, line):
         {"keep_best": "disc_auc", "eval_every_n_steps": 5},
     ],
 )
-def test_other_settings_have_a_curve(config, hparams):
+def test_different_settings_have_a_curve_of_equal_size(config, hparams):
     other = config.with_values("argument", hparams)
     points = list(MemoryCurve(other, 2 * GIB).points())
     assert len(points) == 3 * len(LENGTHS) + 2 * 27

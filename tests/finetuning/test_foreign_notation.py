@@ -87,7 +87,7 @@ def test_files_of_comments_alone_are_refused_with_their_count(describe):
     refused(message, task.get_examples, "train")
 
 
-def test_predict_counts_lines_that_are_no_words(tmp_path, capsys):
+def test_predict_counts_lines_without_a_word(tmp_path, capsys):
     path = tmp_path / "a.conllu"
     path.write_text(CONLL_U)
     args = parse_flags(["", "--model=m", "--columns=words=1", str(path)])
@@ -286,7 +286,7 @@ def test_numbers_as_labels_match_the_notation_of_the_description(describe):
         ("e\u200b\u0301", "\xe9", "in the Unicode form"),
     ],
 )
-def test_labels_of_one_meaning_are_refused(describe, first, second, how):
+def test_labels_of_equal_meaning_are_refused(describe, first, second, how):
     text = f"text,label\na,{first}\nb,{second}\n"
     refused(f"differ only {how}", examples_of, describe, TEXT, "csv", text)
 
@@ -299,7 +299,7 @@ def test_labels_of_one_meaning_are_refused(describe, first, second, how):
         (["\u4f60", "\u4f60 "], "'\u4f60' and '\u4f60 '"),
     ],
 )
-def test_labels_that_print_alike_are_shown_by_their_characters(labels, texts):
+def test_labels_that_look_equal_are_shown_by_their_characters(labels, texts):
     message = re.escape(f"its labels {texts} differ only in")
     refused(message, refuse_equal_labels, "mine", sorted(labels))
 
@@ -307,13 +307,13 @@ def test_labels_that_print_alike_are_shown_by_their_characters(labels, texts):
 @pytest.mark.parametrize(
     ("first", "second"), [("L\xe9", "Le\u0301"), ("L", "L\xad"), ("1", "1.0")]
 )
-def test_types_of_spans_of_one_meaning_are_refused(describe, first, second):
+def test_types_of_spans_of_equal_meaning_are_refused(describe, first, second):
     spec = {"type": "tagging", "format": "conll"}
     text = f"a B-{first}\nb B-{second}\n\n"
     refused("differ only in", examples_of, describe, spec, "txt", text)
 
 
-def test_classes_of_words_of_one_meaning_are_refused(describe):
+def test_classes_of_words_of_equal_meaning_are_refused(describe):
     spec = {"type": "tagging", "tags": "words"}
     text = _json_rows({"words": ["a", "b"], "tags": [1, "1.0"]})
     message = "'1' and '1.0' differ only in the notation"
@@ -324,7 +324,7 @@ def test_classes_of_words_of_one_meaning_are_refused(describe):
 @pytest.mark.parametrize(
     "labels", ["01", "-1", "1.5", "1.50", "001.0", "A1", "+", "\u0661", "\xb9"]
 )
-def test_labels_of_other_meanings_are_classes(describe, labels):
+def test_labels_of_different_meanings_are_classes(describe, labels):
     text = f"text,label\na,1\nb,{labels}\n"
     read, _ = examples_of(describe, TEXT, "csv", text)
     assert [label for _, label in read] == ["1", labels]
@@ -403,7 +403,7 @@ ARRAY = '[{"text": "a", "label": "x"},\n{"text": "b", "label": "y"}]\n'
         ('[\n{"text": "a", "label": "x"}\n]\n', [1, 2, 3]),
     ],
 )
-def test_a_json_array_is_called_one_with_the_remedy(tmp_path, text, bad):
+def test_a_json_array_is_named_with_a_remedy(tmp_path, text, bad):
     path = tmp_path / "a.jsonl"
     path.write_text(text)
     rows = list(tables.read_rows(str(path), "jsonl"))

@@ -254,7 +254,7 @@ def test_two_layers_are_dense_gelu_dense(head):
     np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6)
 
 
-def test_each_layer_s_input_is_dropped_out_apart(head, monkeypatch):
+def test_inputs_of_layers_have_separate_dropout(head, monkeypatch):
     made, encoded = head
     seeds = []
 

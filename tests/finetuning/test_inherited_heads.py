@@ -55,7 +55,7 @@ def inherited(config, is_training=False):
     return start.config, tasks, weights, notes
 
 
-def test_a_head_takes_the_order_of_a_tasks_labels(
+def test_a_head_is_reordered_to_the_labels_of_the_task(
     transformers_folder, config_of
 ):
     _, folder = transformers_folder("reviews")
@@ -89,7 +89,7 @@ def test_other_labels_are_refused_and_start_fresh(
     assert not weights.contents.tasks and "films: a fresh head" in notes[0]
 
 
-def test_labels_nobody_named_are_in_the_tasks_order(
+def test_unnamed_labels_are_in_the_order_of_the_task(
     transformers_folder, config_of
 ):
     _, folder = transformers_folder("reviews", fresh=True)
@@ -163,7 +163,7 @@ def test_tags_are_those_of_the_head(labels, expected, tagger, config_of):
     assert actual == usable
 
 
-def test_tags_of_other_types_make_a_fresh_head(tagger, config_of):
+def test_tags_of_different_types_make_a_fresh_head(tagger, config_of):
     task = {"type": "tagging", "format": "conll"}
     config = config_of(tagger("O", "B-PER", "I-PER"), task, LINES)
     _, (task,), weights, notes = inherited(config, is_training=True)
@@ -189,7 +189,7 @@ def test_question_answering_takes_the_heads_settings(
     assert weights.heads["squadv1"].kind == "question_answering"
 
 
-def test_stated_hparams_stay(transformers_folder, config_of):
+def test_explicit_hparams_are_kept(transformers_folder, config_of):
     _, folder = transformers_folder("reviews")
     config = config_of(folder, TASKS["reviews"], max_seq_length=20)
     assert open_initial_checkpoint(config).config.max_seq_length == 20

@@ -51,7 +51,7 @@ def test_the_majority_is_scored_and_predicted_without_a_model(
     assert "Trial 1: an earlier run finished this trial" in printed
 
 
-def test_beside_other_tasks_it_is_refused(finetuning_config, run, sst):
+def test_the_majority_is_refused_with_other_tasks(finetuning_config, run, sst):
     config = finetuning_config("sst", "wnli", wnli_majority=True)
     refused("wnli_majority: wnli cannot be trained", run, config)
 

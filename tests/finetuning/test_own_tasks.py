@@ -149,7 +149,7 @@ def test_tagging_takes_lists_from_json_lines(describe):
     assert [row.line for row in task.row_report.rows] == [2, 3, 4, 5]
 
 
-def test_given_entity_types_make_all_their_tags(describe):
+def test_entity_types_in_a_description_make_all_their_tags(describe):
     task = describe(
         {"type": "tagging", "labels": ["PER", "LOC"]},
         {"train.txt": "a B-PER\n\nb B-ORG\n\n", "dev.txt": "a O\n\n"},
@@ -350,7 +350,7 @@ def test_data_head_and_scorer_fit_together(kind, description, metric, own_task):
     assert {*figures, *dict(scorer.get_details())} == set(scorer.metric_names)
 
 
-def test_f1_of_one_class_is_refused_of_three(own_task):
+def test_f1_of_one_class_is_refused_for_three_classes(own_task):
     task = own_task("classification", description={"metric": "f1"})
     task.resolve_labels()
     refused(

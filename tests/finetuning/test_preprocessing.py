@@ -308,7 +308,7 @@ SPECS = [
 @pytest.mark.parametrize(
     "number", [2, 2.5, np.float32(2.5), np.array(2.5), [2.5]]
 )
-def test_values_of_any_kind_come_back(number):
+def test_values_of_any_kind_are_read_as_written(number):
     values = {"whole": [1, True, np.int64(7)], "number": number}
     record = encode_example(SPECS, values).SerializeToString()
     actual = decode_example(SPECS, tf.constant(record))

@@ -77,7 +77,7 @@ def test_results_of_another_threshold_are_refused(two_trials):
         ResultsFiles(other, Console(io.StringIO()), []).earlier_trials()
 
 
-def test_results_are_put_aside_under_names_of_their_own(two_trials):
+def test_results_are_put_aside_under_different_names(two_trials):
     config, records, _ = two_trials
     evaluation = dataclasses.replace(config, do_train=False)
     earlier, exist = [], []

@@ -147,7 +147,7 @@ def test_a_last_sentence_without_blank_line_is_dropped_or_kept(chunk):
     assert task.row_report.rows == []
 
 
-def test_missing_data_of_labels_are_listed(make_task):
+def test_missing_files_with_labels_are_listed(make_task):
     message = r"cannot determine .*chunk/train.txt.*/dev.txt.*/test.txt\)"
     refused(message, make_task("chunk").resolve_labels)
 

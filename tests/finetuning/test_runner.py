@@ -102,7 +102,7 @@ def test_the_best_model_is_kept_and_scored(config_of, run, tmp_path):
     assert loaded.config.vocab_file == str(alone / "vocab.txt")
 
 
-def test_training_stops_when_nothing_gets_better(config_of, run):
+def test_training_stops_when_no_metric_improves(config_of, run):
     config = config_of(
         eval_every_n_steps=2,
         early_stopping_patience=2,
@@ -151,7 +151,7 @@ def test_trials_of_other_weights_are_refused(
     )
 
 
-def test_a_run_goes_on_where_its_data_were_moved(config_of, run, tmp_path):
+def test_a_run_continues_after_its_data_were_moved(config_of, run, tmp_path):
     config = config_of()
     run(config)
     moved = shutil.move(tmp_path, f"{tmp_path}_moved")
@@ -362,7 +362,9 @@ def test_a_stop_changes_no_bit(config_of, run, weights_of, tmp_path, stop_run):
     assert rows[0] == rows[1] and len(rows[0]) == 5
 
 
-def test_trials_without_end_go_on_until_a_stop(config_of, run, stop_run):
+def test_an_unlimited_count_of_trials_runs_until_a_stop(
+    config_of, run, stop_run
+):
     config = config_of(num_trials=-1, num_train_epochs=1)  # 8 steps each
     stopped, _ = stop_run(config, 11)
     assert stopped["interrupted"] == signal.SIGTERM
@@ -484,7 +486,9 @@ def test_evaluation_alone_has_learned_labels(describe, run, tmp_path, capsys):
     assert {path.read_text() for path in files} == {'[\n "bad",\n "good"\n]\n'}
 
 
-def test_unfit_starts_refused(config_of, run, trained, finetuning_config, cola):
+def test_unsuitable_initial_checkpoints_are_refused(
+    config_of, run, trained, finetuning_config, cola
+):
     start = {"init_checkpoint": trained[1]}
     sizes = config_of().model_hparam_overrides
     other = {"do_train": False, "model_hparam_overrides": sizes, **start}
@@ -494,14 +498,18 @@ def test_unfit_starts_refused(config_of, run, trained, finetuning_config, cola):
         run(config_of(model_hparam_overrides=sizes, **start))
 
 
-def test_a_start_without_a_model_is_named(config_of, run, tmp_path):
+def test_an_initial_checkpoint_without_a_model_is_named(
+    config_of, run, tmp_path
+):
     refused("sst_model_1 contains no model", run, config_of(do_train=False))
     (tmp_path / "models/empty").mkdir(parents=True)
     config = config_of(init_checkpoint=str(tmp_path / "models/empty"))
     refused("init_checkpoint.*random weights", run, config)
 
 
-def test_another_task_gives_a_start(run, trained, tiny_vocab, cola, tmp_path):
+def test_a_model_of_a_different_task_can_initialize_a_run(
+    run, trained, tiny_vocab, cola, tmp_path
+):
     # The checkpoint states the sizes.
     settings = {"task_names": ["cola"], "vocab_file": tiny_vocab}
     settings |= {"max_seq_length": 32, "train_batch_size": 4}

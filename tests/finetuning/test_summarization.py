@@ -92,7 +92,7 @@ def test_windows_hold_each_sentence_once(make_task, write_rows, length):
         ("राम गया। आज गर्मी है। सीता आई।", "राम गया।", 0),
     ],
 )
-def test_a_sentence_of_any_script_is_the_label(describe, text, gist, label):
+def test_sentences_of_any_script_become_labels(describe, text, gist, label):
     rows = json.dumps({"body": text, "gist": gist}) + "\n"
     description = {
         "type": "summarization",

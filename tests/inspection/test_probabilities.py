@@ -59,7 +59,7 @@ def test_texts_that_cannot_be_filled_are_refused(pretrained, text, message):
     refused(message, next, MaskFiller(pretrained("electra"))([text]))
 
 
-def test_fill_mask_refuses_no_candidates(pretrained):
+def test_fill_mask_refuses_a_count_of_0_candidates(pretrained):
     refused("top_k is 0", MaskFiller, pretrained("electra"), top_k=0)
 
 
@@ -81,7 +81,9 @@ LONG = " ".join(["the", "of", "and", "is", "for", "that", "was"] * 13)
         ("two_tower", "auto", scoring.cloze_scores),
     ],
 )
-def test_texts_of_a_batch_score_as_alone(pretrained, kind, method, compute):
+def test_a_text_has_the_same_score_alone_and_in_a_batch(
+    pretrained, kind, method, compute
+):
     model = pretrained(kind)
 
     def score_alone(text):
@@ -151,7 +153,7 @@ def test_a_long_text_counts_every_token_once_in_context(pretrained):
 @hypothesis.given(
     count=st.integers(0, 120), room=st.sampled_from([1, 2, 3, 7, 30])
 )
-def test_every_token_is_scored_once_in_a_window_that_shows_it(count, room):
+def test_every_token_is_scored_once(count, room):
     cut = windows(count, room)
     scored = [n for w in cut for n in range(w.first, w.last)]
     assert scored == list(range(count))
@@ -268,7 +270,7 @@ def test_scores_of_lines_name_their_lines(run, tmp_path):
     assert "9 tokens," in printed.err
 
 
-def test_score_hands_ids_on_and_reads_tables(run, tmp_path):
+def test_score_copies_ids_and_reads_tables(run, tmp_path):
     table, records = tmp_path / "texts.tsv", tmp_path / "texts.jsonl"
     table.write_text("id\ttext\nu1\tthe cat\nu2\tof that\n")
     rows = '{"id": "u1", "text": "the cat"}\n{"id": "u2", "text": 7}\n'

@@ -112,7 +112,7 @@ def test_ids_alone_are_padded_with_their_padding_id(make_encoder):
         (IDS + 500, "input_ids: a value is out of range; exp"),
     ],
 )
-def test_inputs_that_cannot_be_meant_are_refused(make_encoder, inputs, says):
+def test_impossible_inputs_are_refused(make_encoder, inputs, says):
     refusals = (ValueError, tf.errors.InvalidArgumentError)
     with pytest.raises(refusals, match=says):
         make_encoder()(inputs)
@@ -120,7 +120,7 @@ def test_inputs_that_cannot_be_meant_are_refused(make_encoder, inputs, says):
         make_encoder(dtype="float64")  # No block supports float64.
 
 
-def test_dropout_has_the_training_loops_means(make_encoder):
+def test_dropout_has_the_means_of_the_training_loop(make_encoder):
     """200 draws: at most 1% of the means differ by 3 standard errors."""
     encoder = make_encoder(seed=5)
 
@@ -184,7 +184,7 @@ def test_a_mixed_policy_is_the_projects_precision(make_encoder, dtype):
     assert 1e-5 < np.abs(vectors - wide).max() < 0.5
 
 
-def test_fit_draws_dropout_and_a_custom_loop_as_well(make_encoder):
+def test_fit_and_custom_loops_draw_dropout(make_encoder):
     """With a learning rate of 0 the loss changes by dropout alone."""
     encoder = make_encoder(num_hidden_layers=1)
     ids = tf_keras.Input([None], dtype="int32")
@@ -282,7 +282,7 @@ def test_the_tokenizer_gives_the_ids_of_training(tiny_vocab, texts):
     assert not encoded["segment_ids"].numpy().any()
 
 
-def test_pairs_and_strings_of_python_are_taken(tiny_vocab):
+def test_pairs_and_strings_of_python_are_accepted(tiny_vocab):
     tokenizer = Tokenizer(tiny_vocab, max_seq_length=7)
     encoded = tokenizer((tf.constant(["the of"]), tf.constant(["a"])))
     full_tokenizer = FullTokenizer(tiny_vocab)
@@ -307,7 +307,7 @@ def test_pairs_and_strings_of_python_are_taken(tiny_vocab):
         ("\N{GRINNING FACE} of", b"[UNK] of"),
     ],
 )
-def test_ids_become_texts_again(tiny_vocab, text, expected):
+def test_ids_are_decoded_to_texts(tiny_vocab, text, expected):
     tokenizer = Tokenizer(tiny_vocab, max_seq_length=40)
     ids = tokenizer(tf.constant([text, "a"]))
     assert tokenizer.detokenize(ids).numpy().tolist() == [expected, b"a"]
@@ -318,7 +318,7 @@ def test_ids_become_texts_again(tiny_vocab, text, expected):
     assert mapped.numpy().tolist() == [expected]
 
 
-def test_ragged_ids_become_texts(tiny_vocab):
+def test_ragged_ids_are_decoded_to_texts(tiny_vocab):
     tokenizer = Tokenizer(tiny_vocab)
     numbers = [
         [tokenizer.get_vocabulary().index(t) for t in pieces.split()]
@@ -440,7 +440,7 @@ np.savez("logits.npz", **logits)
 
 
 @pytest.mark.heavy
-def test_a_saved_model_is_whole(
+def test_a_saved_model_needs_no_other_files(
     pretrained_folder, texts, tmp_path, run_python, pytestconfig
 ):
     """Load it in another process and directory, without the run's folder."""
@@ -468,7 +468,7 @@ def test_a_saved_model_is_whole(
 
 @pytest.mark.heavy
 @pytest.mark.multi_device
-def test_fit_on_two_devices_is_fit_on_one(on_two_devices):
+def test_fit_on_two_devices_equals_fit_on_one(on_two_devices):
     single, two = on_two_devices["fit"]
     np.testing.assert_allclose(two["loss"], single["loss"], atol=1e-5)
     assert single["loss"][-1] < single["loss"][0]

@@ -129,7 +129,7 @@ def test_weights_are_saved_and_loaded(tiny_config, tmp_path):
         other.compile()  # Keras's means are not saved.
 
 
-def test_features_are_cast_and_nothing_else_is_taken(tiny_config):
+def test_features_are_cast_and_other_inputs_are_refused(tiny_config):
     model = PretrainingModel(tiny_config())
     model.compile()
     (batch,) = dataset().take(1)
@@ -216,7 +216,7 @@ WHOLE = {name: IDS for name in ("input_ids", "input_mask", "segment_ids")}
         (None, "are a NoneType; expected a dict"),
     ],
 )
-def test_features_of_another_form_are_refused_before_a_step(
+def test_features_of_a_different_form_are_refused_before_a_step(
     compiled, data, message
 ):
     for call in (compiled.fit, compiled.evaluate, compiled.predict):
@@ -256,7 +256,7 @@ def test_a_folder_is_saved_that_every_reader_takes(tiny_config, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.multi_device
-def test_fit_on_two_devices_is_the_loop_on_two(on_two_devices):
+def test_fit_on_two_devices_equals_the_loop_on_two(on_two_devices):
     results = on_two_devices["pretraining"]
     assert results["largest_difference"] == 0.0
     assert results["loss"] == pytest.approx(results["loop_loss"], rel=1e-6)

@@ -81,7 +81,7 @@ def test_english_passages_keep_the_official_scripts_words(
     assert actual == pytest.approx((exact, f1))
 
 
-def test_the_best_of_several_answers_counts_and_none_is_an_answer():
+def test_the_best_of_several_answers_counts_and_an_empty_answer_can_match():
     assert _scores("words", RUSSIAN, "北京", "東京", "北京大") == (0, 80)
     assert _scores("words", RUSSIAN, "", version="squad2") == (100, 100)
     assert _scores("words", RUSSIAN, "北", version="squad2") == (0, 0)

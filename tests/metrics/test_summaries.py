@@ -69,7 +69,7 @@ def test_rouge_equals_that_of_the_package(reference, summary):
     assert summaries.rouge(reference, summary) == expected
 
 
-def test_the_oracle_stops_where_nothing_raises_rouge_and_ties_go_to_the_first():
+def test_the_oracle_stops_when_rouge_does_not_rise_and_prefers_the_first():
     assert summaries.find_oracle(SENTENCES, REFERENCE, 3) == (1, 3)
     assert summaries.find_oracle(SENTENCES, REFERENCE, 1) in ((1,), (3,))
     assert summaries.find_oracle(SENTENCES, "nothing similar", 3) == ()
@@ -139,7 +139,9 @@ LANGUAGES = {
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_sentence_as_summary_is_found_in_every_language(language):
+def test_a_sentence_equal_to_the_summary_is_selected_in_every_language(
+    language,
+):
     text, summary = LANGUAGES[language]
     sentences = tuple(text[a:b] for a, b in split_sentences(text))
     assert len(sentences) >= 3

@@ -32,7 +32,7 @@ def test_the_best_trial_has_the_best_mean_over_tasks():
 
 
 @pytest.mark.parametrize(("metric", "index"), [(None, 0), ("mse", 1)])
-def test_the_best_trial_is_best_by_the_metric_of_the_task(metric, index):
+def test_the_metric_of_the_task_determines_the_best_trial(metric, index):
     trials = [
         {"t": {"pearson": 9.0, "mse": 2.0}},
         {"t": {"pearson": 8.0, "mse": 1.0}},

@@ -37,7 +37,7 @@ def test_an_activation_is_found_by_its_name(name, at_one):
 
 
 @pytest.mark.parametrize("name", ["linear", "", None, "Linear"])
-def test_the_identity_is_none(name):
+def test_linear_activations_are_none(name):
     assert activation_function(name) is None
 
 

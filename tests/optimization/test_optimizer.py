@@ -213,13 +213,13 @@ def test_a_variable_without_gradient_keeps_value_and_moments(kind):
     np.testing.assert_allclose(optimizer.m["unused"], np.full([4, 2], 0.7))
 
 
-def test_another_number_of_gradients_than_variables_is_refused():
+def test_unequal_counts_of_gradients_and_variables_are_refused():
     optimizer = AdamWeightDecay(fresh(), rate)
     with pytest.raises(ValueError, match="2 gradients for 3 variables"):
         optimizer.update([None, None], tf.constant(1, tf.int64))
 
 
-def test_two_variables_of_one_name_are_refused():
+def test_two_variables_with_equal_names_are_refused():
     with pytest.raises(ValueError, match="two variables are named dense"):
         AdamW([*fresh(), *fresh()], rate)
 

@@ -92,7 +92,7 @@ def ours(tmp_path, hparams, monkeypatch):
     return run
 
 
-def test_a_run_continues_on_the_other_side(
+def test_a_run_of_one_project_continues_in_the_other(
     ours, original, hparams, tmp_path, is_noise
 ):
     models = tmp_path / "models"

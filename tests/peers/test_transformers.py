@@ -151,7 +151,7 @@ def saved_again(tmp_path_factory, finetuned_folder, transformers):
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_fine_tuned_models_come_back_from_transformers(task, saved_again):
+def test_fine_tuned_models_are_read_back_from_transformers(task, saved_again):
     run, converted, again = map(open_weights, saved_again[task])
     assert not os.path.exists(f"{again.path}/vocab.txt")
     vocabs = [pathlib.Path(w.vocab_file).read_bytes() for w in (run, again)]
@@ -230,7 +230,7 @@ def test_a_folder_gives_the_outputs_of_transformers(
 
 
 @pytest.mark.parametrize("i", range(len(REFUSED)))
-def test_a_model_that_would_compute_otherwise_is_refused_by_name(i, saved):
+def test_a_model_that_would_compute_different_outputs_is_refused(i, saved):
     refused(REFUSED[i][-1], open_weights, str(saved / f"refused{i}"))
 
 

@@ -544,7 +544,7 @@ def test_vectors_are_equal(casing, made, served, tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_model_comes_back_to_the_bit(case, made):
+def test_the_model_is_read_back_to_the_bit(case, made):
     first, back = peer_answers(made, case), peer_answers(made, f"{case}-back")
     names = [n for n in first[0] if n.endswith(("logits", "hidden_state"))]
     same = [

@@ -180,7 +180,7 @@ def recorded(golden_dir):
     return {name: float(count) for name, count in map(str.split, lines)}
 
 
-def test_published_counts_are_what_the_original_prints(recorded):
+def test_published_counts_equal_those_the_original_prints(recorded):
     actual = {
         RECORDED_NAMES.get(name, name.lower().replace("-", "_")): count
         for name, count in flops.PUBLISHED_FLOPS.items()

@@ -86,7 +86,7 @@ WHOLE = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         ("5:memory:/c\n", "memory/c/memory.limit_in_bytes", 1234, 1234),
     ],
 )
-def test_limits_of_groups_count(
+def test_limits_of_control_groups_bound_the_memory(
     monkeypatch, tmp_path, cgroups, path, limit, expected
 ):
     others = {"user/other/memory.max": 1, "memory/d/memory.limit_in_bytes": 1}

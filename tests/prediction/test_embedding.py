@@ -38,7 +38,7 @@ def test_vectors_are_those_of_the_layer(embedder, layer, text):
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_several_texts_have_the_vectors_of_each(embedder):
+def test_texts_have_equal_vectors_in_a_batch_and_alone(embedder):
     together = embedder(EMBEDDED, pooling="none")
     apart = [embedder(text, pooling="none") for text in EMBEDDED]
     assert [*map(len, together)] == [*map(len, apart)]
@@ -47,7 +47,7 @@ def test_several_texts_have_the_vectors_of_each(embedder):
     )
 
 
-def test_a_tagger_reads_the_segment_that_it_learned(finetuned_folder):
+def test_a_tagger_reads_the_segment_of_its_training(finetuned_folder):
     embedder = Embedder.from_pretrained(finetuned_folder("names"))
     expected = _layers(embedder, "the king", segment=1)[-1]
     vectors = embedder("the king", pooling="none")
@@ -102,7 +102,7 @@ def test_vectors_of_words_are_means_of_wordpieces(embedder):
     np.testing.assert_allclose(by_word.vectors[1], expected, atol=1e-6)
 
 
-def test_one_text_has_one_vector_and_no_text_no_word(embedder):
+def test_a_single_text_has_one_vector_and_an_empty_text_has_none(embedder):
     assert embedder("a text").shape == (16,)
     assert embedder("", pooling="words").shape == (0, 16)
 

@@ -66,7 +66,7 @@ def test_the_best_model_is_loaded_unless_another_is_named(
     assert loaded.checkpoint == f"{folder_with_best}/{checkpoint}"
 
 
-def test_another_vocabulary_is_refused(finetuned_folder, tmp_path):
+def test_a_different_vocabulary_is_refused(finetuned_folder, tmp_path):
     path = pathlib.Path(finetuned_folder("reviews", fresh=True), "vocab.txt")
     other = tmp_path / "other.txt"
     other.write_text(path.read_text().replace("\nthe\n", "\nThe\n"))
@@ -138,7 +138,7 @@ def test_labels_of_the_model_precede_those_of_records_and_data(
     assert load_finetuned(str(folder)).task().labels == ["m0", "m1", "m2"]
 
 
-def test_labels_of_another_count_than_the_models_are_refused(
+def test_a_different_count_of_labels_is_refused(
     folder_without_labels,
 ):
     path = folder_without_labels / "reviews_labels.json"
@@ -165,7 +165,7 @@ def test_a_folder_without_a_checkpoint_is_refused(finetuned_folder):
     refused("no model.ckpt-<step>", load_finetuned, folder)
 
 
-def test_the_configuration_of_another_run_is_refused(finetuned_folder):
+def test_the_configuration_of_a_different_run_is_refused(finetuned_folder):
     folder = finetuned_folder("grade", fresh=True)
     with open(os.path.join(folder, "config.json"), "w") as file:
         file.write('{"model_size": "small"}')

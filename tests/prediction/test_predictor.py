@@ -75,7 +75,7 @@ def test_a_text_has_the_same_answer_in_any_form(predictor, item):
     assert ask(item) == ([answer] if isinstance(item, list) else answer)
 
 
-def test_no_items_have_no_answers(predictor):
+def test_an_empty_input_has_no_answers(predictor):
     assert predictor("reviews")([]) == []
 
 

@@ -124,7 +124,7 @@ def test_tables_are_read_by_name_or_by_number(
         ("b.csv", "text,n\na,1\nb, c,2\nd,3,\n", ONE, [(3, "3 cells: b| c|2")]),
     ],
 )
-def test_rows_with_other_cells_than_the_header_are_bad(
+def test_rows_with_more_or_fewer_cells_than_the_header_are_bad(
     read, name, text, columns, bad
 ):
     assert read(name, text, columns)[1] == bad
@@ -172,7 +172,7 @@ def test_an_input_with_two_values_of_a_key_is_bad(read):
     assert "more than one value of k: " in bad[1][1]
 
 
-def test_ids_have_a_column_by_number(read):
+def test_an_id_column_is_selected_by_number(read):
     _, bad, source = read("e.tsv", "A\tx\ny\n", {"text_a": [0]}, id_column=1)
     assert bad == [(2, "1 cells: y")] and next(iter(source)).key == "x"
 
@@ -186,7 +186,9 @@ def test_ids_have_a_column_by_number(read):
         ("c.tsv", "Review text\nIt is good .\n", {"text": [0]}, "text=Review"),
     ],
 )
-def test_a_header_of_other_names_is_refused(read, name, text, columns, remedy):
+def test_a_header_with_different_names_is_refused(
+    read, name, text, columns, remedy
+):
     refused(rf"{name}:1: found .*{remedy}", read, name, text, columns)
     good, _, _ = read(name, text, columns, header=False)
     assert [line for line, _ in good] == [1, 2]
@@ -328,7 +330,7 @@ def test_after_an_error_the_answers_are_in_the_part_file(tmp_path):
     assert read_json(path) == ANSWER and not part.exists()
 
 
-def test_an_output_in_no_folder_is_refused(tmp_path):
+def test_an_output_in_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(UserError, match="no such folder"):
         with answer_file(str(tmp_path / "no" / "out"), "jsonl"):
             pass

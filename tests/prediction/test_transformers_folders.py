@@ -43,7 +43,9 @@ def without_numbers(answer):
 
 
 @pytest.mark.parametrize(("task", "items"), INPUTS, ids=[t for t, _ in INPUTS])
-def test_a_folder_answers_as_the_run(task, items, transformers_folder):
+def test_a_folder_gives_the_answers_of_the_run(
+    task, items, transformers_folder
+):
     run, folder = transformers_folder(task)
     settings = {"max_query_length": 12} if task == "facts" else {}
     expected = Predictor.from_pretrained(run)(items)
@@ -85,7 +87,7 @@ def test_a_pair_has_the_answer_of_the_run(transformers_folder, item):
     assert shares == pytest.approx(expected["probabilities"], abs=1e-6)
 
 
-def test_a_text_has_another_answer_than_a_pair(transformers_folder):
+def test_a_text_and_a_pair_have_different_answers(transformers_folder):
     _, folder = transformers_folder("pairs")
     ask = Predictor.from_pretrained(str(folder))
     pair, text, mapping = ask(
@@ -179,7 +181,7 @@ def test_a_conversion_keeps_the_head(transformers_folder, tmp_path, capsys):
     assert converted.loaded.config.max_seq_length == 48
 
 
-def test_a_converted_run_needs_no_run(finetuned_folder, tmp_path):
+def test_a_converted_model_does_not_need_its_run(finetuned_folder, tmp_path):
     run = finetuned_folder("grade")
     target = str(tmp_path / "made" / "model.ckpt")
     argv = ["convert_checkpoint", run, target]
@@ -188,7 +190,7 @@ def test_a_converted_run_needs_no_run(finetuned_folder, tmp_path):
     assert converted(TEXTS) == Predictor.from_pretrained(run)(TEXTS)
 
 
-def test_a_head_of_no_task_is_refused_by_name(transformers_folder):
+def test_a_head_without_a_task_type_is_refused(transformers_folder):
     _, folder = transformers_folder("reviews", fresh=True)
     path = folder / "config.json"
     config = {**read_json(path), "architectures": ["ElectraForMultipleChoice"]}

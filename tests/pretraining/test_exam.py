@@ -54,7 +54,7 @@ def test_equal_seeds_draw_equal_files(draw, exam_file):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_labels_mark_what_was_replaced(exam_file, source):
+def test_labels_mark_replaced_tokens(exam_file, source):
     exam = Exam.read(str(exam_file))
     ids = exam.arrays["input_ids"]
     changed = exam.arrays[f"{source}_ids"] != ids
@@ -109,7 +109,7 @@ def test_scores_equal_their_formulas(exam_file, tiny_config, roughen, source):
 
 
 @pytest.mark.slow
-def test_evaluations_sit_the_exam_and_train_as_without_it(
+def test_an_exam_is_evaluated_and_changes_no_training(
     data_dir, exam_file, tiny_pretraining, tmp_path
 ):
     def run(name, **hparams):
@@ -145,7 +145,7 @@ def test_evaluations_sit_the_exam_and_train_as_without_it(
     assert scores[0] == scores[1] == scores[2]
 
 
-def test_an_exam_of_another_vocabulary_or_length_is_refused(
+def test_an_exam_of_a_different_vocabulary_or_length_is_refused(
     exam_file, tiny_config
 ):
     exam = Exam.read(str(exam_file))

@@ -175,7 +175,7 @@ def test_a_loss_no_better_than_guessing_is_reported_once_a_window(tiny_config):
     assert [*messages] == [600, 1100]
 
 
-def test_healthy_starts_are_silent_and_a_later_collapse_is_not(tiny_config):
+def test_healthy_starts_cause_no_warning_and_a_later_collapse_does(tiny_config):
     plateau = [3.0] * 2 + [0.98] * 38
     config = tiny_config(num_warmup_steps=500)
     assert not alarms(config, rows([*plateau, *np.linspace(0.98, 0.7, 100)]))

@@ -264,7 +264,7 @@ def gradient(model, loss, table):
     ],
     ids=["mlm_loss", "disc_loss"],
 )
-def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(
+def test_each_loss_trains_one_table_like_a_shared_table(
     trained, loss, trained_table, other_table, tables_of_sum
 ):
     model, plain = trained("gradient_disentangled"), trained("embeddings")
@@ -279,7 +279,9 @@ def test_each_loss_trains_one_table_as_it_would_train_a_shared_one(
     np.testing.assert_allclose(table_gradient, expected, rtol=1e-6, atol=1e-9)
 
 
-def test_every_reader_of_a_run_gets_the_sum(run_of, tmp_path, tiny_vocab):
+def test_every_reader_of_a_run_gets_the_sum_of_table_and_delta(
+    run_of, tmp_path, tiny_vocab
+):
     model, folder = run_of("gradient_disentangled")
     table, shared = word_tables(model)
     assert not np.array_equal(table, shared)
@@ -409,7 +411,9 @@ def test_a_network_is_converted_to_a_folder_of_transformers(
 
 @pytest.mark.parametrize("generator", KINDS)
 @pytest.mark.parametrize("sharing", OTHERS)
-def test_a_plain_start_gives_the_same_model(trained, make, sharing, generator):
+def test_a_plain_initial_checkpoint_gives_the_same_model(
+    trained, make, sharing, generator
+):
     plain = trained("embeddings", generator)
     started = make(sharing, generator)
     report = assign(MemoryWeights(named(plain)), started.variables)
@@ -426,7 +430,9 @@ def test_a_plain_start_gives_the_same_model(trained, make, sharing, generator):
 
 @pytest.mark.parametrize("sharing", OTHERS)
 @pytest.mark.parametrize("hparams", ["embeddings", *OTHERS])
-def test_another_sharing_is_refused_as_a_start(trained, make, sharing, hparams):
+def test_an_initial_checkpoint_with_different_sharing_is_refused(
+    trained, make, sharing, hparams
+):
     weights = MemoryWeights(named(trained(sharing)))
     if hparams == sharing:
         assign(weights, make(hparams).variables)
@@ -457,7 +463,7 @@ def test_a_bert_starts_a_delta_at_zero(trained, make):
     [("discriminator", DELTA_TABLE), ("generator", SHARED_TABLE)],
     ids=["discriminator", "generator"],
 )
-def test_slots_go_with_their_tables(trained, network, table):
+def test_slots_are_assigned_with_their_tables(trained, network, table):
     values = named(trained("gradient_disentangled"))
     slots = {
         f"{name}/adam_{moment}": value + i

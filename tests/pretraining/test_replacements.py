@@ -352,7 +352,7 @@ ALL_ON = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("micro_batches", [2, 4])
-def test_micro_batches_mix_and_correct_as_the_whole_does(
+def test_micro_batches_mix_and_correct_like_the_whole_batch(
     data_dir, tiny_config, micro_batches
 ):
     def train(count):
@@ -390,7 +390,7 @@ def test_micro_batches_mix_and_correct_as_the_whole_does(
 @pytest.mark.parametrize(
     "hparams", [{"mixed_precision": "bf16"}, {"jit_compile": True}], ids=str
 )
-def test_half_precision_and_xla_train_with_all_of_it(
+def test_half_precision_and_xla_train_with_mixture_and_correction(
     data_dir, tiny_config, hparams
 ):
     config = tiny_config(data_dir=data_dir, **ALL_ON, **hparams)

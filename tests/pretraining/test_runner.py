@@ -136,7 +136,9 @@ def test_changed_model_hparams_are_named(start, finished, tmp_path):
     refused(shapes, start, embedding_size=4, num_train_steps=6)
 
 
-def test_other_held_out_data_have_a_best_of_their_own(start, tmp_path):
+def test_different_held_out_data_have_their_own_best_checkpoint(
+    start, tmp_path
+):
     hparams = {"keep_best": "loss", "eval_every_n_steps": 2}
     start(**hparams, num_eval_steps=2)
     _, output = start(
@@ -177,7 +179,9 @@ def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["init_checkpoint", "model_dir"])
-def test_other_words_are_refused(how, start, finished, tmp_path, tiny_vocab):
+def test_a_different_vocabulary_is_refused_before_training(
+    how, start, finished, tmp_path, tiny_vocab
+):
     other = tmp_path / "other.txt"
     text = pathlib.Path(tiny_vocab).read_text()
     other.write_text(text.replace("\nthe\n", "\nThe\n"))
@@ -187,7 +191,9 @@ def test_other_words_are_refused(how, start, finished, tmp_path, tiny_vocab):
     assert not (tmp_path / "new").exists()
 
 
-def test_a_size_not_the_vocabulary_s_is_refused(data_dir, tiny_vocab, tmp_path):
+def test_a_vocab_size_that_contradicts_the_vocabulary_is_refused(
+    data_dir, tiny_vocab, tmp_path
+):
     hparams = {"vocab_file": tiny_vocab, "model_dir": str(tmp_path / "model")}
     config = PretrainingConfig.create("tiny", str(data_dir), **hparams)
     refused(r"200 tokens.*30522 \(default\)", runner.run, config)
@@ -212,7 +218,7 @@ def test_one_class_in_several_rows_is_reported(start, tmp_path, monkeypatch):
     assert (tmp_path / "model" / "results" / "r.json").exists()
 
 
-def test_labels_that_tell_nothing_raise_the_alarm(start, monkeypatch):
+def test_random_labels_are_reported(start, monkeypatch):
     corrupt = masking.corrupt_inputs
 
     def with_labels(*arguments, **settings):
@@ -323,7 +329,7 @@ def test_xla_programs_train_and_evaluate_with_all_switches(start):
     assert np.isfinite([result["train_loss"], result["loss"]]).all()
 
 
-def test_a_start_takes_the_correction_head_of_a_run(start, tmp_path):
+def test_an_initial_checkpoint_provides_the_correction_head(start, tmp_path):
     first = str(tmp_path / "first")
     start(model_dir=first, correction_weight=5.0, mask_prob=0.4)
     _, output = start(

@@ -78,7 +78,7 @@ def likeliest_samples(monkeypatch):
         *marked_heavy("electric", "replace_mlm"),
     ],
 )
-def test_parts_give_the_whole_step(
+def test_micro_batches_sum_to_the_whole_step(
     tiny_config, likeliest_samples, objective, monkeypatch
 ):
     def run(parts, threads=2):
@@ -152,7 +152,7 @@ def test_a_run_in_float32_learns(train_at):
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision_trains_as_float32_does(train_at, precision):
+def test_half_precision_trains_like_float32(train_at, precision):
     (plain, weights), (half, half_weights) = train_at(""), train_at(precision)
     names = ("total_loss", "mlm_loss", "disc_loss")
     plain_losses, half_losses = (

@@ -118,7 +118,7 @@ def test_mean_gradient_is_rewards(tmp_path, tiny_config, roughen, temperature):
     np.testing.assert_allclose(probs @ gradients, -uphill, atol=1e-6)
 
 
-def test_rewards_and_baseline_pass_no_gradient_on(tiny_config):
+def test_gradients_do_not_flow_through_rewards_and_baseline(tiny_config):
     model = PretrainingModel(tiny_config(**ADVERSARIAL))
     (batch,) = batches(1)
     with tf.GradientTape(persistent=True) as tape:

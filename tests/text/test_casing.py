@@ -142,7 +142,7 @@ def test_a_config_takes_the_casing_of_its_vocabulary(tmp_path):
     assert config.origins["do_lower_case"] == "vocabulary"
 
 
-def test_a_config_that_states_another_casing_is_refused(tmp_path):
+def test_a_config_with_a_different_casing_is_refused(tmp_path):
     path = write_vocab(tmp_path, **CASED)
     config = PretrainingConfig.create(
         "m", str(tmp_path), vocab_file=path, do_lower_case=True

@@ -245,7 +245,7 @@ def test_ids_have_tokens_and_unknown_ids_unk(tiny_pair):
         [],
     ],
 )
-def test_odd_vocabularies_give_the_ids_of_python(lines, write_vocab):
+def test_unusual_vocabularies_give_the_ids_of_python(lines, write_vocab):
     path = write_vocab(*lines, "[PAD]", "[CLS]", "[UNK]", "[SEP]", "[MASK]")
     texts = ["a", "ab", "abb", "b", "a b", "a.b", "##b", "#", "##", "# b", "#a"]
     texts += ["[UNK]", "[UNK]b", "[a]", "中文", "a中文b", "É e\u0301 ﬁ", "A"]

@@ -101,7 +101,7 @@ def test_a_copied_original_is_never_removed(tmp_path):
     assert saved_steps(tmp_path) == [1, 3]
 
 
-def test_a_newest_checkpoint_that_is_gone_is_not_passed_over(tmp_path):
+def test_a_missing_latest_checkpoint_is_an_error(tmp_path):
     for step in (1, 2):
         checkpoints(tmp_path, Tables(2), step).save()
     (tmp_path / "model.ckpt-2.index").unlink()
@@ -109,7 +109,7 @@ def test_a_newest_checkpoint_that_is_gone_is_not_passed_over(tmp_path):
         _ = checkpoints(tmp_path, Tables(2)).latest
 
 
-def test_only_the_best_stays_and_it_has_no_position(tmp_path):
+def test_only_the_best_checkpoint_is_kept_without_a_position(tmp_path):
     for step in (1, 2):
         checkpoints(tmp_path, Tables(2), step).save_best(str(tmp_path))
     assert saved_steps(tmp_path) == [2]
@@ -186,7 +186,9 @@ def test_a_kill_during_a_save_leaves_the_latest_readable(
 
 
 @pytest.mark.parametrize("keep", [0, 40])
-def test_a_cut_newest_checkpoint_names_the_one_before(tmp_path, keep):
+def test_a_truncated_latest_checkpoint_names_the_previous_checkpoint(
+    tmp_path, keep
+):
     checkpoints(tmp_path, Tables(6), 1).save()
     path = checkpoints(tmp_path, Tables(6), 2).save()
     data = pathlib.Path(path + ".data-00000-of-00001")
@@ -211,7 +213,9 @@ def best_checkpoint(path, metric, *scored_on):
     ],
 )
 @pytest.mark.parametrize("continued", [False, True])
-def test_the_best_is_kept(tmp_path, metric, values, best_steps, continued):
+def test_the_best_checkpoint_is_kept(
+    tmp_path, metric, values, best_steps, continued
+):
     best, steps = best_checkpoint(tmp_path, metric), []
     for step, value in enumerate(values):
         if best.update(step, {metric: value}):
@@ -234,7 +238,7 @@ def test_the_best_is_kept(tmp_path, metric, values, best_steps, continued):
     ],
     ids=["metric", "no_data", "equal_data", "data"],
 )
-def test_a_best_by_another_metric_or_data_is_replaced(
+def test_a_best_checkpoint_by_a_different_metric_or_data_is_replaced(
     tmp_path, before, now, is_other
 ):
     best_checkpoint(tmp_path, *before).update(8, {before[0]: 8.5})
@@ -243,7 +247,7 @@ def test_a_best_by_another_metric_or_data_is_replaced(
     assert bool(best.update(9, {"mlm_loss": 9.5})) == is_other
 
 
-def test_spoiled_files_are_user_errors(tmp_path):
+def test_damaged_files_are_user_errors(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: not valid JSON"):
         checkpointing.read_config(str(tmp_path))
@@ -262,7 +266,7 @@ def test_spoiled_files_are_user_errors(tmp_path):
         ('{"metric": "loss", "value": NaN}', "value is 'nan'"),
     ],
 )
-def test_a_damaged_best_is_refused(tmp_path, text, message):
+def test_a_damaged_best_checkpoint_is_refused(tmp_path, text, message):
     path = tmp_path / "best" / "best.json"
     path.parent.mkdir()
     path.write_text(text)

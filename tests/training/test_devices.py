@@ -27,7 +27,7 @@ def settings(**hparams):
     return PretrainingConfig.create("m", "none", **hparams)
 
 
-def test_one_device_or_workers_that_can_be_found(monkeypatch):
+def test_missing_gpus_and_workers_are_refused(monkeypatch):
     if tf.config.list_logical_devices("GPU"):
         pytest.skip("this machine has a GPU")
     chosen = create_strategy(settings())
@@ -108,7 +108,7 @@ ODD = BatchRows(tf.constant([3, 4]), tf.range(1, 8, 2), 8)
     ],
     ids=["first_half", "second_half", "odd_rows", "half_of_odd_rows"],
 )
-def test_a_row_draws_what_it_draws_in_the_whole_batch(rows, indices):
+def test_a_row_has_the_draws_that_it_has_in_the_whole_batch(rows, indices):
     batch = tf.random.stateless_normal([8, 5], [1, 2])
 
     def draw(logits, seed):
@@ -175,7 +175,7 @@ for number, hparams, *expected in {CORES}:
 
 
 @pytest.mark.slow
-def test_few_cores_take_rows_each(run_python, monkeypatch):
+def test_few_cores_share_a_batch_by_rows(run_python, monkeypatch):
     monkeypatch.delenv("TF_NUM_INTRAOP_THREADS", raising=False)
     run_python("-c", SETTLED)
 

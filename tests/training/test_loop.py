@@ -117,7 +117,7 @@ def test_a_scale_at_its_bound_stays_and_the_norm_is_reported(bound, norm):
     assert float(scaling.scale) == bound
 
 
-def test_cores_evaluate_rows_each_and_draw_as_one_does():
+def test_cores_that_share_a_batch_evaluate_and_draw_like_one():
     rows = {"x": tf.random.stateless_normal([6, 3], [1, 2])}
 
     def normal(x, seed):
@@ -237,7 +237,7 @@ def test_a_stop_in_an_evaluation_saves_the_steps(start_run, tmp_path):
     assert run.evaluations == []
 
 
-def test_a_non_finite_loss_stops_and_leaves_evidence(start_run, tmp_path):
+def test_a_non_finite_loss_stops_and_saves_the_batch(start_run, tmp_path):
     run = start_run(total=20, save=2, log=20, nan_at=3)
     with pytest.raises(NonFiniteLossError, match="step 3 .*total_loss nan"):
         run.train()

@@ -93,7 +93,7 @@ def test_missing_workers_are_named_with_their_addresses(
     )
 
 
-def test_a_worker_that_ends_before_all_met_ends_the_others(workers, pool):
+def test_a_worker_that_ends_before_the_meeting_ends_all_workers(workers, pool):
     workers.append("127.0.0.1:1")  # never comes
     first = pool.submit(meeting.meet, Cluster(workers, 0), 60)
     survivor, victim = hello(workers, 1), hello(workers, 2)
@@ -105,7 +105,9 @@ def test_a_worker_that_ends_before_all_met_ends_the_others(workers, pool):
     assert name in survivor.makefile().read()
 
 
-def test_a_first_worker_that_ends_before_all_met_ends_the_others(workers, pool):
+def test_a_first_worker_that_ends_before_the_meeting_ends_all_workers(
+    workers, pool
+):
     with socket.create_server(("127.0.0.1", int(workers[0][10:]))) as server:
         future = pool.submit(meeting.meet, Cluster(workers, 1), 60)
         connection, _ = server.accept()
@@ -166,7 +168,7 @@ def test_an_address_in_use_is_named(workers):
 
 
 @pytest.mark.slow
-def test_a_server_that_answers_something_else_is_no_first_worker(workers):
+def test_a_server_with_a_different_protocol_is_no_first_worker(workers):
     def answer(server):
         connection, _ = server.accept()
         connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

@@ -23,13 +23,13 @@ def without_readers(request, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_noted_without_readers(without_readers, number):
+def test_a_signal_is_recorded_with_closed_output(without_readers, number):
     handler = PreemptionHandler()
     handler._note(number, None)
     assert handler.requested() and handler.signal_number == number
 
 
-def test_the_time_after_sigterm_ends_without_readers(
+def test_the_time_after_sigterm_ends_a_run_with_closed_output(
     without_readers, monkeypatch
 ):
     statuses = []
@@ -47,7 +47,7 @@ def test_a_group_s_sigterm_that_a_parent_passes_on_is_one_request(monkeypatch):
         handler._note(signal.SIGTERM, None)
 
 
-def test_a_second_signal_stops_at_once_without_readers(without_readers):
+def test_a_second_signal_stops_at_once_with_closed_output(without_readers):
     handler = PreemptionHandler()
     handler._note(signal.SIGINT, None)
     with pytest.raises(KeyboardInterrupt):

@@ -82,7 +82,7 @@ def test_stems_follow_the_script_of_a_word(text, question, language):
     assert not PassageIndex(passages, "none").search(question, 1)
 
 
-def test_an_index_of_another_splitter_is_made_again(opened, monkeypatch):
+def test_an_index_of_a_different_splitter_is_made_again(opened, monkeypatch):
     opened()
     monkeypatch.setattr(index_module, "VERSION", "0, Unicode 5")
     assert "indexed 6 passages" in opened()[1][0]
@@ -233,7 +233,9 @@ def test_a_missing_folder_is_refused(opened, text_folder):
 
 
 @pytest.mark.parametrize("name", ["bm25s", "Stemmer"])
-def test_without_its_extra_a_stored_index_names_it(opened, monkeypatch, name):
+def test_without_the_extra_a_stored_index_names_the_extra(
+    opened, monkeypatch, name
+):
     opened()
     monkeypatch.setitem(sys.modules, name, None)
     refused(r"pip install .*\[ask\]", opened)

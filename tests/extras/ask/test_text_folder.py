@@ -57,7 +57,7 @@ FILES = ["b.txt", "deep/a.txt"]
         ),
     ],
 )
-def test_a_walk_takes_each_text_once(root, add, names, reason, skipped):
+def test_a_walk_reads_each_text_once(root, add, names, reason, skipped):
     add(root)
     folder = find_texts(str(root))
     assert list(folder.paths) == names

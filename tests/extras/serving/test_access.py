@@ -135,7 +135,7 @@ def test_an_allowed_host_is_answered(start, toy_model, host):
         ("GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", b"400"),
     ],
 )
-def test_only_http_1_0_may_name_no_host(toy, head, status):
+def test_only_http_1_0_may_omit_the_host(toy, head, status):
     with socket.create_connection(("127.0.0.1", toy.port), 20) as client:
         client.sendall(head.encode())
         assert client.recv(100).split()[1] == status

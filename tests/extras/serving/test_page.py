@@ -150,7 +150,7 @@ def test_tags_are_coloured_in_the_text(visit, exported):
     page.wait(lambda: "Read as" not in notes())
 
 
-def test_the_answer_is_marked_where_it_stands(visit, exported):
+def test_the_answer_is_marked_in_its_passage(visit, exported):
     page = visit(exported("facts"))
     context = "Ünïcödé: the king of the north was for that. And so is it."
     page.ask(question="who was for that?", context=context)
@@ -208,7 +208,9 @@ def test_masks_get_candidates(visit, exported):
     assert "Write [MASK]" in page.find(".error").text
 
 
-def test_tokens_are_coloured_by_how_replaced_they_look(visit, exported):
+def test_tokens_are_coloured_by_the_probability_of_a_replacement(
+    visit, exported
+):
     page = visit(exported("replaced", heads.ReplacedTokensModule))
     page.ask(text="the king of that")
     tokens = page.texts(".token")

@@ -30,7 +30,7 @@ def test_columns_get_outputs(toy):
     assert (status, answer["outputs"]["label"]) == (200, ["short"])
 
 
-def test_texts_come_back_whole(toy):
+def test_texts_are_returned_unchanged(toy):
     texts = ["", "\u4e2d\u6587 \U0001f600", '"\\\n\t', "<b>&", "x" * 100_000]
     body = {"signature_name": "echo", "instances": texts}
     assert toy.predict(body) == (200, {"predictions": texts})
@@ -87,7 +87,7 @@ BYTES = {"b64": base64.b64encode(b"\xff\x00\xfe").decode()}
         ({"inputs": [BYTES]}, "outputs"),
     ],
 )
-def test_bytes_come_back_whole(toy, inputs, key):
+def test_bytes_are_returned_unchanged(toy, inputs, key):
     answer = toy.predict({"signature_name": "echo_bytes", **inputs})
     assert answer == (200, {key: [BYTES]})
 
@@ -222,7 +222,7 @@ def test_a_folder_is_opened_at_a_version(toy_folder):
     assert open_model(toy_folder, version=2).version == 2
 
 
-def test_a_version_s_folder_is_opened_alone(toy_folder):
+def test_the_folder_of_a_version_is_opened_alone(toy_folder):
     model = open_model(f"{toy_folder}/2")
     assert (model.name, model.version) == ("toy", 2)
 

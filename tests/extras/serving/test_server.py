@@ -80,7 +80,7 @@ def test_only_compatible_requests_share_a_batch(toy_model):
     assert counts.batches == 4
 
 
-def test_a_batch_that_fails_is_tried_one_by_one():
+def test_requests_of_a_failed_batch_are_tried_one_by_one():
     tried = []
 
     class Fussy:
@@ -263,7 +263,7 @@ def test_a_port_in_use_and_a_missing_extra_are_messages(
     refused(r'pip install .*"\.\[serve\]"', serve.main, args)
 
 
-def test_many_clients_and_malformed_requests_leave_it_healthy(toy):
+def test_many_clients_and_malformed_requests_leave_the_server_healthy(toy):
     load = runpy.run_path(str(ROOT / "benchmarks" / "serving_load.py"))
     settings = {"requests": 300, "clients": 8, "malformed": 40, "seconds": 120}
     result = load["run"](toy.port, **settings)

@@ -244,7 +244,7 @@ def test_one_evaluation_is_a_mark_with_its_value(count, texts, axes_of):
     assert axes.lines[0].get_marker() == ("o" if count == 1 else ".")
 
 
-def test_arms_of_equal_cost_are_within_the_picture(axes_of):
+def test_points_of_equal_cost_are_inside_the_axes(axes_of):
     points = [pictures.Point(3.3e-10, 50.0, 0.5)]
     panel = pictures.Panel("", {"a": points, "b": points}, {})
     (axes,) = axes_of(pictures.draw, [panel], "log")

@@ -136,7 +136,7 @@ def test_a_failed_run_is_named_and_the_others_finish(
 
 
 @pytest.mark.parametrize("is_link", [True, False])
-def test_ones_own_data_are_not_replaced(
+def test_the_data_of_the_user_are_not_replaced(
     is_link, content, write_study, tmp_path
 ):
     data = tmp_path / "out" / "finetuning_data"
@@ -158,7 +158,9 @@ def test_ones_own_data_are_not_replaced(
 
 
 @pytest.mark.heavy
-def test_pieces_go_on_where_one_stopped(content, write_study, finish, start):
+def test_a_piece_continues_where_the_last_piece_stopped(
+    content, write_study, finish, start
+):
     del content["tasks"], content["finetune"]
     content |= {"seeds": [1], "arms": {"electra": {}}, "against": "electra"}
     content["budget"] = {"steps": 40}
@@ -213,7 +215,7 @@ def test_changed_commands_make_their_data_again(
     assert "warning" not in capsys.readouterr().out
 
 
-def test_a_finished_run_of_other_data_is_warned_of(
+def test_a_finished_run_of_different_data_is_warned_of(
     data_study, write_study, tmp_path, capsys
 ):
     pattern = data_study["pretrain"]["pretrain_tfrecords"]
@@ -247,7 +249,7 @@ time.sleep(600)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_to_the_study_alone_stops_its_piece_too(
+def test_a_signal_to_the_study_stops_its_piece_too(
     content, write_study, start, tmp_path, number
 ):
     note = tmp_path / "note"

@@ -124,13 +124,13 @@ def test_a_larger_arm_has_fewer_steps(study_of_flops):
     assert electra.cost["steps"] < mlm.cost["steps"]
 
 
-def test_an_arm_s_budget_replaces_that_of_all(content, write_study):
+def test_the_budget_of_an_arm_replaces_the_common_budget(content, write_study):
     content["budget"] = {"flops": 5e8}
     content["arms"]["mlm"]["budget"] = {"steps": 7}
     assert Study(write_study(content)).arms[1].cost["steps"] == 7
 
 
-def test_two_stages_have_the_budget_of_others(content, write_study):
+def test_arms_of_two_stages_have_the_budget_of_other_arms(content, write_study):
     put(content, "pretrain.training_schedule", "two_stage")
     put(content, "pretrain.two_stage_steps", 100)
     put(content, "pretrain.generator_layers", 1.0)
@@ -187,7 +187,7 @@ def test_a_random_arm_has_the_sizes_of_pre_training(study_of_decays):
     assert hparams["model_hparam_overrides"]["hidden_size"] == 16
 
 
-def test_a_digest_is_of_what_makes_the_result(content, write_study):
+def test_a_digest_depends_on_what_changes_the_result(content, write_study):
     def digests(name):
         runs = Study(write_study(content, name), "").runs({})
         return {run.name: run.digest for run in runs}
@@ -207,7 +207,9 @@ def test_a_digest_is_of_what_makes_the_result(content, write_study):
     assert {name for name in after if masked[name] != after[name]} == mlm
 
 
-def test_a_description_makes_the_result(content, write_study, monkeypatch):
+def test_the_description_of_a_task_changes_the_digest(
+    content, write_study, monkeypatch
+):
     monkeypatch.setattr(study_file, "check_task", lambda *_: None)
     folder = content["data_dir"]
     path = pathlib.Path(folder, "own.json")
