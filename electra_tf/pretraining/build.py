@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from configure.generator import GeneratorKind
 from configure.pretraining import PretrainingConfig
+from electra_tf.checkpoints import tf1
 from electra_tf.data.input_pipeline import each_example_once
 from electra_tf.modeling.activation_checkpointing import needs_checkpointing
 from electra_tf.modeling.encoder import ComputePolicy, set_compute_policy
@@ -50,9 +51,14 @@ def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
     if mixes or networks.kind is GeneratorKind.UNIGRAM:
         vocab_size = networks.encoder_config.vocab_size
         if networks.token_counts is None:
+            # A run that stopped before its first checkpoint starts again, and
+            # may have left counts of other data.
+            starts_over = config.do_train and (
+                config.overwrite or not tf1.find_latest(config.model_dir)
+            )
             networks.token_counts = unigram.run_token_counts(
                 config.model_dir,
-                config.do_train and config.overwrite,
+                starts_over,
                 functools.partial(each_example_once, config, batch_size=1024),
                 networks.vocab,
                 vocab_size,

@@ -64,11 +64,13 @@ def run_token_counts(
 ) -> np.ndarray:
     """Return the token counts of a run, int64 [V].
 
-    The counts are read from the model directory, or counted if the run is new.
+    A run that continues reads the counts from its model directory. Other runs,
+    and runs without this file, count the tokens of their training examples.
 
     Args:
       model_dir: model directory of the run.
-      starts_over: whether the run replaces the run in `model_dir`.
+      starts_over: whether the run starts at step 0, so that counts in
+        `model_dir` belong to an earlier run.
       read_examples: function that returns batches of all training examples.
       vocab: ids by token.
       vocab_size: V.

@@ -196,6 +196,19 @@ def draws(model, step=0):
     return np.bincount(outputs["sampled_tokids"].numpy().ravel()), outputs
 
 
+def write_counts(config, counts):
+    folder = pathlib.Path(config.model_dir)
+    folder.mkdir(parents=True)
+    (folder / TOKEN_COUNTS).write_text(json.dumps({"counts": counts}))
+
+
+def write_checkpoint_state(config):
+    """Write the files by which a run finds its latest checkpoint."""
+    folder = pathlib.Path(config.model_dir)
+    (folder / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-1"')
+    (folder / "model.ckpt-1.index").touch()
+
+
 def counts_of(model):
     return {i: int(n) for i, n in enumerate(model.token_counts) if n}
 
@@ -229,12 +242,21 @@ def test_a_run_keeps_the_counts_that_it_began_with(records, tiny_config):
     records([([120], [130])])
     config = tiny_config(**UNIGRAM)
     assert counts_of(build_model(config)) == {120: 1, 130: 1}
-    counts_file = pathlib.Path(config.model_dir, TOKEN_COUNTS)
-    counts_file.parent.mkdir(parents=True)
-    counts_file.write_text(json.dumps({"counts": [0] * 198 + [7, 5]}))
+    write_counts(config, [0] * 198 + [7, 5])
+    write_checkpoint_state(config)
     assert counts_of(build_model(config)) == {198: 7, 199: 5}
     again = build_model(tiny_config(overwrite=True, **UNIGRAM))
     assert counts_of(again) == {120: 1, 130: 1}
+
+
+@pytest.mark.parametrize(
+    "hparams", [UNIGRAM, {"unigram_steps": 2}], ids=["unigram", "mixture"]
+)
+def test_a_run_without_a_checkpoint_counts_again(records, tiny_config, hparams):
+    records([([120], [130])])
+    config = tiny_config(**hparams)
+    write_counts(config, [0] * 198 + [7, 5])
+    assert counts_of(build_model(config)) == {120: 1, 130: 1}
 
 
 def test_counts_of_a_program_are_kept_without_reading_records(tiny_config):
