@@ -255,7 +255,8 @@ class Trial(Run):
                 " training, pass a --run_name for this run, or pass --overwrite"
                 " to delete the model and start again."
             )
-        if changed_data := self.data_fingerprint.changes(path, {}):
+        former = self.data_fingerprint.former_facts(path, {})
+        if changed_data := self.data_fingerprint.changes(former):
             raise UserError(
                 f"{path} was trained on other data: {'; '.join(changed_data)}."
                 " Restore the data to continue training, pass a --run_name for"

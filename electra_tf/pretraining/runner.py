@@ -289,9 +289,10 @@ class PretrainingRun(Run):
         current = self.config.as_dict()
         check_same_model(previous, current, path)
         assert self.data_fingerprint is not None  # set by `prepare_training`
-        changes = self.data_fingerprint.changes(
+        former = self.data_fingerprint.former_facts(
             path, data_fingerprint(previous)
         )
+        changes = self.data_fingerprint.changes(former)
         positioned = super().continue_from(path, with_position=not changes)
         if self.config.init_checkpoint:
             self.console.line(
@@ -303,8 +304,11 @@ class PretrainingRun(Run):
                 "reading the records from the start again, because the data or"
                 f" the order of reading changed: {'; '.join(changes)}"
             )
-            other_files = any(x.startswith("files of ") for x in changes)
-            if other_files and self.model.token_counts is not None:
+            other_data = any(x.startswith("files of ") for x in changes)
+            # Text instead of records, or records instead of text.
+            was_text = bool(former.get("pretrain_text"))
+            other_data |= was_text != bool(self.config.pretrain_text)
+            if other_data and self.model.token_counts is not None:
                 self.console.warning(
                     f"{unigram.TOKEN_COUNTS} has the token counts of the"
                     " earlier data, by which replacements are still drawn."

@@ -41,18 +41,23 @@ class DataFingerprint(tf.train.experimental.PythonState):
     def deserialize(self, text: str) -> None:
         """Ignore a checkpoint's facts, because `changes` reads them itself."""
 
-    def changes(self, path: str, otherwise: Mapping[str, object]) -> list[str]:
-        """Return a line for each fact that differs from the checkpoint's fact.
+    def former_facts(
+        self, path: str, otherwise: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """Return the facts in a checkpoint.
 
         Args:
           path: prefix of the checkpoint.
-          otherwise: facts to compare if the checkpoint contains none.
+          otherwise: result if the checkpoint contains no facts.
         """
-        former = otherwise
         name = f"{self.KEY}/.ATTRIBUTES/py_state"
         # A corrupt checkpoint is reported later, when the run restores it.
         with contextlib.suppress(IndexError, ValueError, tf.errors.OpError):
             reader = tf1.load_reader(path)
             if reader.has_tensor(name):
-                former = json.loads(reader.get_tensor(name))
+                return json.loads(reader.get_tensor(name))
+        return otherwise
+
+    def changes(self, former: Mapping[str, object]) -> list[str]:
+        """Return a line for each fact that differs from the former fact."""
         return list_changes(former, self._facts, tuple(self._facts))

@@ -128,6 +128,18 @@ def test_counts_of_earlier_data_are_reported(start, data_dir, tmp_path):
     )
 
 
+def test_counts_of_records_are_reported_if_text_follows(start, tmp_path):
+    start(unigram_steps=2)
+    text = tmp_path / "text.txt"
+    text.write_text("the of and\nin to\n\n" * 100)
+    settings = {"unigram_steps": 2, "pretrain_text": str(text)}
+    _, output = start(**settings, num_train_steps=5)
+    report = "token_counts.json has the token counts of the earlier data"
+    assert report in output
+    _, output = start(**settings, num_train_steps=6)
+    assert report not in output
+
+
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
     with pytest.raises(UserError, match="embedding_size: 8 -> 4"):
         start(embedding_size=4, num_train_steps=6)
