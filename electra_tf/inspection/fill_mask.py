@@ -12,6 +12,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.formatting import shorten
 from electra_tf.data.tfrecords import FEATURE_NAMES
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.modeling.graph_modes import inference
 from electra_tf.pretraining.loading import PretrainedModel
 from electra_tf.text.vocabulary import MASK
@@ -102,6 +103,9 @@ class MaskFiller:
             slots[: len(row_positions)] = row_positions
         values, ids = self._compute(padded(rows) | {"positions": positions})
         values, ids = values.numpy(), ids.numpy().tolist()
+        check_finite(
+            {"probabilities": values}, lambda row: shorten(repr(texts[row]))
+        )
         to_tokens = self.pretrained.tokenizer.convert_ids_to_tokens
         for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
             # Each row has as many slots as the text with the most masks, so

@@ -7,6 +7,7 @@ masked LM masks one token at a time and needs one pass per token.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -15,8 +16,10 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.formatting import shorten
 from configure.generator import GeneratorKind
 from electra_tf.inspection.fill_mask import padded
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.modeling.graph_modes import inference
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
@@ -165,6 +168,10 @@ class TextScorer:
                 scores[row.text][row.first : row.last] = values[:count]
         tokenizer = self.pretrained.tokenizer
         for text, token_scores in zip(texts, scores, strict=True):
+            check_finite(
+                {"score": token_scores},
+                functools.partial(_describe_token, text),
+            )
             yield TextScore(
                 text=text.text,
                 score=math.fsum(token_scores),
@@ -185,6 +192,10 @@ class TextScorer:
             np.put_along_axis(ids, positions, mask_id, 1)
             features["positions"] = positions.astype(np.int32)
         return self._compute(features).numpy()
+
+
+def _describe_token(text: _Text, token: int) -> str:
+    return f"{shorten(repr(text.text))}, token {token + 1}"
 
 
 def _resolve_method(pretrained: PretrainedModel, method: str) -> str:

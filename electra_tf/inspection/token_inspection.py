@@ -25,6 +25,7 @@ from electra_tf.inspection.fill_mask import (
     padded,
     token_name,
 )
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import scoring
 from electra_tf.pretraining.loading import PretrainedModel
@@ -282,11 +283,13 @@ class TokenInspector:
             outputs["sampling_logits"] = model.sampling_logits(
                 outputs["mlm_logits"], masked["masked_lm_ids"]
             )
-        return {
-            name: outputs[name].numpy()[0]
-            for name in _OUTPUTS
-            if name in outputs
+        arrays = {
+            name: outputs[name].numpy() for name in _OUTPUTS if name in outputs
         }
+        # A unigram generator's logits of tokens that it never draws are -inf.
+        bounded = {n: a for n, a in arrays.items() if n != "sampling_logits"}
+        check_finite(bounded, lambda row: "the inspected text")
+        return {name: array[0] for name, array in arrays.items()}
 
     def _tokens(
         self,

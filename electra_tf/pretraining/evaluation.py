@@ -15,6 +15,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import tf1
 from electra_tf.checkpoints.hparam_changes import check_same_model
 from electra_tf.data.input_pipeline import build_dataset
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.pretraining import exam as exams
 from electra_tf.pretraining import metrics, two_stage, unigram
 from electra_tf.pretraining.exam import Exam
@@ -104,6 +105,9 @@ class Evaluation:
         Args:
           stage: stage of the training schedule.
           on_batch: function of the loss of each batch, in nats.
+
+        Raises:
+          UserError: an output is infinite or NaN.
         """
         config = self._config
         collected = metrics.PretrainingMetrics(
@@ -113,6 +117,10 @@ class Evaluation:
         )
 
         def add_batch(arrays: dict[str, np.ndarray], loss: float) -> None:
+            # The largest of NaN logits is token 0, and NaN is below every
+            # threshold, so accuracies would be finite.
+            first = collected.examples + 1
+            check_finite(arrays, lambda row: f"evaluation, row {first + row}")
             collected.update(arrays, loss)
             on_batch(loss)
 

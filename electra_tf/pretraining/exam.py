@@ -26,6 +26,7 @@ from electra_tf.data.input_pipeline import build_dataset, each_example_once
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.reading import read_bytes
+from electra_tf.metrics.finite_outputs import check_finite
 from electra_tf.modeling.graph_modes import inference
 from electra_tf.modeling.seeds import SeedStream
 from electra_tf.pretraining import masking, sampling, unigram
@@ -177,7 +178,8 @@ def draw_exam(
       seed: seed of positions and draws.
 
     Raises:
-      UserError: the model has no generator, or held-out records are too few.
+      UserError: the model has no generator, an output of the generator is
+        infinite or NaN, or held-out records are too few.
     """
     loaded.require_generator("drawing an exam")
     record_files = InputFiles.of(config).find_records(training=False)
@@ -205,7 +207,8 @@ def draw_exam(
     for number, features in enumerate(batches):
         features = {name: features[name][:missing] for name in INPUTS}
         stream = SeedStream(tf.constant([seed, number], tf.int32))
-        parts.append(_draw(model, rule, features, counts, stream))
+        first_row = examples - missing + 1
+        parts.append(_draw(model, rule, features, counts, stream, first_row))
         missing -= len(parts[-1]["input_ids"])
         if not missing:
             break
@@ -237,8 +240,18 @@ def _draw(
     features: Features,
     counts: np.ndarray,
     stream: SeedStream,
+    first_row: int,
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of an exam for one batch of records."""
+    """Return the arrays of an exam for one batch of records.
+
+    Args:
+      networks: model with a generator.
+      rule: rule by which positions are chosen.
+      features: int32 [B, L], the batch.
+      counts: int64 [V], counts of the training records' tokens.
+      stream: seeds of positions and draws.
+      first_row: number (from 1) of the batch's first record, for messages.
+    """
     masked = masking.mask_inputs(features, networks.special, rule, stream)
     positions = masked["masked_lm_positions"]
     # Two towers predict each token from the others and read no [MASK].
@@ -247,6 +260,11 @@ def _draw(
         visible = {**features, "input_ids": masked["input_ids"]}
     with inference():
         logits, _ = networks.generator_logits(visible, positions)
+    # All draws from NaN would be token 0.
+    check_finite(
+        {"generator_logits": logits.numpy()},
+        lambda row: f"held-out record {first_row + row}",
+    )
     drawable = unigram.drawable(counts, networks.vocab)
     with np.errstate(divide="ignore"):
         unigram_logits = tf.constant(np.log(drawable), tf.float32)
@@ -303,6 +321,10 @@ def sit_exam(
             tensors = [tf.constant(array) for array in batch]
             parts.append(compute_logits(*tensors).numpy())
         logits = np.concatenate(parts)
+        # NaN has ranks like a number, so the AUC would be finite.
+        check_finite(
+            {f"{source}_logits": logits}, lambda row: f"exam, row {row + 1}"
+        )
         labels = exam.arrays[f"{source}_labels"][real]
         scores = np.float64(logits[real])
         losses = np.logaddexp(0.0, np.where(labels == 1, -scores, scores))

@@ -139,6 +139,7 @@ class PretrainingMetrics:
         """
         self._mask_token_id = mask_token_id
         self._with_disc = disc_weight > 0
+        self.examples = 0  # number of rows that were added
         self._token_counts = token_counts
         # Weighted sum of a metric's values, and sum of the weights, by metric.
         self._sums: dict[str, tuple[float, float]] = {}
@@ -155,6 +156,7 @@ class PretrainingMetrics:
           arrays: result of `metric_inputs`, as arrays.
           total_loss: total loss, in nats.
         """
+        self.examples += len(arrays["masked_lm_ids"])
         self._add("loss", total_loss)
         weights = arrays["masked_lm_weights"]
         targets = arrays["masked_lm_ids"]

@@ -13,7 +13,9 @@ import tensorflow as tf
 from electra_tf.commands import fill_mask, inspect_tokens, score
 from electra_tf.inspection.fill_mask import MaskFiller, encode, padded
 from electra_tf.inspection.text_scores import TextScorer, windows
+from electra_tf.inspection.token_inspection import TokenInspector
 from electra_tf.pretraining import scoring
+from electra_tf.pretraining.loading import load_pretrained
 from tests.conftest import differences, refused
 from tests.inspection.conftest import generator_log_probs
 
@@ -39,6 +41,31 @@ def test_probabilities_are_the_softmax_s(pretrained, kind, index):
     vocab = model.tokenizer.vocab
     ids = [vocab[candidate.token] for candidate in candidates]
     assert [candidate.token_id for candidate in candidates] == ids
+
+
+@pytest.mark.parametrize(
+    ("look", "message"),
+    [
+        (
+            lambda model: list(MaskFiller(model)(["the [MASK] cat"])),
+            r"'the \[MASK\] cat': the model's output probabilities is nan",
+        ),
+        (
+            lambda model: list(TextScorer(model).score(["the cat"])),
+            "'the cat', token 1: the model's output score is nan",
+        ),
+        (
+            lambda model: TokenInspector(model).inspect("the cat"),
+            "the inspected text: the model's output mlm_logits is nan",
+        ),
+    ],
+    ids=["fill_mask", "score", "inspect_tokens"],
+)
+def test_damaged_weights_have_no_probabilities(folders, look, message):
+    model = load_pretrained(folders("electra"))
+    bias = model.model.masked_lm_head.output_bias
+    bias.assign(bias * np.nan)
+    refused(message, look, model)
 
 
 def test_a_mask_is_one_token(pretrained):

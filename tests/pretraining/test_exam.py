@@ -8,7 +8,7 @@ from scipy.special import log_expit
 
 from configure.pretraining import PretrainingConfig
 from electra_tf.commands import draw_exam as command
-from electra_tf.pretraining import runner
+from electra_tf.pretraining import loading, runner
 from electra_tf.pretraining.exam import (
     SOURCES,
     Exam,
@@ -106,6 +106,30 @@ def test_scores_equal_their_formulas(exam_file, tiny_config, roughen, source):
     }
     actual = {name: result[f"exam_{source}_{name}"] for name in expected}
     assert actual == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_logits_that_are_not_finite_have_no_score(
+    exam_file, tiny_config, value
+):
+    exam = Exam.read(str(exam_file))
+    model = PretrainingModel(tiny_config())
+    model.discriminator_head.dense_1.bias.assign([value])
+    answer = discriminator_logits(model)
+    message = f"exam, row 1: the model's output generator_logits is {value}"
+    refused(message, sit_exam, answer, exam, 4)
+
+
+def test_a_damaged_generator_draws_no_exam(draw, monkeypatch):
+    def load(*arguments):
+        loaded = load_pretrained(*arguments)
+        head = loaded.model.masked_lm_head
+        head.output_bias.assign(head.output_bias * 0 + np.nan)
+        return loaded
+
+    load_pretrained = loading.load_pretrained
+    monkeypatch.setattr(loading, "load_pretrained", load)
+    refused("held-out record 1: .*generator_logits is nan", draw)
 
 
 @pytest.mark.slow

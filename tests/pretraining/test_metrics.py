@@ -4,19 +4,22 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from sklearn.metrics import roc_auc_score
 
 from electra_tf.pretraining.collapse import (
     CollapseWatch,
     predicts_one_class,
 )
+from electra_tf.pretraining.evaluation import Evaluation
 from electra_tf.pretraining.metrics import (
     OUTPUTS,
     PretrainingMetrics,
     exact_auc,
 )
+from electra_tf.pretraining.model import PretrainingModel
 from electra_tf.pretraining.runner import watch_loss
-from tests.conftest import read_json
+from tests.conftest import read_json, refused
 from tests.pretraining.conftest import FORWARD_PASSES
 
 MASK_ID = 103
@@ -115,6 +118,23 @@ def test_hand_computed_batch():
 
 SHARE = 0.13
 GUESSING = -SHARE * np.log(SHARE) - (1 - SHARE) * np.log(1 - SHARE)
+
+
+@pytest.mark.slow  # Traces an evaluation.
+@pytest.mark.parametrize(
+    ("layer", "output"),
+    [("discriminator_head", "disc_logits"), ("masked_lm_head", "mlm_per_tok")],
+)
+def test_outputs_that_are_not_finite_are_refused(
+    data_dir, tiny_config, layer, output
+):
+    model = PretrainingModel(tiny_config(data_dir=data_dir))
+    kernel = getattr(model, layer).dense.kernel
+    kernel.assign(kernel * np.nan)
+    strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+    evaluation = Evaluation(model, strategy, lambda: False)
+    message = f"evaluation, row 1: the model's output {output}.* is nan"
+    refused(message, evaluation.run, None, lambda loss: None)
 
 
 def test_collapse_is_reported_after_patience_evaluations_in_a_row():
