@@ -66,7 +66,8 @@ def check_bounds(name: str, value: Any, declared: Any) -> None:
     for bound in list_bounds(declared):
         if not bound.holds(value):
             raise UserError(
-                f"{name}: must be {bound.requirement}, got {value!r}"
+                f"{name}: must be {bound.requirement}, got {value!r}. Correct"
+                " the value."
             )
 
 

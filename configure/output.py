@@ -78,8 +78,8 @@ class _ClosedOutput:
 
     def write(self, text: str) -> NoReturn:
         raise UserError(
-            "standard output is closed, and the results would be lost; redirect"
-            " standard output to a file"
+            "standard output is closed, so the results would be lost. Redirect"
+            " standard output to a file."
         )
 
     @property

@@ -53,7 +53,7 @@ def check_value(value: Any, declared: Any, name: str) -> None:
             expected.append("null")
         raise UserError(
             f"{name}: expected {' or '.join(expected)}, got"
-            f" {shorten(repr(value))}"
+            f" {shorten(repr(value))}. Correct the value."
         )
     check_bounds(name, value, declared)
     item_type = _item_type(declared)

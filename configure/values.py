@@ -50,7 +50,7 @@ def coerce(name: str, value: Any, declared: Any) -> Any:
             expected += " or null"
         raise UserError(
             f"hparam {name}: expected {expected}, got {value!r}"
-            f" ({type(value).__name__})"
+            f" ({type(value).__name__}). Correct the value."
         ) from None
 
 

@@ -44,7 +44,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     if count != 1:
         parser.error(
             f"found {count} of QUESTION, --questions, --fit and --page;"
-            " expected exactly one. Pass only one of these"
+            " expected exactly one. Pass only QUESTION or one of the flags"
         )
     for name in ("fit_questions", "passages", "batch_size"):
         if getattr(args, name) < 1:

@@ -78,7 +78,7 @@ def parse_flags(argv: Sequence[str]) -> argparse.Namespace:
     args = parser.parse_args(list(argv[1:]))
     if not args.corpus_dir and not args.tfds_name:
         parser.error(
-            "found no corpus; expected a CORPUS or --tfds_name. Pass one"
+            "found no corpus; expected CORPUS or --tfds_name. Pass a CORPUS"
         )
     return args
 
@@ -136,7 +136,7 @@ def _check_output(args: argparse.Namespace) -> None:
     if filesystem.is_directory(args.output):
         raise UserError(
             f"--output={args.output!r} is a directory; expected the name of a"
-            " file. Pass one, such as"
+            " file. Pass a name such as"
             f" {os.path.join(args.output, 'vocab.txt')}."
         )
     if filesystem.exists(args.output) and not args.overwrite:

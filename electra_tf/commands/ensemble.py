@@ -179,7 +179,7 @@ def _parse_weights(text: str, count: int) -> np.ndarray | None:
         raise UserError(
             f"--weights={text}: expected {', '.join(MIXTURES)}, or {count}"
             " finite numbers separated by commas, each at least 0, and at least"
-            " one above 0. Pass such a value"
+            " one above 0. Correct --weights"
         )
     with np.errstate(over="ignore"):
         overflows = np.isinf(weights.sum())

@@ -539,13 +539,17 @@ def _read_jsonl(
                 except (ValueError, RecursionError) as error:
                     remedy = "Correct the line, or remove it."
                     if line.lstrip().startswith("["):
-                        remedy = f"Expected {JSON_LINES}."
+                        remedy = (
+                            f"Expected {JSON_LINES}. Write each object of the"
+                            " array on its own line."
+                        )
                     raise UserError(
                         f"{where} is not JSON: {error}. {remedy}"
                     ) from error
                 if isinstance(record, list):
                     raise UserError(
                         f"{where}: found a JSON array; expected {JSON_LINES}."
+                        " Write each object of the array on its own line."
                     )
                 text = _text_of(record, corpus.text_field, where)
                 yield from _text_pieces(

@@ -189,7 +189,7 @@ class PretrainedModule(signatures.ServingModule):
                 if loaded.is_electric
                 else f"{loaded.path}: the hparams do not describe an Electric"
                 " model, so the discriminator's logits are not energies."
-                " If it is an Electric model, pass"
+                " For an Electric model, pass"
                 " --hparams='{\"electric_objective\": true}'."
             )
         purpose, model = f"export of {self.KIND}", loaded.model

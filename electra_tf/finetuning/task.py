@@ -296,7 +296,7 @@ class Task(abc.ABC):
             raise UserError(
                 f"task {self.name}: cannot determine the labels: none of the"
                 f" data files exist ({', '.join(map(self._path, splits))})."
-                f" Add them, or copy {os.path.basename(path)} of the trained"
+                f" Add a file, or copy {os.path.basename(path)} of the trained"
                 " model next to the checkpoint."
             )
 

@@ -270,8 +270,8 @@ def read_task_config(path: str) -> TaskSpec:
         if not spec.has_labels(split):
             raise UserError(
                 f"{path}: splits.{split}.labelled: expected true, got false."
-                f" Set it to true, or choose a name other than {split} for a"
-                " split without labels"
+                " Set labelled to true, or rename the split if it has no"
+                " labels"
             )
     return spec
 

@@ -213,7 +213,7 @@ class Trial(Run):
         if metric and metric not in names:
             raise UserError(
                 f"hparam keep_best: unknown metric {metric!r}; expected one of"
-                f" {', '.join(names)}. Pass one of these"
+                f" {', '.join(names)}. Pass one of these metrics"
             )
 
     def _prefix_names(self, names: Iterable[Iterable[str]]) -> list[str]:

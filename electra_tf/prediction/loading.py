@@ -301,7 +301,7 @@ def find_run(folder: str) -> tuple[str, str]:
         raise UserError(
             f"{path}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
             " trial (..._model_1) of run_finetuning, or its folder"
-            f" {formats.BEST}. Pass such a folder"
+            f" {formats.BEST}. Pass the path of a trial"
         )
     if checkpoint is None and home != path:
         checkpoint = tf1.find_latest(path)

@@ -219,8 +219,8 @@ def _read(path: str, read: Callable[[str], Any]) -> Any:
     except UserError as error:
         problem = str(error).removesuffix(".")
         raise UserError(
-            f"Vocabulary file {problem}. Expected a file such as vocab.txt with"
-            " one token per line in UTF-8."
+            f"Vocabulary file {problem}. Pass a file such as vocab.txt with one"
+            " token per line in UTF-8."
         ) from error
 
 
@@ -232,8 +232,8 @@ def refuse_missing_specials(path: str, tokens: Collection[str]) -> None:
             hint = " Line 1 starts with a byte order mark; remove the mark."
         raise UserError(
             f"Vocabulary file {path} ({len(tokens)} lines) is missing"
-            f" {', '.join(missing)}. A WordPiece vocabulary must contain"
-            f" {' '.join(SPECIAL_TOKENS)}, each on a separate line.{hint}"
+            f" {', '.join(missing)}; expected {' '.join(SPECIAL_TOKENS)}, each"
+            f" on a separate line. Add the missing tokens.{hint}"
         )
 
 

@@ -303,8 +303,8 @@ def test_texts_in_json_are_unchanged_and_in_one_line(tmp_path, text, name):
     with answer_file(str(path), choose_format(name, None)) as write:
         write({"words": [text]})
     line = path.read_text("utf-8").splitlines()[-1]
-    words = json.loads(line)
-    assert words == ([text] if name == "out.tsv" else {"words": [text]})
+    value = json.loads(line)
+    assert value == ([text] if name == "out.tsv" else {"words": [text]})
 
 
 def test_an_existing_file_is_not_replaced(tmp_path):

@@ -475,7 +475,7 @@ def test_a_vocabulary_in_a_plain_folder_of_transformers_equals_its_copy(
 
 
 @pytest.mark.parametrize(
-    ("place", "value"),
+    ("keys", "value"),
     [
         (("model",), 5),
         (("model", "vocab"), []),
@@ -494,13 +494,13 @@ def test_a_vocabulary_in_a_plain_folder_of_transformers_equals_its_copy(
     ],
 )
 def test_a_bpe_file_with_another_type_is_refused(
-    bpe_file, tmp_path, place, value
+    bpe_file, tmp_path, keys, value
 ):
     content = json.loads(pathlib.Path(bpe_file()).read_text())
     parent = content
-    for key in place[:-1]:
+    for key in keys[:-1]:
         parent = parent[key]
-    parent[place[-1]] = value
+    parent[keys[-1]] = value
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(content))
     refused("tokenizer.json.* (expected|has no) ", read_bpe_vocab, str(path))

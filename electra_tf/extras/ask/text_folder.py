@@ -55,8 +55,8 @@ def find_texts(path: str) -> TextFolder:
         return TextFolder({os.path.basename(path): path}, {})
     if not stat.S_ISDIR(status.st_mode):
         raise UserError(
-            f"{path}: neither a folder nor a regular file; expected one of"
-            " these. Pass another path"
+            f"{path}: neither a folder nor a regular file. Pass the path of a"
+            " folder or of a file"
         )
     walk = _Walk(path)
     walk.add("", is_linked=False)

@@ -135,7 +135,7 @@ def _compute_cost(
         raise UserError(
             "budget: expected one of steps, tokens, flops and num_train_steps;"
             f" found {json.dumps(budget)}, num_train_steps {steps}. Set exactly"
-            " one of these"
+            " one of the four"
         )
     for name, amount in budget.items():
         steps = round(amount / per_step[name])
