@@ -11,7 +11,9 @@ encoder was not trained to represent similar sentences by similar vectors.
 Fine-tune it before using distances between sentence vectors.
 """
 
+import bisect
 import dataclasses
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -212,23 +214,15 @@ class Embedder:
 
     def _split(self, text: str) -> Iterator[tuple[str, list[int]]]:
         """Yield the words of a text and the ids of their wordpieces."""
-        if not self._tokenizer.splitter:
-            for start, end in split_words(text):
-                word = text[start:end]
-                yield word, self._tokenizer.encode(word)
-            return
-        # Tokenizers of the library `tokenizers` split texts differently from
-        # `split_words`, so the words are put together from wordpieces.
-        vocab = self._tokenizer.vocab
-        groups: list[list[Piece]] = []
-        for piece in self._offsets.tokenize(text):
-            if not groups or not piece.token.startswith(JOINER):
-                groups.append([])
-            groups[-1].append(piece)
-        for group in groups:
-            start = min(piece.start for piece in group)
-            end = max(piece.end for piece in group)
-            yield text[start:end], [vocab[piece.token] for piece in group]
+        # Words are not tokenized one by one, because the lower-case form of a
+        # sigma depends on the letters of neighboring words.
+        vocab, pieces = self._tokenizer.vocab, self._offsets.tokenize(text)
+        if self._tokenizer.splitter:
+            groups = _groups_by_joiner(text, pieces)
+        else:
+            groups = _groups_by_word(text, pieces)
+        for word, group in groups:
+            yield word, [vocab[piece.token] for piece in group]
 
     def _pool(self, text: _Text, vectors: np.ndarray, pooling: str) -> Embedded:
         """Return the vectors of a text from the outputs of the graph."""
@@ -309,3 +303,37 @@ class Embedder:
             unpadded = tf.where(mask[..., None] > 0, sequence, lowest)
             return {"vectors": tf.reduce_max(unpadded, 1)}
         return {"vectors": sequence}
+
+
+def _groups_by_word(
+    text: str, pieces: Iterable[Piece]
+) -> Iterator[tuple[str, list[Piece]]]:
+    """Yield the words of `split_words` that have wordpieces, with these."""
+    spans = split_words(text)
+    starts = [start for start, _ in spans]
+
+    def word_of(piece: Piece) -> int:
+        return bisect.bisect_right(starts, piece.start) - 1
+
+    for index, group in itertools.groupby(pieces, word_of):
+        start, end = spans[index]
+        yield text[start:end], list(group)
+
+
+def _groups_by_joiner(
+    text: str, pieces: Iterable[Piece]
+) -> Iterator[tuple[str, list[Piece]]]:
+    """Yield the words that the joiners of wordpieces show, with the pieces.
+
+    Tokenizers of the library `tokenizers` split texts differently from
+    `split_words`.
+    """
+    groups: list[list[Piece]] = []
+    for piece in pieces:
+        if not groups or not piece.token.startswith(JOINER):
+            groups.append([])
+        groups[-1].append(piece)
+    for group in groups:
+        start = min(piece.start for piece in group)
+        end = max(piece.end for piece in group)
+        yield text[start:end], group

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Vectors are the outputs of the model's layers, pooled and combined."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,8 +12,10 @@ from configure.errors import UserError
 from electra_tf.keras import Encoder
 from electra_tf.prediction.embedding import Embedder
 from electra_tf.prediction.loading import load_pretrained
+from electra_tf.text.opening import open_tokenizer
 from tests.conftest import refused
 
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 EMBEDDED = ["The king of the north.", "", "that was for her, is it? " * 30]
 
 
@@ -100,6 +104,32 @@ def test_vectors_of_words_are_means_of_wordpieces(embedder):
     assert count == 3
     expected = by_piece.vectors[2 : 2 + count].mean(0)
     np.testing.assert_allclose(by_word.vectors[1], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Δ.Δ.Σ.", ["Δ", ".", "Δ", ".", "Σ", "."]),
+        ("ΔΣ'Δ ΔΣ", ["ΔΣ", "'", "Δ", "ΔΣ"]),
+        ("Δ:\u0301Σ\u200b", ["Δ", ":", "\u0301Σ\u200b"]),
+        ("a\u200b \u200b Δ≠Σ", ["a\u200b", "Δ≠Σ"]),
+        ("δΣ中Σ\u2028.", ["δΣ", "中", "Σ", "."]),
+    ],
+)
+@pytest.mark.parametrize("strip_accents", [True, False])
+def test_words_have_the_wordpieces_of_the_text(
+    tmp_path, text, words, strip_accents
+):
+    letters = ["δ", "\u03c3", "ς", "a", ".", "'", ":", "=", "≠", "中"]
+    wordpieces = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*wordpieces, ""]), "utf-8")
+    tokenizer = open_tokenizer(str(path), True, strip_accents)
+    encoder = SimpleNamespace(sizes=SimpleNamespace(hidden_size=4))
+    split = [*Embedder(encoder, tokenizer, 64)._split(text)]
+    assert [word for word, _ in split] == words
+    ids = [number for _, numbers in split for number in numbers]
+    assert ids == [*tokenizer.encode(text)]
 
 
 def test_a_single_text_has_one_vector_and_an_empty_text_has_none(embedder):
