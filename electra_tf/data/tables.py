@@ -78,6 +78,11 @@ def resolve_format(
     return by_extension[extension]
 
 
+def is_blank(row: Row) -> bool:
+    """Return whether a row of TSV or CSV has no text and no problem."""
+    return not row.expected and not any(cell.strip() for cell in row.cells)
+
+
 def limit_cells(row: Row, most: int, reference: str = "the header") -> Row:
     """Return the row without empty surplus cells, or a problem.
 

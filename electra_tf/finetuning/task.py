@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -468,6 +469,9 @@ class Task(abc.ABC):
             )
         if file_format == "jsonl":
             return Table(rows, columns)
+        if split_spec.header and not self.spec.original:
+            # A blank line before the header is not the header.
+            rows = itertools.dropwhile(tables.is_blank, rows)
         header = next(rows, None) if split_spec.header else None
         names = header.cells if header is not None else []
         indices = _find_columns(columns, names, path, file_format)

@@ -12,6 +12,7 @@ from tests.conftest import refused
 
 BY_NUMBER = {"columns": {"text_a": 0, "label": 1}}
 FROM_END = {"columns": {"text_a": 0, "label": -1}}
+BY_NAME = {"columns": {"text_a": "text", "label": "label"}}
 BARE = {"header": False}
 
 
@@ -81,6 +82,18 @@ def test_no_cell_is_cut_or_taken_from_another_column(describe, name, ending):
 def test_empty_surplus_cells_change_no_row(describe, description):
     text = "text,label\na,x,\nb,y,,\n"
     assert _read(describe, description, "x.csv", text) == (ROWS, [])
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+@pytest.mark.parametrize("blank", ["\n", "\n \n\n", ",\n", "\u2028\r\n"])
+@pytest.mark.parametrize("description", [BY_NUMBER, FROM_END, BY_NAME])
+def test_blank_lines_before_the_header_are_no_header(
+    describe, description, blank, ending
+):
+    text = blank + HEADED
+    if ending == "tsv":
+        text = text.replace(",", "\t")
+    assert _read(describe, description, f"x.{ending}", text) == (ROWS, [])
 
 
 def test_the_original_tasks_ignore_surplus_cells(make_task, write_task):
