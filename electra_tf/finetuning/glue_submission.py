@@ -6,6 +6,7 @@ import dataclasses
 import io
 import math
 import pickle
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,6 +30,7 @@ from electra_tf.files.reading import read_bytes
 from electra_tf.finetuning.glue_tasks import GLUE_TASKS
 
 _HEADER = "index\tprediction"
+_INDEX = re.compile(r"[0-9]{1,18}")
 # The date of all files in a submission: the earliest that zip files support.
 # The date is fixed, so that equal predictions give equal bytes.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -336,7 +338,7 @@ def _indices_of_file(path: str) -> Iterator[tuple[int, tuple[int, str]]]:
         location = f"{path}:{row.line}"
         if has_index:
             cell = row.cells[0] if row.cells else ""
-            if not cell.strip().isdigit():
+            if not _INDEX.fullmatch(cell.strip()):
                 content = row.content or repr(cell)
                 raise UserError(
                     f"{location}: found {content}; expected an index (a"

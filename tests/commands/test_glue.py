@@ -297,6 +297,7 @@ def test_an_incomplete_file_is_refused_or_left_out(
     ("text", "message"),
     [
         ("index\ts\nx\ta\n", "test.tsv:2: found 'x'; expected an index"),
+        ("index\ts\n\xb2\ta\n", "test.tsv:2: found '\xb2'; expected an index"),
         ("index\ts\n7\ta\n8\n\n9\tb\n", "has index 8 .*test.tsv:3"),
     ],
 )
