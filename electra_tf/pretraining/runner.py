@@ -79,6 +79,18 @@ from electra_tf.training.workers import (
 
 # Columns of the evaluation log that are not metrics.
 _LOG_COLUMNS = ("step", "one_class_evaluations")
+# Hparams that define the metrics of an evaluation. Metrics of the masked LM do
+# not depend on the sampled replacements, and only the loss depends on weights.
+_MASKING = (
+    "mask_prob",
+    "mask_replace_prob",
+    "mask_without_replacement",
+    "max_predictions_per_seq",
+    "max_seq_length",
+    "whole_word_mask",
+)
+_SAMPLING = ("disallow_correct", "temperature")
+_LOSS_WEIGHTS = ("correction_weight", "disc_weight", "gen_weight")
 
 
 def run(
@@ -274,6 +286,14 @@ class PretrainingRun(Run):
         return (
             f"{fingerprint}; {config.num_eval_steps} x {config.eval_batch_size}"
         )
+
+    def settings_of_metric(self, metric: str) -> dict[str, object]:
+        names = [*_MASKING]
+        if not metric.startswith("masked_lm"):
+            names += _SAMPLING
+        if metric == "loss":
+            names += _LOSS_WEIGHTS
+        return {name: getattr(self.config, name) for name in names}
 
     def start_fresh(self) -> None:
         load_initial_checkpoint(self.model, self.directory, self.console)

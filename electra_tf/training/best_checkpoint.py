@@ -12,11 +12,13 @@ import tensorflow as tf
 
 from configure.errors import append_to_errors
 from electra_tf.checkpoints import formats, tf1
+from electra_tf.checkpoints.hparam_changes import list_changes
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_fields import (
     Fields,
     check_fields,
     is_number,
+    is_object,
     is_text,
 )
 from electra_tf.files.json_files import read_json
@@ -32,7 +34,9 @@ _FIELDS: Fields = {
         lambda value: value is not None and is_number(value),
         "a number",
     ),
+    "settings": (is_object, "an object of hparams"),
 }
+_OPTIONAL = ("settings",)  # earlier versions did not write these fields
 
 
 def find_best_or_latest(path: str) -> str | None:
@@ -50,6 +54,7 @@ class BestCheckpoint:
         checkpoints: Checkpoints,
         write_settings: Callable[[str], None],
         scored_on: str = "",
+        settings: Mapping[str, object] | None = None,
     ) -> None:
         """Read the best metric value that earlier parts of the run recorded.
 
@@ -60,12 +65,15 @@ class BestCheckpoint:
           write_settings: function that writes the run's settings to a folder.
           scored_on: fingerprint of the held-out data; metrics on other data are
             not compared.
+          settings: hparams that define the metric, by name; metrics of other
+            values are not compared.
         """
         self._directory = os.path.join(directory, formats.BEST)
         self._metric = metric
         self._checkpoints = checkpoints
         self._write_settings = write_settings
         self._scored_on = scored_on
+        self._settings = dict(settings or {})
         self.chosen_otherwise = False
         self._best = self._read()
 
@@ -86,6 +94,8 @@ class BestCheckpoint:
         self._best = {"metric": self._metric, "value": value, "step": step}
         if self._scored_on:
             self._best["scored_on"] = self._scored_on
+        if self._settings:
+            self._best["settings"] = self._settings
         path = os.path.join(self._directory, STATE_FILE)
         write_atomically(path, json.dumps(self._best) + "\n")
         return (
@@ -103,11 +113,15 @@ class BestCheckpoint:
         )
         with append_to_errors(lambda: [remedy]):
             best = read_json(path)
-        check_fields(best, _FIELDS, path, remedy)
+        check_fields(best, _FIELDS, path, remedy, _OPTIONAL)
         scored_on = best.get("scored_on", self._scored_on)
-        # Values of different metrics or of different data cannot be compared.
+        # Values of different metrics, data or hparams cannot be compared.
         is_comparable = (
-            best["metric"] == self._metric and scored_on == self._scored_on
+            best["metric"] == self._metric
+            and scored_on == self._scored_on
+            and not list_changes(
+                best.get("settings", {}), self._settings, (*self._settings,)
+            )
         )
         self.chosen_otherwise = not is_comparable
         return best if is_comparable else None

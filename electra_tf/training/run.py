@@ -166,17 +166,23 @@ class Run(abc.ABC):
                 self.checkpoints,
                 self.write_settings,
                 self.describe_evaluation_data(),
+                self.settings_of_metric(metric),
             )
             if self.best.chosen_otherwise:
                 self.console.warning(
                     f"the checkpoint in {formats.BEST}/ was chosen by a"
-                    " different metric or on other held-out data. The best"
-                    " checkpoint is chosen again"
+                    " different metric, on other held-out data, or with other"
+                    " settings of the metric. The best checkpoint is chosen"
+                    " again"
                 )
 
     def describe_evaluation_data(self) -> str:
         """Return a fingerprint of the evaluation data; "" without such data."""
         return ""
+
+    def settings_of_metric(self, metric: str) -> dict[str, object]:
+        """Return hparams of which a metric of equal weights is a function."""
+        return {}
 
     def is_finished(self, evaluation_due: bool) -> bool:
         """Return whether all steps and evaluations are done."""

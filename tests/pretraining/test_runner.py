@@ -160,6 +160,31 @@ def test_different_held_out_data_have_their_own_best_checkpoint(
     assert read_json(tmp_path / "model/best/best.json")["step"] == 6
 
 
+@pytest.mark.parametrize(
+    ("metric", "names"),
+    [
+        ("masked_lm_loss", {"mask_prob"}),
+        ("disc_auc", {"mask_prob", "temperature"}),
+        ("loss", {"mask_prob", "temperature", "disc_weight"}),
+    ],
+)
+def test_a_metric_depends_on_these_settings(tiny_config, metric, names):
+    run = object.__new__(runner.PretrainingRun)
+    run.config = tiny_config(mask_prob=0.2, disc_weight=3.0, temperature=0.5)
+    settings = run.settings_of_metric(metric)
+    values = {"mask_prob": 0.2, "disc_weight": 3.0, "temperature": 0.5}
+    assert values.items() & settings.items() == {(n, values[n]) for n in names}
+
+
+def test_another_weight_of_a_loss_has_a_best_of_its_own(start, tmp_path):
+    hparams = {"keep_best": "loss", "eval_every_n_steps": 4}
+    start(**hparams)
+    _, output = start(**hparams, disc_weight=500.0, num_train_steps=5)
+    assert "with other settings of the metric" in output
+    best = read_json(tmp_path / "model/best/best.json")
+    assert best["step"] == 5 and best["settings"]["disc_weight"] == 500.0
+
+
 def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     # Wrong data or sizes are refused before anything is deleted.
     with pytest.raises(UserError, match="none"):

@@ -247,6 +247,26 @@ def test_a_best_checkpoint_by_a_different_metric_or_data_is_replaced(
     assert bool(best.update(9, {"mlm_loss": 9.5})) == is_other
 
 
+@pytest.mark.parametrize(
+    ("before", "is_other"),
+    [
+        ({"mask_prob": 0.15, "disc_weight": 50.0}, False),
+        ({"mask_prob": 0.15, "disc_weight": 500.0}, True),
+        ({"mask_prob": 0.25, "disc_weight": 50.0}, True),
+        ({"mask_prob": 0.15}, False),  # an earlier version
+        (None, False),  # an earlier version
+    ],
+)
+def test_a_best_checkpoint_by_other_settings_is_replaced(
+    tmp_path, before, is_other
+):
+    best_checkpoint(tmp_path, "loss", "", before).update(8, {"loss": 8.5})
+    now = {"mask_prob": 0.15, "disc_weight": 50.0}
+    best = best_checkpoint(tmp_path, "loss", "", now)
+    assert best.chosen_otherwise == is_other
+    assert bool(best.update(9, {"loss": 9.5})) == is_other
+
+
 def test_damaged_files_are_user_errors(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: not valid JSON"):
@@ -264,6 +284,10 @@ def test_damaged_files_are_user_errors(tmp_path):
         ('{"metric": "loss", "value": "1"}', "value is '1'"),
         ('{"metric": "loss", "value": null}', "value is 'None'"),
         ('{"metric": "loss", "value": NaN}', "value is 'nan'"),
+        (
+            '{"metric": "loss", "value": 1, "settings": 2}',
+            "settings is '2'; expected an object",
+        ),
     ],
 )
 def test_a_damaged_best_checkpoint_is_refused(tmp_path, text, message):
