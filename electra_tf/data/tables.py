@@ -288,6 +288,9 @@ def _json_row(line: Line, any_json: bool) -> Row:
         return Row(line.number, {}, content, "one value of each key")
     except (ValueError, RecursionError) as error:
         return Row(line.number, {}, f"{error}: {line.text}", _OBJECT)
+    # Callers take a row without cells for a blank line.
+    if value == {}:
+        return Row(line.number, {}, "{}", "an object with keys")
     if any_json or isinstance(value, dict):
         return Row(line.number, value)
     return Row(line.number, {}, line.text, _OBJECT)

@@ -47,6 +47,22 @@ def test_json_lines_are_objects(rows):
     assert "line 1 column" in read[2].content
 
 
+@pytest.mark.parametrize("line", [b"{}", b" { }\r", b"\t{}"])
+@pytest.mark.parametrize("any_json", [True, False])
+def test_an_object_without_keys_is_not_a_blank_line(rows, line, any_json):
+    content = b'{"a": 1}\n' + line + b"\n\n"
+    _, bad, blank = rows(content, "jsonl", any_json=any_json)
+    assert bad == (2, {}, "{}", "an object with keys")
+    assert blank == (3, {}, "", "")
+
+
+def test_objects_without_keys_are_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1}\n{}\n')
+    message = r"a\.jsonl:2: found \{\}; expected an object with keys"
+    refused(message, list, tables.read_objects(str(path)))
+
+
 @pytest.mark.parametrize(
     ("line", "key"),
     [
