@@ -134,6 +134,7 @@ class TextTask(Task):
         table, location = self._open(split), self._location(split)
         if self._has_labels(split):
             self.resolve_labels()
+            self._check_header(split, table)
         examples = []
         for number, line, cells in self._read_rows(split, table):
             try:
@@ -226,6 +227,32 @@ class TextTask(Task):
 
     def _has_labels(self, split: str) -> bool:
         return self.spec.has_labels(self.spec.resolve_split(split))
+
+    def _check_header(self, split: str, table: Table) -> None:
+        """Report a header that has a label in the column of the labels.
+
+        If columns are numbers, a table without a header can be read, too, but
+        its first row would be lost.
+        """
+        columns = self.spec.find_split(split, self.directory).columns
+        if table.header is None or not isinstance(columns.get("label"), int):
+            return
+        index, cells = table.columns["label"], table.header.cells
+        cell = cells[index].strip() if -len(cells) <= index < len(cells) else ""
+        # pandas may number columns in the header.
+        if cell in ("", str(index)):
+            return
+        try:
+            self.read_label(cell)
+        except BadLabelError:
+            return
+        self.row_report.add(
+            self._location(split),
+            table.header.line,
+            f"label {cell!r} in the header",
+            "a name of the column (if the row is data, set header to false in"
+            " the description)",
+        )
 
     def _read_rows(self, split: str, table: Table) -> Iterator[TextRow]:
         """Yield the usable rows of a split and report unusable rows."""

@@ -83,6 +83,7 @@ class Table(NamedTuple):
     columns: Columns  # purpose -> name or index of the column
     # TFDS stores classes as indices into these names.
     class_names: list[str] | None = None
+    header: tables.Row | None = None  # the row with the names of the columns
 
 
 class Task(abc.ABC):
@@ -477,9 +478,10 @@ class Task(abc.ABC):
         indices = _find_columns(columns, names, path, file_format)
         # The original ignores surplus cells, which some of its files have.
         if self.spec.original:
-            return Table(rows, indices)
+            return Table(rows, indices, header=header)
         width, rows = tables.limit_rows(rows, header)
-        return Table(rows, count_from_start(indices, width))
+        indices = count_from_start(indices, width)
+        return Table(rows, indices, header=header)
 
     def _shared_features(
         self, input_ids: list[int], segment_ids: list[int], eid: int

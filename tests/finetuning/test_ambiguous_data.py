@@ -96,6 +96,51 @@ def test_blank_lines_before_the_header_are_no_header(
     assert _read(describe, description, f"x.{ending}", text) == (ROWS, [])
 
 
+@pytest.mark.parametrize(
+    ("description", "text", "label"),
+    [
+        (BY_NUMBER, "c,x\n" + PLAIN, "x"),
+        (FROM_END, "c, y\n" + PLAIN, "y"),
+        (BY_NUMBER | {"labels": ["y", "x"]}, "\nc,x\n" + PLAIN, "x"),
+        (
+            BY_NUMBER | {"type": "multilabel", "label_separator": "+"},
+            "c,y+x\n" + PLAIN,
+            "y+x",
+        ),
+        (BY_NUMBER | {"type": "regression"}, "c,1.5\na,1\nb,2\n", "1.5"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_label_in_the_header_is_reported(
+    describe, description, text, label, ending
+):
+    if ending == "tsv":
+        text = text.replace(",", "\t")
+    examples, rows = _read(describe, description, f"x.{ending}", text)
+    assert [text for text, _ in examples] == ["a", "b"]
+    ((line, content, expected),) = rows
+    assert line == 1 + text.startswith("\n")
+    assert content == f"label {label!r} in the header"
+    assert "set header to false" in expected
+
+
+@pytest.mark.parametrize(
+    ("description", "header"),
+    [
+        (BY_NUMBER, "text,label"),
+        (BY_NUMBER, "0,1"),
+        (FROM_END, "0,1"),
+        (BY_NUMBER | {"type": "regression"}, "text,stars"),
+        ({"columns": {"text_a": 0, "label": "1"}}, "text,1"),
+    ],
+)
+def test_names_in_the_header_are_no_labels(describe, description, header):
+    text = f"{header}\na,1\nb,0\n"
+    examples, rows = _read(describe, description, "x.csv", text)
+    assert [text for text, _ in examples] == ["a", "b"]
+    assert rows == []
+
+
 def test_the_original_tasks_ignore_surplus_cells(make_task, write_task):
     write_task("sst", "train.tsv", "sentence\tlabel\na\t0\tmore\nb\t1\n")
     task = make_task("sst")
