@@ -215,7 +215,7 @@ def with_pictures(without_pictures, monkeypatch):
 
 @pytest.fixture(scope="session")
 def run_python():
-    """Return a function that runs Python in a process of its own."""
+    """Return a function that runs Python in a separate process."""
 
     def run(*arguments, status=0, cwd=ROOT, env=os.environ, **settings):
         paths = {"PYTHONPATH": str(ROOT)} if cwd == ROOT else {}
@@ -265,7 +265,7 @@ NOISE = re.compile(
 
 @pytest.fixture(scope="session")
 def is_noise():
-    """Return a function that tells from a name if a gradient is zero."""
+    """Return a function from a variable's name to whether its gradient is 0."""
     return lambda name: NOISE.search(name) is not None
 
 

@@ -119,7 +119,7 @@ def test_make_and_the_readme_install_what_is_pinned():
 
 
 def test_uninstalling_leaves_no_folder():
-    """pip removes an empty folder only if a file was directly in it."""
+    """Check the top folder for files, without which pip would keep the folder."""
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = whole["tool"]["setuptools"]["data-files"]
     below = {folder for folder in folders if folder != "share/electra_tf"}

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of what makes code hard to read; each count has a bound.
+"""Counts of obstacles to reading the code; each count has a bound.
 
 CONTRIBUTING.md lists the bounds. ruff checks complexity (C901) and the count
 of parameters (PLR0913); `pyproject.toml` has their limits.

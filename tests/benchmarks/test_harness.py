@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Turns, ratios, arms that fail; what arms use of the product is there."""
+"""Turns and ratios of benchmarks, failing arms, and names that arms import."""
 
 import sys
 

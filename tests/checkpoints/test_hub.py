@@ -37,7 +37,7 @@ pytest.importorskip("huggingface_hub", reason="no extra hub")
 
 
 class Hub(http.server.BaseHTTPRequestHandler):
-    """As much of the hub's protocol as a download needs."""
+    """The part of the hub's protocol that a download uses."""
 
     files: dict[str, bytes]
     asked: list[tuple[str, str]]

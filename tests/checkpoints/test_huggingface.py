@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Hugging Face folders are read back to the bit, heads of tasks included."""
+"""Models in Hugging Face folders are read as written, to the bit, with heads."""
 
 import contextlib
 import json
@@ -206,7 +206,7 @@ def test_any_model_is_read_as_written(tmp_path_factory, shapes):
 
 
 class Interrupted(MemoryWeights):
-    """Changed values, interrupted at the generator's last tensor."""
+    """Changed values whose reading fails at the generator's last tensor."""
 
     def read(self, name):
         if name == "generator_predictions/output_bias":

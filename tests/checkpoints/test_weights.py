@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Assignment of weights, all or none; parts and extended tables."""
+"""Assignment of all weights or none; parts and extended tables."""
 
 import math
 import pathlib

@@ -174,7 +174,7 @@ def test_a_conversion_to_hugging_face_and_back_keeps_the_model(
 
 
 def test_the_released_model_is_found_by_its_name(source, tmp_path, monkeypatch):
-    """In a checkout and next to an installed package, in half precision."""
+    """Convert in a checkout and next to an installed package, to float16."""
     code = tmp_path / "root" / "electra_tf" / "checkpoints" / "formats.py"
     monkeypatch.setattr(formats, "__file__", str(code))
     data = {"data": str(tmp_path / "environment")}

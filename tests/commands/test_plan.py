@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The command that prints what a run needs."""
+"""The command that prints the resources of a run."""
 
 import json
 import os

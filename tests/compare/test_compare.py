@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Differences computed by hand, and of two models on the same text."""
+"""Differences of arrays and files, and of two models on the same text."""
 
 import pathlib
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Long lists and values are cut, and the rest is counted."""
+"""Long lists and values are cut, and the omitted items are counted."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builds by one process, by several and by Beam, and the two programs."""
+"""Builds by one process, several processes, Beam and the two programs."""
 
 import collections
 import dataclasses

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Builders name the bytes that they left out with the error that follows."""
+"""Errors of builders also name invalid bytes that were left out before."""
 
 import pytest
 

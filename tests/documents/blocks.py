@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Code blocks of documents: commands, Python, files, and what they print.
+"""Code blocks of documents: commands, Python, files, and their outputs.
 
 - A `bash` or `python` block is executed.
 - A `text` block is the output of the executed block before it. A line "..."
@@ -89,7 +89,7 @@ def pattern_of(shown):
 
 
 def difference(shown, printed):
-    """Return how an output differs from the one that is shown, or ""."""
+    """Return the difference of an output from the output shown, or ""."""
     lines = normalized_lines(printed)
     if re.fullmatch(pattern_of(shown), "".join(f"{line}\n" for line in lines)):
         return ""

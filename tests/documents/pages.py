@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What tests add to each document: data, small sizes, what cannot run."""
+"""Additions of tests to each document: data, small sizes, skipped commands."""
 
 import importlib.util
 import json

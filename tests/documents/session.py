@@ -82,7 +82,7 @@ class Programs:
 
 
 class Session:
-    """Runs the blocks of a document in a folder."""
+    """An executor of the blocks of a document in a folder."""
 
     def __init__(self, document, page, folder, programs, fixture):
         self._document = document
@@ -123,7 +123,7 @@ class Session:
         return failures
 
     def execute(self, block):
-        """Return how a block failed, or "", and what it printed."""
+        """Return a block's failure, or "", and its output."""
         trace = self._folder / "block.txt"
         trace.unlink(missing_ok=True)
         log = self._folder / "output.txt"

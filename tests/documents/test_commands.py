@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Every command of README and the guides runs, and prints what is shown."""
+"""Every command of README and the guides runs, and prints the output shown."""
 
 import re
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers, or two devices of one machine, train as one device does."""
+"""Two workers, or two devices of one machine, train like one device."""
 
 import contextlib
 import functools

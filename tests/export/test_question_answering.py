@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Exported models answer questions as evaluation does."""
+"""Exported models give the answers of evaluation."""
 
 import random
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Memory curves: their points, what is measured, and what fits."""
+"""Memory curves: points, measurements, and the largest sizes that fit."""
 
 import itertools
 import sys

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders are complete or absent; errors name them."""
+"""Files and folders are complete or absent; errors name the file."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checksums of files: their value, memory, and what they detect."""
+"""Checksums of files: values, memory, and detected damage."""
 
 import hashlib
 import tracemalloc

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lines are read one by one; unreadable ones have a reason."""
+"""Lines are read one by one; unreadable lines have a reason."""
 
 import gzip
 import io

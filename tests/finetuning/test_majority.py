@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The majority of WNLI's training labels answers it, if asked."""
+"""With `wnli_majority`, the majority of training labels answers WNLI."""
 
 import json
 import pickle

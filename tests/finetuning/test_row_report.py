@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Bad rows keep their reasons, whatever error follows."""
+"""Errors that follow bad rows also contain the reasons of these rows."""
 
 import json
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Tiny pre-trained models of every kind, as their runs leave them."""
+"""Tiny pre-trained models of every kind, as runs save them."""
 
 import functools
 import os

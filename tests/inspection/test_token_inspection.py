@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Token inspection shows what the model does, in a terminal and on a page."""
+"""Inspection of tokens: masks, samples and verdicts, as a table and a page."""
 
 import dataclasses
 import html

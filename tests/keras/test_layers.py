@@ -121,7 +121,7 @@ def test_impossible_inputs_are_refused(make_encoder, inputs, says):
 
 
 def test_dropout_has_the_means_of_the_training_loop(make_encoder):
-    """200 draws: at most 1% of the means differ by 3 standard errors."""
+    """Compare 200 draws: at most 1% of means differ by 3 standard errors."""
     encoder = make_encoder(seed=5)
 
     @tf.function(autograph=False)
@@ -185,7 +185,7 @@ def test_a_mixed_policy_is_the_projects_precision(make_encoder, dtype):
 
 
 def test_fit_and_custom_loops_draw_dropout(make_encoder):
-    """With a learning rate of 0 the loss changes by dropout alone."""
+    """Train at a rate of 0, so that only dropout changes the loss."""
     encoder = make_encoder(num_hidden_layers=1)
     ids = tf_keras.Input([None], dtype="int32")
     model = tf_keras.Model(ids, encoder(ids)["pooled_output"])

@@ -59,7 +59,7 @@ def dataset(sized=True):
     ],
 )
 def test_fit_makes_the_updates_of_the_loop(tiny_config, hparams):
-    """To the bit: weights, slots, losses; with dropout and drawn masks."""
+    """Compare weights, slots and losses to the bit, with dropout and masks."""
     # For batches of unknown size, common in Keras, TensorFlow uses different
     # kernels.
     sized = "optimizer" not in hparams

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on one device and on two, made first, by `fit` and by the loop."""
+"""Train on one device and on two devices, with `fit` and with the loop."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Scorers of selected rows equal scorers that were given these rows."""
+"""A scorer of selected rows equals a scorer of these rows alone."""
 
 import functools
 

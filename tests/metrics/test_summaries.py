@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (texts of many scripts)
-"""ROUGE is rouge-score's; oracles, baselines, and sentences from windows."""
+"""ROUGE equals rouge-score's; oracles, baselines, sentences from windows."""
 
 import json
 import types

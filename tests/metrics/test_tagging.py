@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Spans are scored as the original and as conlleval score them."""
+"""Spans have the scores of the original and of conlleval."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics over trials are exact, with undefined values and without."""
+"""Statistics over trials are exact, also with undefined values."""
 
 import json
 import math

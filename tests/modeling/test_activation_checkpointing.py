@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""When training computes the activations of blocks a second time."""
+"""The choice of recomputing the activations of blocks in training."""
 
 import pytest
 import tensorflow as tf

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Which tokens a position sees in an encoder and in the two towers."""
+"""The tokens that a position sees in an encoder and in the two towers."""
 
 import numpy as np
 import pytest

@@ -101,7 +101,7 @@ def test_initial_values_depend_on_seed_and_scope_alone():
 
 @pytest.fixture
 def set_fusing(monkeypatch):
-    """Decide whether XLA fuses operations, whatever the machine is."""
+    """Return a function that lets layers fuse operations or not."""
 
     def set_fusing(fuses):
         for module in (layers, activations, dropout):

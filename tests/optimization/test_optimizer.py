@@ -103,7 +103,7 @@ def in_numpy(
     [("adamw", 1e-4, 3.1e-4), ("corrected", 0.0, 1e-6)],
 )
 def test_epsilon_makes_adamw_differ_from_the_paper(kind, smallest, largest):
-    """Loshchilov and Hutter add it to the corrected second moment's root."""
+    """Loshchilov and Hutter add epsilon to the corrected moment's root."""
     random = np.random.default_rng(0)
     weights = [random.normal(size=[4, 3]).astype(np.float32)]
     drawn = [

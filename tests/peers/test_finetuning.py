@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Each side evaluates fine-tuned models of the other with equal results."""
+"""Each project evaluates the other's fine-tuned models with equal results."""
 
 import io
 import json

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Runs continue on the other side from their middle; records are equal."""
+"""Each project continues runs of the other; records are equal."""
 
 import io
 import shutil

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of transformers give its outputs, or are refused by field."""
+"""Folders of transformers give equal outputs, or an error names the field."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Estimated memory is close to recorded peaks; limits of groups count."""
+"""Estimates of memory are near recorded peaks; control groups limit memory."""
 
 import os
 import sys

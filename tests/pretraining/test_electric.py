@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Electric's scores: the original's outputs, a known language's truth."""
+"""Electric's scores equal the original's, and rank a known language."""
 
 import numpy as np
 import pytest

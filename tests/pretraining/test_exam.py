@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Exams: one file for all runs, drawn by seed; what does not fit is refused."""
+"""Exams: one file for all runs, drawn by seed; unsuitable files are refused."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Masking draws the original's distribution; its options do as named."""
+"""Masking draws from the original's distribution; options of masking."""
 
 import hypothesis
 import hypothesis.extra.numpy as hnp

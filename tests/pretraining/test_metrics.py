@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Figures equal the original's; alarms for what learns nothing."""
+"""Metrics equal the original's; warnings about runs that learn nothing."""
 
 import numpy as np
 import pytest
@@ -168,7 +168,7 @@ def test_without_a_discriminator_there_is_no_collapse():
 
 
 def rows(relative_losses, every=100):
-    """Log rows whose loss is so much of what guessing gives, with noise."""
+    """Log rows whose loss is a share of the guessing loss, with noise."""
     random = np.random.default_rng(0)
     for i, relative in enumerate(relative_losses):
         noise = 1 + 0.02 * random.standard_normal()

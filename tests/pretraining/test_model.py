@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Variables, draws, what networks share; what a folder becomes."""
+"""Variables, draws, shared tables, and models loaded from folders."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Easy starts, networks that learn apart, correction: formulas and draws."""
+"""Easy starts, separate networks and correction: formulas and draws."""
 
 import pathlib
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Switches for speed and memory leave the training what it is."""
+"""Switches for speed and memory do not change the training."""
 
 import functools
 
@@ -64,7 +64,7 @@ def likeliest_token(logits, uniform):
 
 @pytest.fixture
 def likeliest_samples(monkeypatch):
-    """Replace by the likeliest token, since micro-batches draw separately."""
+    """Take the likeliest tokens, because micro-batches draw separately."""
     monkeypatch.setattr(sampling, "sample_from_softmax", likeliest_token)
 
 
@@ -112,7 +112,7 @@ def test_micro_batches_sum_to_the_whole_step(
     [*marked_heavy({}), OBJECTIVES["electric"] | {"mixed_precision": "bf16"}],
 )
 def test_recomputed_blocks_give_the_same_gradients(tiny_config, hparams):
-    """With dropout: the second computation draws the same again."""
+    """Train with dropout: both computations must draw equal masks."""
     stored, again = (
         first_gradients(
             tiny_config(train_batch_size=8, recompute_grad=recompute, **hparams)

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Two stages and adversarial training: losses, gradients, what stays still."""
+"""Two stages and adversarial training: losses, gradients, frozen variables."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (similar letters are intended)
-"""The tokenizer written out plainly; nothing is shared with the library."""
+"""A plain implementation of the tokenizer, which shares no code with it."""
 
 import unicodedata
 

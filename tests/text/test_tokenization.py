@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (similar letters are intended)
-"""Vocabularies, and tokens equal to recorded and plainly computed ones."""
+"""Vocabularies; tokens equal recorded and plainly computed tokens."""
 
 import hashlib
 import json

@@ -16,7 +16,7 @@ from electra_tf.training.run_files import RunFiles
 
 
 class Line(tf.Module):
-    """Fits a line, with noise that depends on the seed."""
+    """A line that is fitted, with noise that depends on the seed."""
 
     def __init__(self, nan_at):
         super().__init__(name="line")
@@ -61,7 +61,7 @@ def dataset():
 
 
 class LineRun(Run):
-    """A run of `Line`, restored where it can be; see `start_run`."""
+    """A run of `Line`, which continues from a checkpoint; see `start_run`."""
 
     title = "line"
     files = RunFiles("line")

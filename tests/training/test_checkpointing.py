@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: saved whole, restored strictly, the best one kept."""
+"""Checkpoints: complete saves, strict restores, the best checkpoint."""
 
 import os
 import pathlib

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Steps: micro-batches, loss scaling; runs that stop and go on."""
+"""Steps: micro-batches, loss scaling; runs that stop and continue."""
 
 import os
 import signal
@@ -153,7 +153,7 @@ def test_cores_that_share_a_batch_evaluate_and_draw_like_one():
 
 
 class Steps:
-    """Plain gradient descent that leaves weights alone when told to."""
+    """Plain gradient descent that can skip the update."""
 
     def __init__(self, weights):
         self.weights = weights

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that meet, and those that never come, end or are there twice."""
+"""Meetings of workers: missing, ended and repeated workers."""
 
 import json
 import re

@@ -14,7 +14,7 @@ from electra_tf.training.preemption import PreemptionHandler
 
 @pytest.fixture(params=[errno.EPIPE, errno.EBADF, errno.ENOSPC, errno.EAGAIN])
 def without_readers(request, monkeypatch):
-    """No write to a descriptor succeeds."""
+    """Let every write to a descriptor fail."""
 
     def fail(number, text):
         raise OSError(request.param, os.strerror(request.param))

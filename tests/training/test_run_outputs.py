@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown and written of a run."""
+"""The console output, logs and plots of a run."""
 
 import json
 import time

@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (texts of many scripts)
-"""The index of a folder: what it finds, and when it is made again."""
+"""The index of a folder: its results, and causes of a new index."""
 
 import io
 import json

@@ -1,7 +1,7 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: RUF001 (texts of many scripts)
-"""Passages of files: their sources, and how long texts are cut."""
+"""Passages of files: their sources, and the division of long texts."""
 
 import pytest
 

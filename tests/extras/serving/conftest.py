@@ -101,7 +101,7 @@ def ask(port, method, path, body=None, headers=None):
 
 
 class Running:
-    """A server in a thread of its own."""
+    """A server in a separate thread."""
 
     def __init__(self, model, limits=None, **settings):
         from electra_tf.extras.serving.application import ModelServer, serve

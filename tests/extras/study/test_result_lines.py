@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a study's results that no study wrote."""
+"""Lines of a study's results that were edited or damaged."""
 
 import json
 import re
