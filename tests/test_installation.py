@@ -119,7 +119,7 @@ def test_make_and_the_readme_install_what_is_pinned():
 
 
 def test_uninstalling_leaves_no_folder():
-    """Check the top folder for files, without which pip would keep the folder."""
+    """Check the top folder for files, because pip removes no other folder."""
     whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
     folders = whole["tool"]["setuptools"]["data-files"]
     below = {folder for folder in folders if folder != "share/electra_tf"}

@@ -58,8 +58,8 @@ def find_weights(folder: str) -> str:
     unreadable = [n for n in names if n.endswith((".h5", ".msgpack", ".ot"))]
     problem = "no weights"
     if unreadable:
-        found = ", ".join(unreadable)
-        problem = f"the format of the weights is not supported ({found})"
+        listed = ", ".join(unreadable)
+        problem = f"the format of the weights is not supported ({listed})"
     raise UserError(
         f"{folder}: {problem}; expected {layout.SINGLE},"
         f" {layout.INDEX} or {layout.TORCH} next to config.json, or"

@@ -93,8 +93,8 @@ def pretraining_memory(
     kind, chosen = generator_kind(config), config.max_predictions_per_seq
     two_towers = kind is GeneratorKind.TWO_TOWER
     scored = batch * (config.max_seq_length if two_towers else chosen)
-    kept, work = numbers_of(first)
-    needed = kept + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
+    stored, work = numbers_of(first)
+    needed = stored + max(work, _LOGITS_AT_WORK * scored * vocab * bool(first))
     if config.has_two_networks:
         # Each token with a loss of the second network also needs logits.
         scored = 0
@@ -102,10 +102,10 @@ def pretraining_memory(
             scored = batch * chosen
         elif config.token_positions is Positions.ALL:
             scored = batch * config.max_seq_length
-        left = 0.0 if config.two_stage_steps else _GENERATOR_LEFT * kept
-        own, work = numbers_of(encoders[-1:])
+        left = 0.0 if config.two_stage_steps else _GENERATOR_LEFT * stored
+        discriminator, work = numbers_of(encoders[-1:])
         work = max(work, _LOGITS_AT_WORK * scored * vocab)
-        needed = max(needed, left + own + work)
+        needed = max(needed, left + discriminator + work)
     if config.training_schedule == "two_stage":
         # The networks have equal sizes, and are trained one at a time.
         encoders = encoders[-1:]
@@ -209,13 +209,13 @@ def _numbers_of(
         factor = _HALF if in_half_precision else 1.0
         return factor * rows * (width + pairs)
 
-    kept = work = 0.0
+    stored = work = 0.0
     for sizes in encoders:
         block, at_work = numbers(sizes, _KEPT), numbers(sizes, _AT_WORK)
         if recomputes:
             # Blocks are recomputed one at a time, each from its input.
             at_work += block
             block = numbers(sizes, (1, 0, 0))
-        kept += sizes.num_hidden_layers * block
+        stored += sizes.num_hidden_layers * block
         work = max(work, at_work)
-    return kept, work
+    return stored, work

@@ -1,6 +1,6 @@
 # Copyright 2026 The electra_tf Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Models in Hugging Face folders are read as written, to the bit, with heads."""
+"""Models in Hugging Face folders, and their heads, are read as written."""
 
 import contextlib
 import json

@@ -196,8 +196,8 @@ def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
         write_task("chunk", f"{split}.txt", rows * 8)
     run(finetuning_config("chunk", num_train_epochs=1.0))
     model = tmp_path / "models/tiny/finetuning_models/chunk_model_1"
-    beside = read_json(model / "chunk_label_mapping.json")
-    assert list(beside) == ["O", "S-NP", "S-PP"]
+    mapping = read_json(model / "chunk_label_mapping.json")
+    assert list(mapping) == ["O", "S-NP", "S-PP"]
     assert "chunk_label_mapping.json" in read_json(model / "digests.json")
     anew = {"num_train_epochs": 2.0, "overwrite": True, "do_eval": False}
     run(finetuning_config("chunk", **anew))
@@ -419,9 +419,9 @@ def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
     actual, _ = run(config_of(do_train=False))
     scores = actual["trials"][0]["results"]["sst"]
     assert scores == pytest.approx(trained[0]["trials"][0]["results"]["sst"])
-    beside, text = run(config_of(run_name="mine", num_train_epochs=1))
+    result, text = run(config_of(run_name="mine", num_train_epochs=1))
     assert "Already trained" not in text
-    assert beside["trials"][0]["model_dir"].endswith("/sst_mine_model_1")
+    assert result["trials"][0]["model_dir"].endswith("/sst_mine_model_1")
     replaced, text = run(config_of(overwrite=True))
     assert f"--overwrite: deleted {folder}" in text
     (before,), (after,) = trained[0]["trials"], replaced["trials"]

@@ -122,9 +122,9 @@ def _read_inputs(
 ) -> PredictRequest:
     """Return a request with the arrays of its inputs."""
     if ("instances" in request) == ("inputs" in request):
-        found = "neither" if "inputs" not in request else "both"
+        count = "neither" if "inputs" not in request else "both"
         raise RequestError(
-            f"The request has {found} of the keys instances and inputs;"
+            f"The request has {count} of the keys instances and inputs;"
             " expected one of them. Send either instances (rows) or inputs"
             " (columns)."
         )
