@@ -210,6 +210,11 @@ def _find_run_vocab(folder: str) -> str | None:
     of_run = read_json(config).get("vocab_file")
     if not of_run:
         return None
+    if not isinstance(of_run, str):
+        raise UserError(
+            f"{config}: vocab_file is {of_run!r}; expected the path of a"
+            " vocabulary. Correct this field."
+        )
     # If the data directory DIR was moved as a whole, the vocabulary is still
     # two levels above the model's folder DIR/models/NAME.
     moved = os.path.join(folder, "..", "..", os.path.basename(of_run))

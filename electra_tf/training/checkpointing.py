@@ -4,13 +4,16 @@
 
 import dataclasses
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import tensorflow as tf
 
-from configure.errors import UserError
+from configure.errors import UserError, append_to_errors
+from configure.finetuning import FinetuningConfig
 from configure.formatting import limit_lines
+from configure.pretraining import PretrainingConfig
+from configure.values import coerce
 from electra_tf.checkpoints import formats, tf1, tf2
 from electra_tf.checkpoints.assignment import Coverage, assign
 from electra_tf.checkpoints.contents import Contents
@@ -291,17 +294,44 @@ def _describe_difference(
 
 
 def read_config(directory: str) -> dict[str, object] | None:
-    """Return the hparams in a run's `config.json`; None without this file."""
+    """Return the hparams in a run's `config.json`; None without this file.
+
+    Raises:
+      UserError: the file is damaged, or an hparam has a value of another type.
+    """
     path = os.path.join(directory, CONFIG_FILE)
     if not tf.io.gfile.exists(path):
         return None
-    try:
-        return read_json(path)
-    except UserError as error:
-        raise UserError(
-            f"{error}\nRestore {path}, or remove this file to accept any"
-            " checkpoint in the folder."
-        ) from error
+    remedy = (
+        f"Restore {path}, or remove this file to accept any checkpoint in the"
+        " folder."
+    )
+    with append_to_errors(lambda: [remedy]):
+        values = read_json(path)
+        try:
+            return {**values, **_convert_hparams(values)}
+        except UserError as error:
+            raise UserError(f"{path}: {error}") from error
+
+
+def _convert_hparams(values: Mapping[str, object]) -> dict[str, object]:
+    """Return the hparams among a file's values, with their declared types.
+
+    The result is empty if another program wrote the file.
+    """
+    if "model_size" not in values:
+        return {}
+    kind = FinetuningConfig if "task_names" in values else PretrainingConfig
+    defaults = kind.default_hparams()
+    hparams = {}
+    for name, declared in kind.field_types().items():
+        if name not in values:
+            continue
+        value = values[name]
+        # Null is the default of hparams that other hparams determine.
+        is_unset = value is None and defaults.get(name, "") is None
+        hparams[name] = None if is_unset else coerce(name, value, declared)
+    return hparams
 
 
 def write_config(directory: str, text: str) -> None:

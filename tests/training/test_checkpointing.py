@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints: complete saves, strict restores, the best checkpoint."""
 
+import json
 import os
 import pathlib
 import re
@@ -16,7 +17,7 @@ import pytest
 import tensorflow as tf
 
 from configure.errors import UserError
-from electra_tf.checkpoints import tf2
+from electra_tf.checkpoints import formats, tf2
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.checkpoints.weights import MemoryWeights
 from electra_tf.training import checkpointing
@@ -271,6 +272,50 @@ def test_damaged_files_are_user_errors(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: not valid JSON"):
         checkpointing.read_config(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("objective", ["electra"], "expected text"),
+        ("pretrain_tfrecords", 5, "expected text"),
+        ("pretrain_tfrecords", None, "expected text"),
+        ("max_seq_length", "x", "expected a whole number"),
+        ("model_hparam_overrides", True, "expected a JSON object"),
+    ],
+)
+def test_settings_of_a_run_with_another_type_are_refused(
+    tmp_path, tiny_config, name, value, message
+):
+    path = tmp_path / "config.json"
+    settings = json.loads(tiny_config().to_json())
+    path.write_text(json.dumps({**settings, name: value}))
+    message = rf"^{path}: hparam {name}: {message}.*\nRestore {path}"
+    refused(message, checkpointing.read_config, str(tmp_path))
+
+
+def test_settings_of_a_run_are_read_with_their_types(tmp_path, tiny_config):
+    path, text = tmp_path / "config.json", tiny_config().to_json()
+    path.write_text(text)
+    settings = json.loads(text)
+    assert checkpointing.read_config(str(tmp_path)) == settings
+    path.write_text(json.dumps({**settings, "max_seq_length": "16"}))
+    assert checkpointing.read_config(str(tmp_path)) == settings
+
+
+def test_settings_of_other_programs_are_read_as_they_are(tmp_path):
+    text = '{"max_seq_length": "x", "objective": []}'
+    (tmp_path / "config.json").write_text(text)
+    assert checkpointing.read_config(str(tmp_path)) == json.loads(text)
+
+
+@pytest.mark.parametrize("value", [5, True, ["vocab.txt"]])
+def test_a_vocabulary_that_is_no_path_is_refused(tmp_path, value):
+    path = checkpoints(tmp_path, Tables(2)).save()
+    settings = {"model_size": "small", "vocab_file": value}
+    (tmp_path / "config.json").write_text(json.dumps(settings))
+    message = r"config\.json: vocab_file is .*; expected the path"
+    refused(message, formats.open_weights, path)
 
 
 @pytest.mark.parametrize(
