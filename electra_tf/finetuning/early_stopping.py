@@ -21,7 +21,8 @@ def watched_metric(
       rows: rows of an evaluation log, at least one.
       preferred: the metric that the user or the task names.
     """
-    names = [name for name in rows[0] if name != "step"]
+    # A damaged log may have rows without metrics.
+    names = [name for name in max(rows, key=len) if name != "step"]
     if preferred in names:
         return preferred
     # The metrics after the loss are details, which are not watched.
@@ -37,19 +38,20 @@ def patience_is_over(
 ) -> bool:
     """Return whether the last `patience` evaluations brought no improvement.
 
-    An undefined metric (None in a log) is worse than any number.
+    An undefined metric (None in a log, or a row without the metric) is worse
+    than any number.
 
     Args:
       rows: rows of an evaluation log.
       patience: the number of evaluations; 0: never stop.
       preferred: the metric that the user or the task names.
     """
-    if not patience or not rows:
+    if not patience or not any(len(row) > 1 for row in rows):
         return False
     name = watched_metric(rows, preferred)
     sign = -1 if lower_is_better(name) else 1
     values = [
         sign * value if math.isfinite(value) else -math.inf
-        for value in from_json(row[name] for row in rows)
+        for value in from_json(row.get(name) for row in rows)
     ]
     return len(values) - 1 - values.index(max(values)) >= patience

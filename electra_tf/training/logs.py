@@ -15,6 +15,7 @@ from configure.errors import UserError
 from configure.formatting import shorten
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
+from electra_tf.files.json_fields import is_integer, is_number
 from electra_tf.files.json_files import without_nan
 from electra_tf.files.lines import LineReader
 from electra_tf.files.reading import read_bytes
@@ -128,10 +129,8 @@ def read_rows(
         warning = ""
         try:
             row = json.loads(line.text or "")
-            is_valid = isinstance(row["step"], int) and all(
-                isinstance(value, int | float | None) for value in row.values()
-            )
-        except (ValueError, TypeError, KeyError, RecursionError):
+            is_valid = isinstance(row, dict) and _is_row(row)
+        except (ValueError, RecursionError):
             is_valid = False
         if is_valid:
             rows.append(row)
@@ -146,6 +145,14 @@ def read_rows(
     if warning and read_bytes(path).endswith(b"\n"):
         warn(warning)
     return rows
+
+
+def _is_row(values: Mapping[str, Any]) -> bool:
+    """Return whether an object has a step and otherwise only numbers."""
+    step = values.get("step")
+    return (
+        is_integer(step) and step >= 0 and all(map(is_number, values.values()))
+    )
 
 
 def _dump(row: dict[str, Any]) -> str:

@@ -263,6 +263,15 @@ def test_two_evaluations_without_a_better_metric_end_the_training(
     assert patience_is_over(losses, 2, "loss") == is_over
 
 
+@pytest.mark.parametrize("damaged", [0, 1, 2])
+def test_an_evaluation_without_metrics_is_no_improvement(damaged):
+    rows = [{"step": n, "accuracy": 1.0, "loss": 1.0} for n in range(3)]
+    rows[damaged] = {"step": damaged}
+    assert patience_is_over(rows, 1)
+    assert not patience_is_over(rows, 3)
+    assert not patience_is_over([{"step": 1}], 1)
+
+
 def test_rows_have_what_the_original_wrote_in_order_of_ids(finetuning_config):
     def written(name, *rows):
         stream = io.StringIO()

@@ -29,6 +29,30 @@ def test_rows_past_the_restored_step_and_cut_lines_are_removed(tmp_path):
     assert read_rows(str(path)) == rows
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"step": true, "loss": 1.0}',
+        '{"step": -1, "loss": 1.0}',
+        '{"step": 2.0, "loss": 1.0}',
+        '{"step": 2, "loss": 1e999}',
+        f'{{"step": 2, "loss": {10**400}}}',
+        '{"step": 2, "loss": true}',
+        '{"step": 2, "loss": [1.0]}',
+        '{"loss": 1.0}',
+        '[{"step": 2}]',
+        '"step"',
+        "2",
+    ],
+)
+def test_lines_that_are_no_rows_are_skipped_with_a_warning(tmp_path, line):
+    path, warnings = tmp_path / "train_log.jsonl", []
+    path.write_text(f'{{"step": 1, "loss": null}}\n{line}\n')
+    rows = read_rows(str(path), warnings.append)
+    assert rows == [{"step": 1, "loss": None}]
+    assert len(warnings) == 1 and f"{path}:2: skipping" in warnings[0]
+
+
 @pytest.mark.parametrize("resume_step", [0, 10])
 def test_tensorboard_shows_a_continued_run_once(tmp_path, resume_step):
     steps = (5, 10, 15, 20)
