@@ -222,16 +222,28 @@ def _compare_two(
 
     The rows of both tables are added to `result`.
     """
+    from electra_tf.checkpoints.contents import TRAINING_ONLY
+    from electra_tf.checkpoints.formats import open_weights
+    from electra_tf.checkpoints.weights import is_variable
     from electra_tf.compare.outputs import compare_on_text
 
-    names = dict.fromkeys([*a.shapes, *b.shapes])
-    slots_and_step = [
+    # An export contains no head that only training uses, so these heads are
+    # compared if both sides contain them.
+    whole_a, whole_b = (
+        open_weights(path, with_training_state=True)
+        for path in (args.a, args.b)
+    )
+    shared = [
         name
-        for name in dict.fromkeys([*a.specs, *b.specs])
-        if name not in names
+        for name in whole_a.specs
+        if name.startswith(TRAINING_ONLY) and name in whole_b.specs
     ]
-    variables = report.worst_first(compare_tensors(a, b, names))
-    optimizer = report.worst_first(compare_tensors(a, b, slots_and_step))
+    rows = [
+        *compare_tensors(a, b, dict.fromkeys([*a.specs, *b.specs])),
+        *compare_tensors(whole_a, whole_b, shared),
+    ]
+    variables = report.worst_first(r for r in rows if is_variable(r.name))
+    optimizer = report.worst_first(r for r in rows if not is_variable(r.name))
     _print_lines(*report.variables_table(variables, args.tolerance))
     if optimizer:
         _print_lines(report.optimizer_line(optimizer, args.include_optimizer))

@@ -111,6 +111,24 @@ def test_slots_and_step_decide_with_a_flag_only(compare, edited):
     assert status == 1 and "adam_" in text.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "name", ["correction_predictions/dense/bias", "reward_baseline/kernel"]
+)
+@pytest.mark.parametrize(
+    ("sizes", "expected"), [((1.0, 1.0), 0), ((1.0, 2.0), 1), ((1.0, None), 0)]
+)
+def test_heads_of_training_are_compared_if_both_sides_have_them(
+    compare, edited, name, sizes, expected
+):
+    a, b = (
+        edited({name: None if size is None else np.float32([size])}, label)
+        for label, size in zip("ab", sizes, strict=True)
+    )
+    status, text, _ = compare(a, b, *SMALL)
+    assert status == expected, text
+    assert (f"{name}: 1" in text.splitlines()[-1]) == bool(expected)
+
+
 def test_models_are_compared_on_the_text_of_a_file(compare, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("he was there and she was not\n" * 40)
