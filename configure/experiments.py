@@ -156,8 +156,8 @@ def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
                 name,
                 f"{json.dumps(getattr(config, name))} requires a separate"
                 " generator that is trained together with the discriminator,"
-                f" got {obstacle}; leave {name} out, or set generator to"
-                " 'sized' with untied_generator true and training_schedule"
+                f" got {obstacle}; {_removal(config, name)}, or set generator"
+                " to 'sized' with untied_generator true and training_schedule"
                 " 'joint'",
             )
     if rate and not config.learning_rate:
@@ -171,8 +171,16 @@ def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
             "correction_weight",
             f"{config.correction_weight:g} requires a discriminator (objective"
             f" {' or '.join(_DETECTING)}), got objective {config.objective!r};"
-            " leave correction_weight out, or change objective",
+            f" {_removal(config, 'correction_weight')}, or change objective",
         )
+
+
+def _removal(config: Any, name: str) -> str:
+    """Return the remedy that resets an hparam to its default."""
+    if config.origins.get(name) != "preset":
+        return f"leave {name} out"
+    default = json.dumps(config.default_hparams()[name])
+    return f"set {name} to {default} in place of the preset's value"
 
 
 def _obstacle_to_separate_networks(config: Any, kind: GeneratorKind) -> str:

@@ -62,6 +62,24 @@ def test_correction_needs_a_discriminator(objective):
     refused(message, create, correction_weight=5, objective=objective)
 
 
+@pytest.mark.parametrize(
+    ("hparams", "names"),
+    [
+        ({"objective": "replace_mlm"}, ["correction_weight"]),
+        ({"objective": "mlm"}, ["unigram_steps", "correction_weight"]),
+        ({"generator": "uniform"}, ["unigram_steps"]),
+        ({"untied_generator": False}, ["unigram_steps"]),
+    ],
+)
+def test_the_remedy_for_a_value_of_a_preset_works(hparams, names):
+    hparams = {"preset": "small_machine", **hparams}
+    for name in names:
+        message = f"hparam {name}: .*set {name} to 0.* in place of the preset"
+        refused(message, create, **hparams)
+        hparams[name] = 0
+    create(**hparams)
+
+
 def test_a_generator_rate_is_a_multiple_of_a_rate_above_0():
     message = "generator_learning_rate: 0.0001 .* is 0; set both above 0"
     refused(message, create, generator_learning_rate=1e-4, learning_rate=0)
