@@ -230,7 +230,7 @@ d = {**{"e": 2}, **options}
 """
 
 
-def test_a_splat_of_a_literal_is_counted_and_one_of_a_name_is_not(monkeypatch):
+def test_only_splats_of_literals_are_counted(monkeypatch):
     monkeypatch.setitem(TREES, "splats.py", ast.parse(SPLATS))
     places = [p for p in splats_of_literals() if p.startswith("splats.py")]
     assert sorted(places) == ["splats.py:2", "splats.py:2", "splats.py:3"]

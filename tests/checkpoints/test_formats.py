@@ -407,7 +407,7 @@ def test_variables_of_other_networks_are_refused():
     refused("no encoder: its variables start with conv/w", contents.hparams)
 
 
-def test_hparams_that_no_shape_shows_are_compared():
+def test_hparams_that_shapes_do_not_show_are_compared():
     stored = {OVERRIDES: {"num_attention_heads": 4}, "do_lower_case": True}
     stated = {OVERRIDES: {"hidden_act": "relu"}, "do_lower_case": False}
     stored[OVERRIDES]["hidden_size"] = stated[OVERRIDES]["hidden_size"] = 64

@@ -217,7 +217,7 @@ def test_a_cached_model_is_opened_by_name(revision, cache):
     assert weights.path == str(cache) and weights.contents.discriminates
 
 
-def test_a_cache_without_weights_or_revision(cache):
+def test_a_cache_without_weights_or_a_revision_is_refused(cache):
     refused("HF_HUB_OFFLINE", open_weights, f"hf:{MODEL}@v2")
     (cache / "model.safetensors").unlink()
     refused("HF_HUB_OFFLINE", open_weights, f"hf:{MODEL}")
@@ -278,7 +278,7 @@ SHARDS = [
         (["rust_model.ot"], []),
     ],
 )
-def test_one_form_of_the_weights_is_downloaded(available, needed):
+def test_only_one_form_of_the_weights_is_downloaded(available, needed):
     assert hub._files_to_read(["config.json", *available]) == [
         "config.json",
         *needed,

@@ -316,7 +316,7 @@ def test_a_tagger_of_transformers_has_segment_0_and_its_tokenizer(tagger, out):
 
 
 @pytest.mark.parametrize("kind", layout.PROBLEMS)
-def test_a_head_passes_a_shifted_identity(kind, out):
+def test_a_written_head_contains_a_shifted_identity(kind, out):
     values = arrays(Network("ElectraModel"), hidden_size=64)
     random = np.random.RandomState(2)
     head = {"kernel": random.randn(64, 3) / 8, "bias": random.randn(3)}

@@ -101,7 +101,7 @@ def test_a_config_of_a_different_model_is_refused(key, value, message, single):
     assert re.search(message, single.refused(), re.DOTALL)
 
 
-def test_missing_tensors_are_named_and_many_counted(single):
+def test_some_missing_tensors_are_named_and_all_are_counted(single):
     single.update_config({"num_hidden_layers": 4})
     message = single.refused()
     assert "\n  electra.encoder.layer.2.attention.self.query.weight" in message
@@ -299,7 +299,7 @@ def test_a_generator_with_unusual_heads_is_read_alone_as_a_masked_lm(both):
     assert stated["num_attention_heads"] == 5
 
 
-def test_pytorch_reads_its_files_tensors_only(
+def test_only_tensors_of_pytorch_files_are_read(
     single, discriminator, monkeypatch
 ):
     def tensor(value):
@@ -338,7 +338,7 @@ def test_a_generator_in_the_discriminators_folder_is_refused(both):
     )
 
 
-def test_a_wrong_class_is_refused_by_its_missing_tensors(both):
+def test_a_wrong_class_is_refused_for_missing_tensors(both):
     generator = both / "generator"
     generator.update_config({"architectures": ["ElectraForPreTraining"]})
     message = "lacks tensors of ElectraForPreTraining"

@@ -70,7 +70,7 @@ def test_problem_type_and_labels_decide_the_type_of_a_task(
     ],
 )
 @pytest.mark.parametrize("declared", [True, False])
-def test_a_head_is_read_by_its_class_or_its_tensors(
+def test_a_head_is_recognized_by_class_or_tensors(
     architecture, task, kind, declared, saved
 ):
     classes = [architecture] if declared else None
@@ -184,6 +184,6 @@ def test_a_regression_keeps_its_range(regression):
     assert regression.config()["problem_type"] == "regression"
 
 
-def test_a_range_that_does_not_rise_is_refused(regression):
+def test_a_range_whose_limits_are_not_increasing_is_refused(regression):
     regression.update_config({"electra_tf": {"task": "sts", "range": [5, 0]}})
     assert "electra_tf.range is [5, 0]" in regression.refused()

@@ -188,7 +188,7 @@ def test_a_slot_without_its_variable_is_refused(tmp_path):
     refused(message, tf2.write_native, weights, str(tmp_path / "model.ckpt"))
 
 
-def test_state_of_a_run_is_dropped_by_name(tmp_path):
+def test_the_state_of_a_run_is_left_out(tmp_path):
     path = tf.train.Checkpoint(
         model={"a": tf.Variable([1.0])},
         step=tf.Variable(2, dtype=tf.int64),

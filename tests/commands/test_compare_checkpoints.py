@@ -83,7 +83,7 @@ def test_a_changed_variable_is_named(compare, edited, values):
     assert compare(CHECKPOINT, other, *SMALL, "--tolerance=0.5")[0] == 0
 
 
-def test_missing_variables_decide_unless_allowed(compare, edited):
+def test_missing_variables_are_differences_unless_allowed(compare, edited):
     name = "discriminator_predictions/dense_1/bias"
     other = edited({name: None})
     status, text, _ = compare(CHECKPOINT, other, *SMALL)
@@ -95,7 +95,7 @@ def test_missing_variables_decide_unless_allowed(compare, edited):
     assert "some outputs were not compared" in text
 
 
-def test_slots_and_step_decide_with_a_flag_only(compare, edited):
+def test_slots_and_step_are_compared_only_with_a_flag(compare, edited):
     def with_slots(size):
         slots = {
             f"electra/embeddings/LayerNorm/beta/{slot}": np.full([16], size)
@@ -181,7 +181,7 @@ def test_recorded_outputs_of_other_weights_differ(compare, edited, values):
     assert end.startswith("DIFFER by more than 1e-05: generator layer 1")
 
 
-def test_missing_recorded_outputs_decide_unless_allowed(
+def test_missing_recorded_outputs_are_differences_unless_allowed(
     compare, edited, values
 ):
     part = edited({n: None for n in values if n.startswith("generator")})

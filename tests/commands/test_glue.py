@@ -234,7 +234,7 @@ def test_a_submission_has_a_file_for_each_test_set(model, capsys):
         ),
     ],
 )
-def test_predictions_are_in_the_server_s_words(model, name, predictions):
+def test_predictions_have_the_labels_of_the_server(model, name, predictions):
     submit(model)
     head, *rows = archive_of(model)[name].splitlines()
     assert head == "index\tprediction"
@@ -354,7 +354,7 @@ class Attack:
 
 
 @pytest.mark.parametrize("value", [Attack(), {0: Attack()}, [1]])
-def test_a_pickle_that_is_no_prediction_is_not_run(value, tmp_path, capfd):
+def test_a_pickle_with_code_is_not_executed(value, tmp_path, capfd):
     path = write(tmp_path, "sst_test_1", value)
     refused("not a file of test predictions", read_predictions, str(path))
     assert "run\n" not in capfd.readouterr().out
@@ -370,7 +370,7 @@ def test_arrays_and_numbers_of_every_protocol_are_read(protocol, tmp_path):
     assert predictions[4] == 0.5
 
 
-def test_tfds_s_own_order_is_undone_by_its_indices(model, monkeypatch):
+def test_the_order_of_tfds_is_undone_by_indices(model, monkeypatch):
     requests = []
 
     def read_rows(name, split, data_dir):

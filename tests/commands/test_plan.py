@@ -75,7 +75,7 @@ def test_the_screen_warns_of_odd_settings(facts, flag, warning):
     assert warning in facts(flag)
 
 
-def test_json_holds_the_numbers_of_records(screen, data_dir):
+def test_json_contains_the_numbers_of_records(screen, data_dir):
     records = f"--pretrain_tfrecords={data_dir}/pretrain_tfrecords/pre*"
     numbers = json.loads(screen("--json", records))
     expected = {"examples": 51, "exact": True, "files": 3}
@@ -84,7 +84,7 @@ def test_json_holds_the_numbers_of_records(screen, data_dir):
     assert numbers["obstacles"] == [] == numbers["warnings"]
 
 
-def test_json_holds_the_numbers_of_the_screen(screen):
+def test_json_contains_the_numbers_of_the_screen(screen):
     numbers = json.loads(screen("--json"))
     assert numbers["tokens"] == 6400 and numbers["examples_per_step"] == 4
     parameters = numbers["parameters"]

@@ -139,7 +139,7 @@ def test_like_reads_sentences_as_the_split_does(run):
     assert [answer["words"] for answer in answers] == [["The", "king"], ["of"]]
 
 
-def test_words_may_have_the_task_s_name_for_them():
+def test_words_may_be_under_the_name_in_the_task():
     spec = types.SimpleNamespace(columns={"word": "toks"})
     predictor = types.SimpleNamespace(task=types.SimpleNamespace(spec=spec))
     predictor.answerer = types.SimpleNamespace(columns={"words": ["words"]})
@@ -231,7 +231,9 @@ def test_flags_are_checked_before_the_model(tmp_path, output, flag, message):
     refused(message, _embed, *argv, "--output", tmp_path / output)
 
 
-def test_standard_input_to_standard_output(finetuned_folder, run_python):
+def test_standard_input_is_answered_on_standard_output(
+    finetuned_folder, run_python
+):
     folder = finetuned_folder("reviews")
     argv = ("-m", "electra_tf", "predict", "--model", folder)
     process = run_python(

@@ -20,7 +20,7 @@ def difference(a, b):
     return differences.Difference().add(a, b)
 
 
-def test_a_difference_equals_that_computed_by_hand():
+def test_a_difference_equals_the_difference_computed_by_hand():
     size = difference([1.0, -4.0, 0.0], [1.0, -2.0, 0.0])
     assert (size.count, size.max_abs, size.max_b) == (3, 2.0, 2.0)
     assert size.mean_abs == pytest.approx(2 / 3) and size.relative == 1.0

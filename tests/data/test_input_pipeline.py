@@ -272,11 +272,11 @@ def test_bad_text_is_named(text_config, tmp_path, content, pattern, complaint):
     assert problem.level is Level.ERROR
 
 
-def test_fitting_text_passes(text_config):
+def test_suitable_text_passes(text_config):
     assert record_checks.check_records(text_config, True) == []
 
 
-def test_text_of_unknown_words_is_a_warning(text_config, tmp_path):
+def test_text_of_unknown_words_causes_a_warning(text_config, tmp_path):
     path = tmp_path / "other.txt"
     path.write_text("waa unknown words\n")
     text_config.pretrain_text = str(path)
@@ -284,7 +284,7 @@ def test_text_of_unknown_words_is_a_warning(text_config, tmp_path):
     assert "2 of 3 sampled tokens of pretrain_text are [UNK]" in warning
 
 
-def test_examples_of_text_have_a_least_length(text_config):
+def test_examples_of_text_have_a_minimum_length(text_config):
     text_config.max_seq_length = 4
     with pytest.raises(UserError, match="max_seq_length: must be at least 5"):
         RawText(text_config, "pretrain_text")

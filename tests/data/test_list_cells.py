@@ -52,7 +52,7 @@ def test_lists_of_python_and_json_are_read(cell, values):
         "[x],[y]",
     ],
 )
-def test_other_texts_are_no_lists(cell):
+def test_texts_in_other_notations_are_no_lists(cell):
     assert read_list(cell) is None
 
 

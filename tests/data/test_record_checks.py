@@ -41,7 +41,7 @@ def has_manifest(request, config):
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_fitting_records_pass(config, has_manifest, training):
+def test_suitable_records_pass(config, has_manifest, training):
     assert record_checks.check_records(config, training) == []
 
 
@@ -67,7 +67,7 @@ def test_missing_records_are_refused(config):
     _refuses(config, r"'/nowhere/\*'.*build_pretraining")
 
 
-def test_empty_files_alone_are_refused(config):
+def test_records_of_only_empty_files_are_refused(config):
     for path in config.folder.glob("pretrain_data*"):
         path.write_bytes(b"")
     _refuses(config, "All 4 files.*are empty")

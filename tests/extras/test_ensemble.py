@@ -364,7 +364,7 @@ def test_a_file_that_does_not_fit_is_refused(make, run, kind, change, message):
     refused(rf"b.jsonl:.*{message}", run, models)
 
 
-def test_a_bad_line_of_another_split_is_ignored(make, run, tmp_path):
+def test_a_bad_line_of_a_different_split_is_ignored(make, run, tmp_path):
     models, _ = make()
     with open(tmp_path / "train.tsv", "a") as file:
         file.write("alone\n")
@@ -423,7 +423,7 @@ def test_resamples_that_fill_the_memory_are_refused(make, run):
 
 
 @pytest.mark.parametrize("flag", ["--json", "--output"])
-def test_an_input_is_never_an_output(make, run, tmp_path, flag):
+def test_an_output_never_replaces_an_input(make, run, tmp_path, flag):
     models, _ = make()
     refused("an input", run, models, f"{flag}={tmp_path / 'a.jsonl'}")
 

@@ -233,7 +233,7 @@ def head():
     return made, types.SimpleNamespace(pooled_output=tf.constant(vectors))
 
 
-def test_two_layers_are_dense_gelu_dense(head):
+def test_a_head_of_two_layers_has_gelu_between_dense_layers(head):
     """Compare with transformers' ElectraClassificationHead in float64."""
     made, encoded = head
     names = [variable.name.split(":")[0] for variable in made.variables]

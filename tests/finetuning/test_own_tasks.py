@@ -383,7 +383,7 @@ def warnings_of_run(task, capsys):
 
 
 @pytest.mark.parametrize(("kind", "dev", "warning"), LABELS_OF_DEV)
-def test_labels_only_in_dev_are_warned_of_once_a_run(
+def test_labels_only_in_dev_cause_one_warning_per_run(
     kind, dev, warning, own_task, capsys
 ):
     task = own_task(kind, dev)

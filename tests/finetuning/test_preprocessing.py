@@ -154,7 +154,7 @@ def test_letters_that_the_casing_changes_are_reported_each_time(
 
 
 @pytest.mark.parametrize("size", [3, 4, 8, 32])
-def test_evaluation_loses_nothing_whatever_the_batch_size(prepare, size):
+def test_evaluation_loses_no_row_at_any_batch_size(prepare, size):
     settings = {"predict_batch_size": 8, "group_eval_by_length": False}
     batches, steps, _ = prepare("dev", **settings)
     assert steps == 3
@@ -246,7 +246,7 @@ def test_trimmed_batches_lose_only_their_padding(batches, lengths, multiple):
     assert {batch["x_many"].shape for batch in trimmed} == {(2, LENGTH)}
 
 
-def test_labels_that_reach_further_than_tokens_are_kept(tmp_path):
+def test_labels_beyond_the_last_token_are_kept(tmp_path):
     path = str(tmp_path / "y.tfrecord")
     specs = [*shared_feature_specs(LENGTH), LABELS]
     row = {

@@ -178,7 +178,9 @@ def test_a_collapsed_run_is_named(config_of, run, tmp_path):
     assert trial["baselines"]["sst/chance"]["accuracy"] == 50.0
 
 
-def test_several_tasks_are_learned(finetuning_config, run, sst, cola, tmp_path):
+def test_several_tasks_are_trained_together(
+    finetuning_config, run, sst, cola, tmp_path
+):
     settings = {"num_train_epochs": 1.0, "eval_every_n_steps": 4}
     settings |= {"num_trials": 2, "keep_all_models": False}
     result, _ = run(finetuning_config("cola", "sst", **settings))
@@ -190,7 +192,9 @@ def test_several_tasks_are_learned(finetuning_config, run, sst, cola, tmp_path):
     assert [folder.name for folder in folders] == ["cola,sst_model_2"]
 
 
-def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
+def test_labels_of_the_data_are_saved_with_the_model(
+    finetuning_config, run, write_task, tmp_path
+):
     rows = "the DT B-NP\nand CC O\nof IN B-PP\n\n"
     for split in ("train", "dev"):
         write_task("chunk", f"{split}.txt", rows * 8)
@@ -199,8 +203,8 @@ def test_labels_of_data_are_kept(finetuning_config, run, write_task, tmp_path):
     mapping = read_json(model / "chunk_label_mapping.json")
     assert list(mapping) == ["O", "S-NP", "S-PP"]
     assert "chunk_label_mapping.json" in read_json(model / "digests.json")
-    anew = {"num_train_epochs": 2.0, "overwrite": True, "do_eval": False}
-    run(finetuning_config("chunk", **anew))
+    changes = {"num_train_epochs": 2.0, "overwrite": True, "do_eval": False}
+    run(finetuning_config("chunk", **changes))
     assert (model / "chunk_label_mapping.json").exists()
     # Results of the replaced model are put aside.
     assert not (tmp_path / "models/tiny/results/chunk_results.json").exists()
@@ -429,7 +433,9 @@ def test_the_originals_model_is_evaluated_or_replaced(config_of, run, trained):
     assert not (folder / "graph.pbtxt").exists()
 
 
-def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
+def test_evaluation_alone_uses_the_settings_of_the_run(
+    config_of, run, tmp_path
+):
     short = {"max_seq_length": 8, "num_train_epochs": 1}
 
     def train(**hparams):  # The vocabulary comes from the checkpoint.
@@ -458,7 +464,9 @@ def test_evaluation_alone_has_the_run_s_own_settings(config_of, run, tmp_path):
     assert len(evaluate(run_name="b")) == 1
 
 
-def test_evaluation_alone_has_learned_labels(describe, run, tmp_path, capsys):
+def test_evaluation_alone_uses_the_labels_of_the_training(
+    describe, run, tmp_path, capsys
+):
     rows = {"train": "the\tbad\nof\tgood\n" * 8, "dev": "the\tbad\n" * 4}
     files = {f"{name}.tsv": f"text\tlabel\n{r}" for name, r in rows.items()}
     columns = {"text_a": "text", "label": "label"}

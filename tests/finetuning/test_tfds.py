@@ -94,7 +94,7 @@ def test_mnli_has_its_splits_and_the_diagnostic_set(task_of):
     assert features["mnli_label_ids"] in (1, 2)
 
 
-def test_numbers_are_read_and_what_is_missing_is_named(task_of, tmp_path):
+def test_numbers_are_read_and_missing_data_are_named(task_of, tmp_path):
     task = task_of("sts", "stsb", "validation")
     actual = {e.label for e in task.get_examples("dev")}
     assert actual == {number / 4 for number in range(12)}

@@ -133,7 +133,7 @@ def test_a_text_without_masks_is_inspected_as_it_is(pretrained):
         ("replace", "Replace MLM's generator alone"),
     ],
 )
-def test_without_a_discriminator_tokens_are_proposed(pretrained, name, kind):
+def test_a_model_without_discriminator_proposes_tokens(pretrained, name, kind):
     seen = TokenInspector(pretrained(name)).inspect(SENTENCE, ("cat",))
     assert seen.kind == kind
     assert all(view.prediction is None for view in seen.tokens)

@@ -45,7 +45,7 @@ def project_outputs(encoder, batch=BATCH, seed=None):
     return project_encoder(*(batch[name] for name in INPUTS), seeds)
 
 
-def test_outputs_are_the_projects(make_encoder):
+def test_outputs_equal_those_of_the_project(make_encoder):
     encoder = make_encoder(return_hidden_states=True, return_attentions=True)
     expected = project_outputs(encoder)
     outputs = encoder(BATCH)

@@ -177,7 +177,7 @@ def test_callbacks_that_set_a_rate_are_refused_by_name(
 
 
 @pytest.mark.parametrize("name", ["learning_rate", "lr"])
-def test_a_rate_that_no_update_would_read_cannot_be_set(compiled, name):
+def test_rates_of_the_optimizer_cannot_be_set(compiled, name):
     assert not hasattr(compiled.optimizer, name)
     refused(
         "the schedule determines the rate",

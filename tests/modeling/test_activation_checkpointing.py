@@ -53,7 +53,7 @@ def test_memory_decides_unless_the_hparam_does(
     assert len(warnings) == int(expected and recompute_grad is None)
 
 
-def test_the_warning_gives_both_sizes_and_the_hparam(set_devices, warnings):
+def test_the_warning_names_both_sizes_and_the_hparam(set_devices, warnings):
     set_devices("CPU")
     needs_checkpointing(None, 3 << 30, float(2 << 30))
     assert "about 3.0 GiB, but training may use 2.0 GiB" in warnings[0]

@@ -78,7 +78,7 @@ def test_the_gradient_is_the_scaled_mask():
     np.testing.assert_array_equal(out, inputs * scaled_mask)
 
 
-def test_every_site_has_another_seed():
+def test_every_site_has_a_different_seed():
     source = SeedStream(SEED)
     seeds = [
         source.seed("a"),

@@ -39,7 +39,7 @@ def test_gradients_of_tokens_are_sparse_and_of_segments_dense(embeddings):
 
 
 @pytest.mark.parametrize("make", [Embeddings, DisentangledEmbeddings])
-def test_a_table_is_read_as_a_whole_so_that_later_reads_share_it(make):
+def test_a_table_is_read_as_a_whole(make):
     # After a gather from a variable, TensorFlow copies it at every read.
     embeddings = make("e", small_sizes(), 6)
     look_up = tf.function(embeddings.look_up)

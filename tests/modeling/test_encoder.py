@@ -32,7 +32,7 @@ def dependence(vectors):
     ("direction", "visible"),
     [(None, np.ones_like), ("ltr", np.tril), ("rtl", np.triu)],
 )
-def test_a_position_sees_its_direction(direction, visible):
+def test_a_position_sees_only_tokens_in_its_direction(direction, visible):
     sizes = small_sizes()
     table = Embeddings("electra/embeddings", sizes, 8)
     encoder = Encoder("electra", sizes, table, direction)
@@ -41,7 +41,7 @@ def test_a_position_sees_its_direction(direction, visible):
     np.testing.assert_array_equal(dependence(out.sequence_output), expected)
 
 
-def test_two_towers_see_every_token_but_their_own():
+def test_two_towers_see_all_tokens_except_the_predicted_token():
     sizes = small_sizes()
     table = Embeddings("electra/embeddings", sizes, 16)
     encoder = TwoTowerClozeTransformer("g", sizes, table, table)

@@ -158,7 +158,7 @@ def test_two_stages_are_counted_as_their_graphs(config):
     assert learns["matmul"] == 3 * frozen["matmul"]
 
 
-def test_the_optimizer_is_counted_apart(config):
+def test_the_optimizer_is_counted_separately(config):
     plain = flops.pretraining_step_flops(config())
     updated = flops.pretraining_step_flops(config(), parameters=1000)
     assert updated.matmul == plain.matmul

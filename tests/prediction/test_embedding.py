@@ -158,7 +158,7 @@ def test_a_generator_of_a_fine_tuned_model_is_refused(finetuned_folder):
     ("part", "network"),
     [("encoder", "discriminator"), ("generator", "generator")],
 )
-def test_either_part_of_a_pre_trained_model_embeds(
+def test_both_networks_of_a_pre_trained_model_embed(
     pretrained_folder, part, network
 ):
     folder = pretrained_folder()

@@ -448,7 +448,7 @@ def test_an_initial_checkpoint_with_different_sharing_is_refused(
     assert not report.unexpected
 
 
-def test_a_bert_starts_a_delta_at_zero(trained, make):
+def test_a_run_from_bert_starts_with_a_delta_of_zero(trained, make):
     held = named(trained("embeddings"))
     bert = {n: v for n, v in held.items() if n.startswith("electra/")}
     model = make("gradient_disentangled")

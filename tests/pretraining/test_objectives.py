@@ -270,7 +270,7 @@ def test_counts_of_a_program_are_kept_without_reading_records(tiny_config):
         prepare_model(config, model)
 
 
-def test_counts_that_do_not_fit_are_refused(tmp_path):
+def test_unsuitable_or_damaged_token_counts_are_refused(tmp_path):
     path = tmp_path / TOKEN_COUNTS
     path.write_text('{"counts": [1, 2]}')
     assert read_counts(str(path), 2).tolist() == [1, 2]

@@ -245,7 +245,7 @@ SHARING = {
 
 
 @pytest.mark.parametrize("name", SHARING)
-def test_the_generators_own_variables_are_in_no_other_network(
+def test_variables_of_the_generator_alone_are_in_no_other_network(
     tiny_config, name
 ):
     model = PretrainingModel(tiny_config(**SHARING[name]))
@@ -300,7 +300,7 @@ def test_each_network_is_clipped_by_its_own_norm(tiny_config):
 
 
 @pytest.mark.parametrize("kind", ["original", "adamw"])
-def test_the_generators_own_variables_have_its_rate(tiny_config, kind):
+def test_variables_of_the_generator_alone_have_its_rate(tiny_config, kind):
     def weights(**hparams):
         config = tiny_config(
             optimizer=kind, num_warmup_steps=0, weight_decay_rate=0.0, **hparams

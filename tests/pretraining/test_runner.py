@@ -297,7 +297,9 @@ def test_evaluations_are_equal_in_all_files(start, finished, tmp_path):
         start(do_train=False, do_eval=True, results_txt=blocked)
 
 
-def test_an_evaluation_alone_has_the_run_s_settings(start, data_dir, tmp_path):
+def test_an_evaluation_alone_uses_the_settings_of_the_run(
+    start, data_dir, tmp_path
+):
     mask = {"mask_prob": 0.4, "max_seq_length": 16, "num_eval_steps": 3}
     text = tmp_path / "text.txt"
     text.write_text("the of and in\n" * 90)

@@ -94,7 +94,7 @@ def test_a_tokenizer_json_states_the_casing_by_itself(tmp_path, config):
         ),
     ],
 )
-def test_a_field_without_a_meaning_is_refused(tmp_path, fields, message):
+def test_a_field_with_an_invalid_value_is_refused(tmp_path, fields, message):
     with pytest.raises(UserError, match=message):
         casing.read_casing(write_vocab(tmp_path, **fields))
 

@@ -76,7 +76,7 @@ def test_a_tf_config_that_starts_no_worker_is_refused(
         create_strategy(settings(distribution_strategy="multi_worker"))
 
 
-def test_the_chief_is_the_first_worker_unless_one_is_called_so():
+def test_the_chief_is_the_first_worker_unless_the_cluster_names_a_chief():
     distribute = tf.distribute
 
     def number(kind, index, **jobs):
@@ -180,7 +180,7 @@ def test_few_cores_share_a_batch_by_rows(run_python, monkeypatch):
     run_python("-c", SETTLED)
 
 
-def test_threads_of_a_tensorflow_that_runs_already_stay():
+def test_the_threads_of_a_running_tensorflow_are_kept():
     tf.constant(1.0) + 1.0
     set_threads(0, micro_batch_size=128, may_share=True)
     with pytest.raises(

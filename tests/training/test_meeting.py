@@ -133,7 +133,7 @@ def test_a_first_worker_that_ends_before_the_meeting_ends_all_workers(
         b"5\n",
     ],
 )
-def test_a_client_that_is_no_worker_is_ignored(workers, pool, sent):
+def test_clients_that_are_no_workers_are_ignored(workers, pool, sent):
     first = pool.submit(meeting.meet, Cluster(workers, 0), 30)
     stranger = connected(workers)
     stranger.sendall(sent)

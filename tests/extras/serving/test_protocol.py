@@ -64,7 +64,7 @@ def test_a_scalar_is_sent_as_a_column(toy):
     assert toy.predict(body) == (200, {"outputs": 5})
 
 
-def test_a_scalar_is_no_row(toy):
+def test_a_scalar_is_refused_as_a_row(toy):
     body = {"signature_name": "scalar", "instances": [4]}
     status, answer = toy.predict(body)
     assert status == 400 and "shape" in answer["error"]

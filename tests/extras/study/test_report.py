@@ -228,7 +228,7 @@ def test_scores_show_collapses_and_baselines(collapsed, axes_of):
     assert {"collapsed", "chance 50", "majority 60.5"} <= {*labels}
 
 
-def test_an_arm_that_was_not_pre_trained_is_hollow_too(axes_of):
+def test_points_of_arms_without_pre_training_are_hollow(axes_of):
     points = [pictures.Point(float("nan"), 50.0, 0.5, True)]
     panel = pictures.Panel("", {"random": points}, {})
     (axes,) = axes_of(pictures.draw, [panel], "log")
