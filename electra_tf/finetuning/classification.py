@@ -229,10 +229,9 @@ class TextTask(Task):
         return self.spec.has_labels(self.spec.resolve_split(split))
 
     def _check_header(self, split: str, table: Table) -> None:
-        """Report a header that has a label in the column of the labels.
+        """Report a label in the header, which may be the first row of data.
 
-        If columns are numbers, a table without a header can be read, too, but
-        its first row would be lost.
+        If columns are names, they show that the row is a header.
         """
         columns = self.spec.find_split(split, self.directory).columns
         if table.header is None or not isinstance(columns.get("label"), int):
@@ -250,8 +249,8 @@ class TextTask(Task):
             self._location(split),
             table.header.line,
             f"label {cell!r} in the header",
-            "a name of the column (if the row is data, set header to false in"
-            " the description)",
+            "another name (if the row is data, set header to false; otherwise"
+            " put the name of the column into columns)",
         )
 
     def _read_rows(self, split: str, table: Table) -> Iterator[TextRow]:
