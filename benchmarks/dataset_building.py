@@ -76,7 +76,7 @@ def make_routes(args, corpus):
     if unknown := set(args.arms) - set(routes):
         sys.exit(
             f"error: --arms: unknown routes {', '.join(unknown)}; expected some"
-            f" of {', '.join(routes)}. Pass some of these"
+            f" of {', '.join(routes)}. Correct --arms"
         )
     return {name: routes[name] for name in args.arms or routes}
 

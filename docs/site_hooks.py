@@ -75,7 +75,10 @@ def _help_of(module, name):
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         module.parse_flags([name, "--help"])
     if not printed.getvalue():
-        raise PluginError(f"{name} --help printed nothing; expected its help.")
+        raise PluginError(
+            f"{name} --help printed nothing; expected its help. Correct the"
+            " command."
+        )
     return printed.getvalue().rstrip()
 
 
