@@ -29,8 +29,9 @@ from electra_tf.data.columns import (
 from electra_tf.data.feature_spec import FeatureSpec
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
-from electra_tf.files.digests import add_digest, check_digest
+from electra_tf.files.digests import add_digest
 from electra_tf.files.reading import read_bytes
+from electra_tf.finetuning.label_files import read_labels
 from electra_tf.finetuning.row_report import RowReport
 from electra_tf.text.tokenization import Tokenizer
 from electra_tf.text.vocabulary import require_wordpiece
@@ -318,17 +319,10 @@ class Task(abc.ABC):
         """Set the labels to the content of a file.
 
         Raises:
-          UserError: the file is not valid JSON, or it differs from the digests
-            of its folder.
+          UserError: the file is damaged, or it differs from the digests of its
+            folder.
         """
-        check_digest(path)
-        with filesystem.open_file(path, "rb") as file:
-            try:
-                self.set_labels(json.loads(file.read()))
-            except (ValueError, RecursionError) as error:
-                raise UserError(
-                    f"{path}: not valid JSON: {error}. Restore the file"
-                ) from None
+        self.set_labels(read_labels(path, self.spec.type))
 
     def load_model_labels(self, folder: str) -> bool:
         """Load the labels from a model's folder; return whether labels exist.
