@@ -461,8 +461,8 @@ def add_field_flags(
 
     Args:
       skip: names of fields that get no flag.
-      is_override: whether flags override values of other sources. Such flags
-        have no defaults, and their values remain texts.
+      is_override: whether flags override values of other sources. Flags that
+        override have no defaults, and their values remain texts.
     """
     hints = typing.get_type_hints(fields_class, include_extras=True)
     fields = {f.name: f for f in dataclasses.fields(fields_class)}

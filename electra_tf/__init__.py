@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """ELECTRA in TensorFlow: pre-train text encoders as discriminators.
 
-Importing this package does not import TensorFlow. It sets environment variables
-of TensorFlow for oneDNN kernels, which are the default only on newer x86
-processors, and for pooled memory on CPUs. Set TF_ENABLE_ONEDNN_OPTS=0 or
+Importing this package does not import TensorFlow. The import sets environment
+variables of TensorFlow for oneDNN kernels, which are the default only on newer
+x86 processors, and for pooled memory on CPUs. Set TF_ENABLE_ONEDNN_OPTS=0 or
 TF_CPU_ALLOCATOR_USE_BFC=false to disable them. The packages for single texts
 (prediction, inspection, serving) disable oneDNN if they are imported before
 TensorFlow, except in commands that read files of texts.

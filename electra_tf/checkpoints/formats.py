@@ -174,7 +174,7 @@ def _is_finetuned_run(path: str) -> bool:
 def strip_training_state(weights: Weights, keep: str = "") -> Weights:
     """Return the weights without variables that only the run itself uses.
 
-    These variables are the baseline of adversarial training, the head of
+    The removed variables are the baseline of adversarial training, the head of
     `correction_weight`, and a discriminator that is not yet trained.
 
     Args:

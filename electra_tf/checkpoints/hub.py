@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of the Hugging Face hub by name: `hf:OWNER/NAME[@REVISION]`.
 
-The package `huggingface_hub` (extra `hub`) downloads the models. Its cache and
-its environment variables (HF_HOME, HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE)
-apply.
+The package `huggingface_hub` (extra `hub`) downloads the models. The cache and
+the environment variables of the package (HF_HOME, HF_ENDPOINT, HF_TOKEN,
+HF_HUB_OFFLINE) apply.
 """
 
 import functools

@@ -30,8 +30,8 @@ def column_indices(
       header: names in the header; empty for a table without a header.
       path: path of the file, for messages.
       remedy: function that returns the remedy for a purpose without a column.
-      optional: purposes that may have no column. Their numbers count only if
-        their options contain no names.
+      optional: purposes that may have no column. The number of such a column
+        counts only if the options contain no names.
 
     Raises:
       UserError: no column or more than one column fits a purpose.

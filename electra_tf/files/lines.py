@@ -98,8 +98,8 @@ class LineReader:
     def _refuse_carriage_returns(self, raw: bytes) -> None:
         r"""Raise a UserError if only "\r" ends the lines of a file.
 
-        Such a file would be a single line. A file whose first line ends in
-        "\n" may contain "\r" in its texts.
+        A file without line feeds would be a single line. A file whose first
+        line ends in "\n" may contain "\r" in its texts.
         """
         if not raw.endswith(b"\n") and b"\r" in raw.rstrip(b"\r"):
             raise UserError(

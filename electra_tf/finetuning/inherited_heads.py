@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adaptation, to the tasks of a run, of heads that transformers trained.
 
-Such a head has no task name, its labels may be in another order, and a
-regression head predicts in the units of the labels. Before such a head is
+A head of transformers has no task name, its labels may be in a different order,
+and a regression head predicts in the units of the labels. Before such a head is
 evaluated or trained, it is given the name of the task, the order of the task's
 labels and their scale.
 """

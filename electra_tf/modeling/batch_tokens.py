@@ -39,8 +39,8 @@ class BatchTokens:
 class RealTokens(BatchTokens):
     """The T real tokens of a batch, without its padding.
 
-    Both directions are gathers of whole vectors, and each is the gradient of
-    the other.
+    Packing and unpacking are gathers of whole vectors, and each is the gradient
+    of the other.
 
     Args:
       input_mask: int32 [B, L], 1 for real tokens.

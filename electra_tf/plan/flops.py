@@ -107,7 +107,7 @@ class PartFlops:
         """Average the counts over steps, of which only some train the part.
 
         The part runs both passes in `learning` steps and only the forward pass
-        in `running` steps. It is not used in the remaining steps.
+        in `running` steps. The remaining steps do not use the part.
         """
         for kind in ("matmul", "other"):
             whole, ahead = getattr(self, kind), getattr(self, f"{kind}_forward")

@@ -57,12 +57,12 @@ class Source:
         standard input.
       columns: the options of each column. The first option that the header
         names is used; without a header, the first option that is a number.
-      optional: the columns that may be missing. They are used if a header or a
-        key has one of their names, or if their only option is a number.
+      optional: the columns that may be missing. Such a column is used if a
+        header or a key has one of its names, or if its only option is a number.
       id_column: the column whose values are returned as keys; None: none.
       header: whether the first row of TSV or CSV names columns; None: inferred
-        from the row. It is a header if it has a name of each column; a row that
-        looks like a header with other names is an error.
+        from the row. The row is a header if it has a name of each column; a row
+        that looks like a header with other names is an error.
       blank: the number of blank lines so far.
       skipped: the numbers of CoNLL lines without a word, by kind.
     """

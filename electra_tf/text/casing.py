@@ -40,7 +40,7 @@ def read_casing(vocab_file: str) -> dict[str, bool]:
     The file of a byte-level BPE vocabulary defines the normalization itself.
 
     Returns:
-      Both values; {} if no file contains them.
+      do_lower_case and strip_accents; {} if no file contains the values.
 
     Raises:
       UserError: a field is not a boolean, or accents are stripped without

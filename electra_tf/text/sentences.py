@@ -52,11 +52,11 @@ SENTENCE_BREAKS = (
 def split_sentences(text: str) -> list[tuple[int, int]]:
     """Find the sentences of running text by punctuation and line ends.
 
-    A sentence ends at the end of a line. It also ends at a point, question mark
-    or exclamation mark before white space, unless a small letter follows, and
-    after the marks that end sentences in other scripts (Chinese, Devanagari,
-    Urdu ...) and their closing quotes. Thai has no such mark, so each line of
-    Thai is a sentence.
+    A sentence ends at the end of a line. A sentence also ends at a point,
+    question mark or exclamation mark before white space, unless a small letter
+    follows, and after the marks that end sentences in other scripts (Chinese,
+    Devanagari, Urdu ...) and their closing quotes. Thai has no such mark, so
+    each line of Thai is a sentence.
 
     Returns:
       Start and end of each sentence, in characters.

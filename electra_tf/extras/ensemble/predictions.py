@@ -3,9 +3,9 @@
 """Several models' predictions for the examples of a split.
 
 Each model has a file with one prediction per example. The predictions for an
-example form a stack [models, units, columns]. Its values are the probabilities
-of a text's classes, of the tags of a sentence's words, or of a question's
-candidate answers, or a single number.
+example form a stack [models, units, columns]. The stack contains the
+probabilities of a text's classes, of the tags of a sentence's words, or of a
+question's candidate answers, or a single number.
 """
 
 import functools

@@ -251,7 +251,7 @@ class Study:
     def _choosing_runs(self, arm: Arm, task: str) -> dict[float, Run]:
         """Return the fine-tunings that try learning rates, by learning rate.
 
-        These runs start from the pre-training of the first seed.
+        The fine-tunings start from the pre-training of the first seed.
         """
         seed, runs = self.seeds[0], {}
         for choice in self._choices():
