@@ -558,8 +558,7 @@ def _lower_sigmas(rows: tf.Tensor) -> tf.Tensor:
     """Replace sigmas by final sigmas in the places where `str.lower` does.
 
     A sigma is final if it follows a cased character and precedes a character
-    without case. The searches for the two characters skip characters with
-    `CASE_IGNORABLE`.
+    without case. The searches skip the characters with `CASE_IGNORABLE`.
     """
     counting = where(~_has(rows, REMOVED | CASE_IGNORABLE))
     counted = tf.gather(rows, counting)
