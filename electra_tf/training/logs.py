@@ -149,7 +149,7 @@ def read_rows(
 
 def _is_row(values: Mapping[str, Any]) -> bool:
     """Return whether an object has a step and otherwise only numbers."""
-    step = values.get("step")
+    step = values.get("step", -1)
     return (
         is_integer(step) and step >= 0 and all(map(is_number, values.values()))
     )
