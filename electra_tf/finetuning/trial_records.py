@@ -93,7 +93,7 @@ def _read_record(values: dict[str, Any], location: str) -> TrialRecord:
 
 
 def _check_against_first(records: Sequence[TrialRecord], location: str) -> None:
-    """Raise a UserError if the last record has other names than the first.
+    """Raise a UserError if names differ between the first and last record.
 
     All trials of a run have the same tasks and metrics.
     """

@@ -308,7 +308,7 @@ class Embedder:
 def _groups_by_word(
     text: str, pieces: Iterable[Piece]
 ) -> Iterator[tuple[str, list[Piece]]]:
-    """Yield the words of `split_words` that have wordpieces, with these."""
+    """Yield each word of `split_words` that has wordpieces, with the pieces."""
     spans = split_words(text)
     starts = [start for start, _ in spans]
 

@@ -14,7 +14,7 @@ from electra_tf.data.tfrecords import frame_record
 
 @pytest.fixture
 def write_records(tmp_path):
-    """Return a function that writes a record file, and their config."""
+    """Return a function that writes a record file, and the run's config."""
 
     def write(number, payloads):
         path = tmp_path / f"pretrain_data.tfrecord-{number}-of-9"
