@@ -15,7 +15,7 @@ from configure.pretraining import PretrainingConfig
 from electra_tf.checkpoints.formats import open_weights
 from electra_tf.checkpoints.tf1 import write_tf1
 from electra_tf.data.tfrecords import ExampleEncoder, read_records
-from electra_tf.pretraining import masking, runner
+from electra_tf.pretraining import masking, runner, sampling
 from electra_tf.training.console import Console
 
 BATCH, STEPS, HALF = 4, 10, 5
@@ -72,7 +72,7 @@ def ours(tmp_path, hparams, monkeypatch):
 
     monkeypatch.setattr(masking, "_draw_with_replacement", positions)
     monkeypatch.setattr(
-        masking,
+        sampling,
         "sample_from_softmax",
         lambda logits, uniform: tf.argmax(logits, -1, tf.int32),
     )
