@@ -479,11 +479,12 @@ def _released_facts(folder: str) -> dict[str, Any]:
     parent, part = os.path.split(folder)
     for directory, prefix in ((folder, ""), (parent, f"{part}/")):
         path = os.path.join(directory, RELEASED_FACTS)
-        digests = _read_json(path).get("weights")
+        facts = _read_json(path)
+        digests = facts.get("weights")
         # Programs that do not know this project also write `card.json`.
         if not is_object(digests):
             continue
-        facts = _read_json(path, "training", "data", "metrics")
+        _check_objects(facts, path, "training", "data", "metrics")
         is_about_folder = any(name.startswith(prefix) for name in digests)
         if is_about_folder and _have_digests(directory, digests):
             return facts
@@ -552,10 +553,15 @@ def _read_json(path: str, *objects: str) -> dict[str, Any]:
     if not tf.io.gfile.exists(path):
         return {}
     content = read_json(path)
-    fields = {name: (is_object, "an object") for name in objects}
-    remedy = "Restore the file, or remove it to export without its facts."
-    check_fields(content, fields, path, remedy, optional=objects)
+    _check_objects(content, path, *objects)
     return content
+
+
+def _check_objects(content: Mapping[str, Any], path: str, *names: str) -> None:
+    """Raise a UserError if a field that a file contains is no object."""
+    fields = {name: (is_object, "an object") for name in names}
+    remedy = "Restore the file, or remove it to export without its facts."
+    check_fields(content, fields, path, remedy, optional=names)
 
 
 def _code_commit() -> str:
