@@ -26,8 +26,9 @@ from electra_tf.files.atomic import atomic_file, part_path
 
 FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
-# Characters that JSON texts contain only as escapes: some readers end lines at
-# the first three, and UTF-8 has no form of the others (lone surrogates).
+# Characters that answers contain only as JSON's escapes: UTF-8 has no form of
+# lone surrogates, and some readers end lines at U+0085, U+2028 and U+2029.
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 
@@ -92,7 +93,7 @@ def answer_file(
             )
 
         def write_line(text: str) -> None:
-            file.write(f"{text}\n".encode("utf-8", "replace"))
+            file.write(f"{text}\n".encode())
             if path == STDOUT:
                 file.flush()
 
@@ -131,7 +132,12 @@ def _flatten(
 def _format_json(value: Any) -> str:
     """Return a value as JSON in one line of valid UTF-8."""
     text = json.dumps(value, ensure_ascii=False)
-    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _ESCAPED.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    """Return JSON's escape of the matched character."""
+    return f"\\u{ord(match[0]):04x}"
 
 
 def _cell(value: Any) -> str:
@@ -142,7 +148,8 @@ def _cell(value: Any) -> str:
         return _format_json(value)
     # All line ends become spaces, because readers of TSV files disagree about
     # which of them end a row.
-    return " ".join(str(value).replace("\t", " ").splitlines())
+    text = " ".join(str(value).replace("\t", " ").splitlines())
+    return _SURROGATES.sub(_escape, text)
 
 
 class VectorFile:

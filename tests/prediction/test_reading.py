@@ -272,6 +272,13 @@ def test_answers_in_tsv_have_a_column_for_each_value(tmp_path):
     ]
 
 
+def test_lone_surrogates_in_tsv_are_escapes(tmp_path):
+    path = tmp_path / "out.tsv"
+    with answer_file(str(path), "tsv") as write:
+        write({"text": "half \ud83d", "tags": ["\udc00"]})
+    assert path.read_text("utf-8") == 'text\ttags\nhalf \\ud83d\t["\\udc00"]\n'
+
+
 def test_a_new_column_of_a_later_answer_is_refused(tmp_path):
     with answer_file(str(tmp_path / "out.tsv"), "tsv") as write:
         write({"line": 3})
