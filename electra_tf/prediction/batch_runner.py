@@ -72,6 +72,7 @@ def run_in_batches(
     lengths: Sequence[int],
     batch_size: int,
     longest: int,
+    describe: Callable[[int], str],
 ) -> list[dict[str, np.ndarray]]:
     """Return the outputs of each row; rows of similar length share a batch.
 
@@ -81,6 +82,7 @@ def run_in_batches(
       lengths: the number of columns that each row needs.
       batch_size: the maximum number of rows of a batch.
       longest: the maximum number of columns of a batch.
+      describe: function from the index of a row to words that name its text.
 
     Raises:
       UserError: an output is infinite or NaN.
@@ -95,7 +97,7 @@ def run_in_batches(
     def run(indices: Sequence[int]) -> None:
         length = min(lengths[indices[0]], longest)
         outputs = function([rows[i] for i in indices], length)
-        check_finite(outputs, lambda row: f"text {indices[row] + 1}")
+        check_finite(outputs, lambda position: describe(indices[position]))
         for position, i in enumerate(indices):
             row_outputs[i] = {
                 name: array[position] for name, array in outputs.items()

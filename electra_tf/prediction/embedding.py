@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.formatting import shorten
 from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.finetuning.heads import mean_over_tokens
 from electra_tf.modeling.encoder import Encoder
@@ -170,6 +171,7 @@ class Embedder:
           combine: "mean" or "concat", if there are several layers.
         """
         function = self._function(layers, pooling, combine)
+        texts = list(texts)
         inputs = [self._tokenize(text) for text in texts]
         rows = [
             {"input_ids": text.ids, "input_mask": [1] * len(text.ids)}
@@ -177,7 +179,12 @@ class Embedder:
         ]
         lengths = [len(text.ids) for text in inputs]
         outputs = batch_runner.run_in_batches(
-            function, rows, lengths, self.batch_size, self.max_length
+            function,
+            rows,
+            lengths,
+            self.batch_size,
+            self.max_length,
+            lambda row: shorten(repr(texts[row])),
         )
         return [
             self._pool(text, row_outputs["vectors"], pooling)

@@ -8,13 +8,14 @@ predictor(["A fine film.", "Never again."])
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from configure.errors import UserError
+from configure.formatting import shorten
 from electra_tf.data.tfrecords import FEATURE_NAMES
 from electra_tf.prediction.answers import BadInputError, make_answerer
 from electra_tf.prediction.batch_runner import PackedFunction, run_in_batches
@@ -87,7 +88,8 @@ class Predictor:
           UserError: the task cannot use an item of the list.
         """
         if self.answerer.is_single(texts):
-            return self._predict([self.answerer.example(texts, 0)])[0]
+            example = self.answerer.example(texts, 0)
+            return self._predict([example], [texts])[0]
         if not isinstance(texts, Iterable):
             raise BadInputError(texts, "a text or a list of texts")
         return [answer for _, answer in self.stream(texts)]
@@ -107,21 +109,30 @@ class Predictor:
         numbered = enumerate(items)
         size = self.batch_size
         while pool := list(itertools.islice(numbered, size)):
-            numbers, examples = [], []
+            numbers, examples, usable_items = [], [], []
             for number, item in pool:
                 try:
                     examples.append(self.answerer.example(item, len(examples)))
                     numbers.append(number)
+                    usable_items.append(item)
                 except BadInputError as error:
                     if on_error is None:
                         text = f"item {number} (from 0): {error}"
                         raise UserError(text) from error
                     on_error(number, error)
-            yield from zip(numbers, self._predict(examples), strict=True)
+            answers = self._predict(examples, usable_items)
+            yield from zip(numbers, answers, strict=True)
             size = min(size * _GROWTH, self.batch_size * _BATCHES_PER_POOL)
 
-    def _predict(self, examples: list[Any]) -> list[dict[str, Any]]:
-        """Return the answers to examples whose ids are their indices."""
+    def _predict(
+        self, examples: list[Any], items: Sequence[Any]
+    ) -> list[dict[str, Any]]:
+        """Return the answers to examples whose ids are their indices.
+
+        Args:
+          examples: the examples.
+          items: the inputs of the examples, which error messages name.
+        """
         outputs: list[list[dict[str, Any]]] = [[] for _ in examples]
         waiting: list[tuple[int, dict[str, Any]]] = []
         for index, example in enumerate(examples):
@@ -133,7 +144,7 @@ class Predictor:
             # they fill a pool.
             is_full = len(waiting) >= self.batch_size * _BATCHES_PER_POOL
             if is_full or index + 1 == len(examples):
-                self._run(waiting, outputs)
+                self._run(waiting, outputs, items)
                 waiting = []
         return self.answerer.answers(examples, outputs)
 
@@ -141,6 +152,7 @@ class Predictor:
         self,
         waiting: list[tuple[int, dict[str, Any]]],
         outputs: list[list[dict[str, Any]]],
+        items: Sequence[Any],
     ) -> None:
         """Append the outputs for rows to the outputs of their examples."""
         all_outputs = run_in_batches(
@@ -149,6 +161,7 @@ class Predictor:
             [self._length(row) for _, row in waiting],
             self.batch_size,
             self.loaded.config.max_seq_length,
+            lambda row: shorten(repr(items[waiting[row][0]])),
         )
         for (index, row), row_outputs in zip(waiting, all_outputs, strict=True):
             row_outputs["eid"] = row[f"{self.task.name}_eid"]

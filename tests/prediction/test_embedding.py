@@ -51,6 +51,17 @@ def test_texts_have_equal_vectors_in_a_batch_and_alone(embedder):
     )
 
 
+def test_the_text_of_a_vector_that_is_not_finite_is_named(
+    embedder, monkeypatch
+):
+    def overflow(rows, length):
+        lengths = np.array([[len(row["input_ids"])] for row in rows])
+        return {"vectors": np.where(lengths > 9, np.nan, 0.0)}
+
+    monkeypatch.setattr(embedder, "_function", lambda *arguments: overflow)
+    refused("^'that was for her.*vectors is nan", embedder, EMBEDDED)
+
+
 def test_a_tagger_reads_the_segment_of_its_training(finetuned_folder):
     embedder = Embedder.from_pretrained(finetuned_folder("names"))
     expected = _layers(embedder, "the king", segment=1)[-1]

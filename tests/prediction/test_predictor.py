@@ -283,7 +283,7 @@ def test_rows_run_in_batches_of_similar_length():
         shapes.append((len(rows), length))
         return {"first": np.array([row["input_ids"][0] for row in rows])}
 
-    outputs = run_in_batches(function, ROWS, LENGTHS, 4, longest=128)
+    outputs = run_in_batches(function, ROWS, LENGTHS, 4, 128, str)
     assert [row["first"] for row in outputs] == list(range(6))
     assert sorted(shapes) == [(1, 128), (2, 61), (3, 4)]
 
@@ -295,9 +295,27 @@ def test_an_output_that_is_not_finite_is_refused(value):
         return {"ids": np.arange(len(rows)), "logits": np.array([bad, bad]).T}
 
     refused(
-        f"text 2: the model's output logits is {value}; expected a finite",
-        lambda: run_in_batches(function, ROWS, LENGTHS, 4, longest=128),
+        f"text 1: the model's output logits is {value}; expected a finite",
+        lambda: run_in_batches(
+            function, ROWS, LENGTHS, 4, 128, lambda row: f"text {row}"
+        ),
     )
+
+
+def test_the_text_of_an_output_that_is_not_finite_is_named(
+    predictor, monkeypatch
+):
+    ask = predictor("reviews", batch_size=1)
+    compute = ask._function
+
+    def overflow(rows, length):
+        outputs = compute(rows, length)
+        is_bad = [sum(row["input_mask"]) > 40 for row in rows]
+        outputs["logits"][is_bad] = np.inf
+        return outputs
+
+    monkeypatch.setattr(ask, "_function", overflow)
+    refused("^'a b c d e f .*logits is inf", lambda: ask(TEXTS))
 
 
 def test_an_error_of_a_batch_is_raised():
@@ -305,4 +323,4 @@ def test_an_error_of_a_batch_is_raised():
         raise ValueError(length)
 
     with pytest.raises(ValueError, match="128"):
-        run_in_batches(fails, ROWS, LENGTHS, 4, longest=128)
+        run_in_batches(fails, ROWS, LENGTHS, 4, 128, str)
