@@ -319,7 +319,7 @@ class FinetuningConfig(TrainingConfig):
         if not (self.do_train or self.do_eval or self.write_test_outputs):
             raise UserError(
                 "Nothing to do: do_train, do_eval and write_test_outputs are"
-                " all false; set one of them to true"
+                " all false; set one of them to true."
             )
 
     def _warnings(self) -> Iterator[str]:

@@ -23,7 +23,7 @@ def read_hparams(text_or_path: str, flag: str = "--hparams") -> dict[str, Any]:
             text = f.read(_MAX_CHARACTERS + 1)
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
+            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8."
         ) from None
     except OSError as error:
         raise UserError(

@@ -66,7 +66,7 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
             " expected a JSON object of settings. Remove the nesting."
         ) from None
     except DuplicateKeyError as error:
-        raise UserError(f"{source}: {error}; keep one value of each") from None
+        raise UserError(f"{source}: {error}; keep one value of each.") from None
     except ValueError as error:  # Python limits the number of digits.
         raise UserError(
             f"{source}: cannot be read as JSON: {error}. Shorten the number."
@@ -75,7 +75,7 @@ def parse_json(text: str, source: str) -> dict[str, Any]:
         raise UserError(
             f"{source}: expected a JSON object such as"
             f' {{"learning_rate": 1e-4}}, got {json.dumps(value)[:60]}.'
-            " Pass a JSON object"
+            " Pass a JSON object."
         )
     return value
 

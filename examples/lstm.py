@@ -61,7 +61,7 @@ def read_vectors(path: str, ids: dict[str, int], table: np.ndarray) -> int:
             raise UserError(
                 f"{path}:{number}: found {len(values)} values for {word!r};"
                 f" expected {width} finite numbers (--width). Correct the"
-                " line, or pass another --width"
+                " line, or pass another --width."
             )
         table[ids[word]] = vector
         count += 1

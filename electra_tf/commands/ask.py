@@ -207,7 +207,7 @@ def _read_questions(args: argparse.Namespace) -> list[dict[str, Any]]:
         if question is None and row.get("question") is not None:
             raise UserError(
                 f"{location}: question is {values.describe(row['question'])};"
-                " expected a text. Correct the line"
+                " expected a text. Correct the line."
             )
         check_question(question, location)
         rows.append({**row, "question": question})
@@ -266,6 +266,6 @@ def _choose_weight(args: argparse.Namespace) -> float:
     if not isinstance(weight, float) or not 0.0 <= weight <= 1.0:
         raise UserError(
             f"{path}: weight is {weight!r}; expected a number from 0 to 1. Pass"
-            " --fit to fit the weight again"
+            " --fit to fit the weight again."
         )
     return weight

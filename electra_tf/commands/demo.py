@@ -72,7 +72,7 @@ def prepare(output_dir: str) -> int:
     if filesystem.exists(vocab_file) and not filesystem.exists(corpus_file):
         raise UserError(
             f"{vocab_file} was not written by the demo, and would be replaced."
-            " Pass another --output_dir"
+            " Pass another --output_dir."
         )
     lines = corpus_lines()
     model = PretrainingConfig.create("demo", output_dir, preset=_PRESET)

@@ -85,7 +85,7 @@ def main(args: argparse.Namespace) -> None:
     if args.examples < 1:
         raise UserError(
             f"--examples={args.examples}: expected 1 or more. Pass a larger"
-            " number"
+            " number."
         )
     loaded = load_pretrained(args.generator, args.vocab_file)
     positions = loaded.model.encoder_config.max_position_embeddings

@@ -162,12 +162,12 @@ def _check_output_name(args: argparse.Namespace) -> str:
             raise UserError(
                 f"--output={args.output}: expected a name that ends in .npz,"
                 f" because --pooling={args.pooling} makes several vectors per"
-                " text. Pass another --output"
+                " text. Pass another --output."
             )
     elif ending not in (".npy", ".npz"):
         raise UserError(
             f"--output={args.output}: expected a name that ends in .npy or"
-            " .npz. Pass another --output"
+            " .npz. Pass another --output."
         )
     return stem
 
@@ -178,7 +178,7 @@ def _parse_layers(text: str) -> tuple[int, ...]:
     except ValueError:
         raise UserError(
             f"--layers={text}: expected whole numbers, such as -2,-1. Correct"
-            " the numbers"
+            " the numbers."
         ) from None
 
 

@@ -161,7 +161,7 @@ def _read_predictions(args: argparse.Namespace) -> "Predictions":
     if not predictions.has_labels and (args.json or not args.output):
         raise UserError(
             f"{predictions.name} has no labels, so the files cannot be scored."
-            " Pass --output, and remove --json"
+            " Pass --output, and remove --json."
         )
     return predictions
 
@@ -179,7 +179,7 @@ def _parse_weights(text: str, count: int) -> np.ndarray | None:
         raise UserError(
             f"--weights={text}: expected {', '.join(MIXTURES)}, or {count}"
             " finite numbers separated by commas, each at least 0, and at least"
-            " one above 0. Correct --weights"
+            " one above 0. Correct --weights."
         )
     with np.errstate(over="ignore"):
         overflows = np.isinf(weights.sum())
@@ -212,7 +212,7 @@ def _score(
         raise UserError(
             f"--resamples={args.resamples}: expected at most {limit:,},"
             f" because {predictions.name} has {count:,} examples. Pass a"
-            " smaller number"
+            " smaller number."
         )
     rng = np.random.default_rng(args.seed)
     resamples = rng.integers(count, size=[args.resamples, count])

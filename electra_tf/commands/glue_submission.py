@@ -64,7 +64,7 @@ def main(args: argparse.Namespace) -> None:
     if filesystem.exists(path) and not args.overwrite:
         raise UserError(
             f"{path} exists. Pass --overwrite to replace it, or another"
-            " --output"
+            " --output."
         )
     submission = glue_submission.collect(
         args.model_name, args.data_dir, args.trial, args.run_name or ""

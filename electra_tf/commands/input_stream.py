@@ -141,7 +141,7 @@ class InputStream:
         if self._bad_lines and not self.rows:
             self.report_summary(unit)
             raise UserError(
-                f"no line could be {done}. Correct the lines named above"
+                f"no line could be {done}. Correct the lines named above."
             )
 
     def report_summary(self, unit: str) -> None:

@@ -124,7 +124,7 @@ def main(args: argparse.Namespace) -> int:
         if not stream.rows:
             stream.report_summary("answers")
             raise UserError(
-                "no line could be answered. Correct the lines named above"
+                "no line could be answered. Correct the lines named above."
             )
     for what, count in predictor.task.row_report.losses.items():
         shared_flags.report(f"{count:,} {what}")
@@ -149,7 +149,7 @@ def _merge(
             raise UserError(
                 "--echo: the input and its answer have different values for"
                 f" the key {name!r}; expected one value for each key. Remove"
-                " --echo"
+                " --echo."
             )
     return output
 

@@ -158,7 +158,7 @@ def parse_columns(
         if name in named:
             raise UserError(
                 f"--columns={text}: {name} has two columns; expected one."
-                " Remove one of the columns"
+                " Remove one of the columns."
             )
         named.add(name)
         columns[name] = [_parse_column(column)]
@@ -201,7 +201,7 @@ def check_files(args: argparse.Namespace, *outputs: str) -> None:
     for name in ("batch_size", "n_best", "top_k"):
         if (value := getattr(args, name, 1)) < 1:
             raise UserError(
-                f"--{name}={value}: expected 1 or more. Pass a larger number"
+                f"--{name}={value}: expected 1 or more. Pass a larger number."
             )
     for source in make_sources(args, {}):
         source.check()

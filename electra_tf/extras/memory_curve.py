@@ -98,7 +98,7 @@ class Point(NamedTuple):
             raise UserError(
                 "the measured process failed with exit status"
                 f" {process.returncode}: {lines[-1]}. Remove the cause, or"
-                " lower --memory_gib"
+                " lower --memory_gib."
             )
         return json.loads(process.stdout)["measured"]["peak_bytes"]
 
@@ -126,7 +126,7 @@ class MemoryCurve:
             raise UserError(
                 f"objective is {config.objective!r}; expected a different"
                 " objective, because --memory_curve compares the run with a"
-                " masked LM. Pass --objective=electra, for example"
+                " masked LM. Pass --objective=electra, for example."
             )
         masked_lm = {
             "electra_objective": False,

@@ -373,7 +373,7 @@ class ClassificationTask(TextTask):
                 raise UserError(
                     f"task {self.name}: metric f1 scores the second of two"
                     f" classes, but the task has {self.n_outputs} classes. Set"
-                    " metric to accuracy or mcc"
+                    " metric to accuracy or mcc."
                 )
             return scorers.F1Scorer()
         if self.spec.metric == "mcc":
@@ -403,7 +403,7 @@ class ClassificationTask(TextTask):
                 f"task {self.name}: its data has {len(labels)} distinct"
                 f" labels ({', '.join(sorted(labels)) or 'none'}); expected at"
                 f" least {self._MIN_LABELS}. Correct the data, or the columns"
-                " in the description"
+                " in the description."
             )
         return sorted(labels)
 
@@ -547,7 +547,7 @@ class RegressionTask(TextTask):
             raise UserError(
                 f"task {self.name}: its training data has"
                 f" {len(valid_numbers)} distinct numbers as labels; expected 2"
-                " or more. In the description, set range or correct columns"
+                " or more. In the description, set range or correct columns."
             )
         return [min(valid_numbers), max(valid_numbers)]
 

@@ -74,7 +74,7 @@ def refuse_equal_labels(task_name: str, labels: Iterable[str]) -> None:
             raise UserError(
                 f"task {task_name}: its labels {texts} differ only {location}."
                 " Write both labels in the same way, or list all labels under"
-                " labels in the description of the task"
+                " labels in the description of the task."
             )
 
 

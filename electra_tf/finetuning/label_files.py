@@ -31,7 +31,7 @@ def read_labels(path: str, task_type: str) -> Any:
         labels = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise UserError(
-            f"{path}: not valid JSON: {error}. Restore the file"
+            f"{path}: not valid JSON: {error}. Restore the file."
         ) from None
     is_valid, expected = {
         "tagging": (_is_mapping, "an object of tags and their ids from 0"),
@@ -40,7 +40,7 @@ def read_labels(path: str, task_type: str) -> Any:
     if not is_valid(labels):
         raise UserError(
             f"{path}: found {shorten(repr(labels))}; expected {expected}."
-            " Restore the file"
+            " Restore the file."
         )
     return labels
 

@@ -445,12 +445,12 @@ class QATask(Task):
             raise UserError(
                 f"task {self.name}: max_query_length {config.max_query_length}"
                 f" leaves no room for a passage in max_seq_length {length}."
-                " Lower max_query_length or raise max_seq_length"
+                " Lower max_query_length or raise max_seq_length."
             )
         if self.min_length > length:
             raise UserError(
                 f"task {self.name}: beam_size {config.beam_size} exceeds the"
-                f" {length} positions of max_seq_length. Lower beam_size"
+                f" {length} positions of max_seq_length. Lower beam_size."
             )
 
     @explains_bad_rows
@@ -495,7 +495,8 @@ class QATask(Task):
         if len(examples) > _MAX_EXAMPLES:
             raise UserError(
                 f"task {self.name}: the {split} split has {len(examples)}"
-                f" questions; expected at most {_MAX_EXAMPLES}. Divide the file"
+                f" questions; expected at most {_MAX_EXAMPLES}. Divide the"
+                " file."
             )
         self._count_losses(examples, split, n_unusable)
         return examples

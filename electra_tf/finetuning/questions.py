@@ -344,7 +344,7 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
         raise UserError(
             f"{path}:{error.lineno}: malformed JSON at character"
             f" {error.colno}: {error.msg}; expected {_SQUAD_FORM}. Correct the"
-            " file"
+            " file."
         ) from error
     except DuplicateKeyError as error:
         line = _line_of(text, dict(error.pairs))
@@ -352,13 +352,13 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
         content = shorten(dict(error.pairs))
         raise UserError(
             f"{where}: {error} in the object {content}; expected one value of"
-            " each key. Correct the file"
+            " each key. Correct the file."
         ) from None
     except (ValueError, RecursionError) as error:
         # Numbers with too many digits raise a ValueError, too deep nesting
         # raises a RecursionError.
         raise UserError(
-            f"{path}: {error}; expected {_SQUAD_FORM}. Correct the file"
+            f"{path}: {error}; expected {_SQUAD_FORM}. Correct the file."
         ) from error
     articles = document.get("data") if isinstance(document, dict) else None
     if not isinstance(articles, list):
@@ -368,7 +368,7 @@ def read_articles(path: str) -> tuple[str, list[Any]]:
         elif not isinstance(document, dict):
             content = f"the file contains {values.describe(document)}"
         raise UserError(
-            f"{path}: {content}; expected {_SQUAD_FORM}. Correct the file"
+            f"{path}: {content}; expected {_SQUAD_FORM}. Correct the file."
         )
     return text, articles
 

@@ -82,7 +82,7 @@ def get_task(config: FinetuningConfig, name: str, tokenizer: Tokenizer) -> Task:
     nearest = suggest_names(name, [*known, *described_names])
     raise UserError(
         f"hparam task_names: unknown task {name}. {nearest}. Describe your own"
-        " task in a JSON file and pass the file as --task_config"
+        " task in a JSON file and pass the file as --task_config."
     )
 
 
@@ -99,7 +99,7 @@ def _refuse_outside_files(spec: TaskSpec, path: str, directory: str) -> None:
                 f"{path}: files.{split}: {file!r} is outside the folder of the"
                 " description; expected a path inside the folder. Move the file"
                 " into this folder, or pass --allow_outside_files if you trust"
-                " the description"
+                " the description."
             )
 
 

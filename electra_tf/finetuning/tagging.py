@@ -226,7 +226,7 @@ class TaggingTask(Task):
         else:
             raise UserError(
                 f"{path}: the format is {file_format}; expected conll or jsonl"
-                " for tasks of type tagging. Set format in the description"
+                " for tasks of type tagging. Set format in the description."
             )
         sentences = []
         for sentence in all_sentences:
@@ -330,7 +330,7 @@ class TaggingTask(Task):
             raise UserError(
                 f"task {self.name}: no usable labels in {paths}"
                 f" ({self._lost_rows()}). Correct format and columns in the"
-                " description"
+                " description."
             )
         return labels
 

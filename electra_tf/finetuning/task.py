@@ -391,7 +391,7 @@ class Task(abc.ABC):
             raise UserError(
                 f"task {self.name}: no usable {kind} in its {split} split"
                 f" ({self._location(split)}; {self._lost_rows()}). Correct the"
-                " data, or the columns in the description"
+                " data, or the columns in the description."
             )
 
     def _lost_rows(self) -> str:
@@ -451,7 +451,8 @@ class Task(abc.ABC):
         if file_format == "conll":
             raise UserError(
                 f"{path}: the format is conll; expected tsv, csv or jsonl for a"
-                f" task of type {self.spec.type}. Set format in the description"
+                f" task of type {self.spec.type}. Set format in the"
+                " description."
             )
         rows = tables.read_rows(path, file_format, max_rows)
         columns = dict(split_spec.columns)
@@ -460,7 +461,7 @@ class Task(abc.ABC):
         if split_spec.labelled and "label" not in columns:
             raise UserError(
                 f"{path}: the description names no column of the labels. Add"
-                " label to columns, or set labelled to false for this split"
+                " label to columns, or set labelled to false for this split."
             )
         if file_format == "jsonl":
             return Table(rows, columns)

@@ -196,7 +196,7 @@ class TaskSpec:
         if "name" not in values:
             raise UserError(
                 f"{where}: name: missing; expected the name of the task. Add a"
-                " name"
+                " name."
             )
         spec = cls(**values)
         _check_spec(spec, where)
@@ -205,7 +205,7 @@ class TaskSpec:
         for key in sorted(foreign_keys & {*description}):
             raise UserError(
                 f"{where}: {key}: not a setting of tasks of type {spec.type}"
-                f" (got {description[key]!r}). Remove the setting"
+                f" (got {description[key]!r}). Remove the setting."
             )
         return spec
 
@@ -232,7 +232,7 @@ class TaskSpec:
         if split not in self.files:
             raise UserError(
                 f"task {self.name} has no {split} split (it has:"
-                f" {', '.join(self.files)}). Choose one of these splits"
+                f" {', '.join(self.files)}). Choose one of these splits."
             )
         settings = self.splits.get(split, {})
         columns = {**self.columns, **settings.get("columns", {})}
@@ -258,20 +258,20 @@ def read_task_config(path: str) -> TaskSpec:
     if not path.endswith(".json"):
         raise UserError(
             "hparam task_config: expected the path of a .json file, got"
-            f" {path!r}. Pass the path of a .json file"
+            f" {path!r}. Pass the path of a .json file."
         )
     spec = TaskSpec.from_dict(read_hparams(path, "--task_config"), path)
     for split in ("train", "dev"):
         if split not in spec.files:
             raise UserError(
                 f"{path}: files.{split}: missing; expected the file of the"
-                f" {split} split. Add the file"
+                f" {split} split. Add the file."
             )
         if not spec.has_labels(split):
             raise UserError(
                 f"{path}: splits.{split}.labelled: expected true, got false."
                 " Set labelled to true, or rename the split if it has no"
-                " labels"
+                " labels."
             )
     return spec
 
@@ -279,14 +279,14 @@ def read_task_config(path: str) -> TaskSpec:
 def _require(condition: bool, where: str, expected: str, value: object) -> None:
     if not condition:
         raise UserError(
-            f"{where}: expected {expected}, got {value!r}. Correct the value"
+            f"{where}: expected {expected}, got {value!r}. Correct the value."
         )
 
 
 def _make_tfds_spec(description: Any, where: str) -> TfdsSpec:
     check_object(description, _TFDS_KEYS, f"{where}.")
     for key in _REQUIRED_TFDS_KEYS.keys() - description.keys():
-        raise UserError(f"{where}.{key}: missing. Add the key")
+        raise UserError(f"{where}.{key}: missing. Add the key.")
     return TfdsSpec(**description)
 
 
@@ -299,7 +299,7 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
             raise UserError(
                 f"{where}: splits.{split!r}: no such split in files"
                 f" ({', '.join(spec.files)}). Add the split to files, or remove"
-                " it from splits"
+                " it from splits."
             )
         prefix = f"{where}: splits.{split}."
         check_object(settings, _SPLIT_KEYS, prefix)
@@ -309,19 +309,19 @@ def _check_spec(spec: TaskSpec, where: str) -> None:
     if reads_text and spec.files and "text_a" not in spec.columns:
         raise UserError(
             f"{where}: columns.text_a: missing; expected the column with the"
-            " text. Add text_a to columns"
+            " text. Add text_a to columns."
         )
     if spec.tfds:
         prefix = f"{where}: tfds.columns."
         check_object(spec.tfds.columns, _COLUMN_KEYS, prefix)
         for name in sorted(spec.columns.keys() - spec.tfds.columns.keys()):
-            raise UserError(f"{prefix}{name}: missing. Add the column")
+            raise UserError(f"{prefix}{name}: missing. Add the column.")
     train_columns = spec.splits.get("train", {}).get("columns", {})
     columns = {**spec.columns, **train_columns}
     if spec.both_orders and columns.get("text_b") is None:
         raise UserError(
             f"{where}: both_orders: needs pairs, but columns has no text_b."
-            " Add text_b to columns, or remove both_orders"
+            " Add text_b to columns, or remove both_orders."
         )
     _check_labels(spec, where)
 

@@ -196,7 +196,7 @@ class Trial(Run):
             raise UserError(
                 "early_stopping_patience: with several tasks the metric to"
                 " watch is ambiguous. Name the metric with --keep_best, such as"
-                " --keep_best sst_accuracy"
+                " --keep_best sst_accuracy."
             )
         if not (config.do_eval or config.eval_every_n_steps):
             return []
@@ -213,7 +213,7 @@ class Trial(Run):
         if metric and metric not in names:
             raise UserError(
                 f"hparam keep_best: unknown metric {metric!r}; expected one of"
-                f" {', '.join(names)}. Pass one of these metrics"
+                f" {', '.join(names)}. Pass one of these metrics."
             )
 
     def _prefix_names(self, names: Iterable[Iterable[str]]) -> list[str]:

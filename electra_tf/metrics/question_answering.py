@@ -379,5 +379,5 @@ def _require_answers(scored: Sequence[object], n_questions: int) -> None:
         raise UserError(
             "cannot compute metrics: none of the"
             f" {n_questions} questions has both a prediction and an expected"
-            " answer. Evaluate a split that has expected answers"
+            " answer. Evaluate a split that has expected answers."
         )

@@ -150,7 +150,7 @@ class AdamWeightDecay(tf.Module):
             f"cannot set optimizer.learning_rate to {rate!r}, because the"
             " schedule determines the rate of each update. Set learning_rate,"
             " num_warmup_steps, num_train_steps and lr_decay_power in the"
-            " config"
+            " config."
         )
 
     lr = learning_rate

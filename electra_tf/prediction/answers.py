@@ -144,7 +144,7 @@ def make_answerer(task: Task, n_best: int) -> Answerer:
         f"task {task.name}: predictions do not support the class"
         f" {type(task).__name__}; expected a task of classification,"
         " regression, several labels, tagging, question answering or"
-        " summarization. Choose such a task"
+        " summarization. Choose such a task."
     )
 
 

@@ -113,7 +113,7 @@ class Embedder:
         if part not in PARTS:
             raise UserError(
                 f"part {part!r}: expected one of {', '.join(PARTS)}."
-                " Choose one of these parts"
+                " Choose one of these parts."
             )
         loaded = load(path, vocab_file, hparams)
         vocabulary.require_wordpiece(loaded.config.vocab_file, "embed")
@@ -122,7 +122,7 @@ class Embedder:
         if max_length is not None and not 3 <= max_length <= positions:
             raise UserError(
                 f"max_length {max_length}: expected 3 to {positions}, the"
-                " number of the model's positions. Pass a value in this range"
+                " number of the model's positions. Pass a value in this range."
             )
         length = max_length or loaded.max_length or positions
         return cls(encoder, loaded.tokenizer, length, batch_size)
@@ -205,7 +205,7 @@ class Embedder:
         if not isinstance(text, str):
             raise UserError(
                 f"texts: an item is {text!r:.80}; expected a str or bytes. Pass"
-                " texts only"
+                " texts only."
             )
         most = self.max_length - 2
         ids: list[int] = []
@@ -255,11 +255,11 @@ class Embedder:
             if not -count - 1 <= layer <= count:
                 raise UserError(
                     f"layer {layer}: expected 1 to {count} (or -{count} to"
-                    " -1), or 0 for the embeddings. Choose one of these layers"
+                    " -1), or 0 for the embeddings. Choose one of these layers."
                 )
         if not numbers:
             raise UserError(
-                "layers: found none; expected at least one. Pass a layer"
+                "layers: found none; expected at least one. Pass a layer."
             )
         return tuple(layer % (count + 1) for layer in numbers)
 
@@ -273,7 +273,7 @@ class Embedder:
             if value not in supported:
                 raise UserError(
                     f"{name} {value!r}: expected one of"
-                    f" {', '.join(supported)}. Choose one of these values"
+                    f" {', '.join(supported)}. Choose one of these values."
                 )
         # A word's vector is the mean of its wordpieces' vectors, computed
         # outside the graph.

@@ -255,7 +255,7 @@ def select_encoder(
         if part == "generator":
             raise UserError(
                 f"{loaded.folder}: a fine-tuned model has no generator."
-                " Pass a pre-trained model"
+                " Pass a pre-trained model."
             )
         return loaded.model.encoder
     model = loaded.model
@@ -301,7 +301,7 @@ def find_run(folder: str) -> tuple[str, str]:
         raise UserError(
             f"{path}: no {checkpointing.CONFIG_FILE}; expected the folder of a"
             " trial (..._model_1) of run_finetuning, or its folder"
-            f" {formats.BEST}. Pass the path of a trial"
+            f" {formats.BEST}. Pass the path of a trial."
         )
     if checkpoint is None and home != path:
         checkpoint = tf1.find_latest(path)
@@ -311,7 +311,7 @@ def find_run(folder: str) -> tuple[str, str]:
         raise UserError(
             f"{path}: no model.ckpt-<step>; the run has not saved a"
             " checkpoint, or its checkpoints were removed. Continue the run,"
-            " or pass another folder"
+            " or pass another folder."
         )
     return home, checkpoint
 
@@ -359,7 +359,7 @@ def _read_config(home: str, overrides: dict[str, Any]) -> FinetuningConfig:
         raise UserError(
             f"{path}: task_names is missing; expected the configuration of a"
             " fine-tuning run. Use embed, fill_mask or inspect_tokens for a"
-            " pre-trained model"
+            " pre-trained model."
         )
     hparams = FinetuningConfig.explicit_hparams(stored)
     model_name = hparams.pop("model_name", "")

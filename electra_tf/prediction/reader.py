@@ -91,7 +91,7 @@ class Source:
         if self.id_column is not None and kind in ("text", "conll"):
             raise UserError(
                 f"{self.path}: --id_column={self.id_column}: files of format"
-                f" {kind} have no id column. Use tsv, csv or jsonl"
+                f" {kind} have no id column. Use tsv, csv or jsonl."
             )
         if kind == "text":
             return self._read_text()
@@ -122,7 +122,7 @@ class Source:
         if others:
             raise UserError(
                 f"{self.path}: the model needs {' and '.join(self.columns)},"
-                " but plain text has one column. Use tsv, csv or jsonl"
+                " but plain text has one column. Use tsv, csv or jsonl."
             )
         for number, text, content, expected in self.lines:
             if text is None:
@@ -277,7 +277,7 @@ class Source:
             raise UserError(
                 f"{self.path}: {' and '.join(self.columns)} are read from the"
                 f" same column (first row: {' | '.join(first_row)[:200]});"
-                " expected different columns. Pass different --columns"
+                " expected different columns. Pass different --columns."
             )
         if self.id_column is not None:
             ids = column_indices(

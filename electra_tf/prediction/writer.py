@@ -46,15 +46,15 @@ def check_free(
         return
     if os.path.realpath(path) in map(os.path.realpath, inputs):
         raise UserError(
-            f"{path}: the output is also an input. Choose another file"
+            f"{path}: the output is also an input. Choose another file."
         )
     if filesystem.exists(path) and not overwrite:
         raise UserError(
-            f"{path}: already exists. Choose another name, or pass --overwrite"
+            f"{path}: already exists. Choose another name, or pass --overwrite."
         )
     folder = os.path.dirname(path)
     if folder and not filesystem.is_remote(path) and not os.path.isdir(folder):
-        raise UserError(f"{folder}: no such folder. Create the folder")
+        raise UserError(f"{folder}: no such folder. Create the folder.")
 
 
 def choose_format(path: str, requested: str | None) -> str:
@@ -109,7 +109,7 @@ def answer_file(
                 raise UserError(
                     f"{path}: a later answer has columns that the first answer"
                     f" does not have: {join_names(sorted(new_columns), 3)}."
-                    " Write a .jsonl file instead"
+                    " Write a .jsonl file instead."
                 )
             write_line("\t".join(_cell(flat.get(name)) for name in columns))
 

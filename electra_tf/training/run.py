@@ -305,7 +305,7 @@ class Run(abc.ABC):
             if f"{source}/".startswith(f"{os.path.realpath(path)}/"):
                 raise UserError(
                     f"--overwrite would delete {name} {source}. Copy {name}"
-                    " elsewhere, or choose a different model_name"
+                    " elsewhere, or choose a different model_name."
                 )
 
     def _continue(self) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def check_question(question: Any, location: str) -> None:
     if not isinstance(question, str) or not split_into_words(question):
         raise UserError(
             f"{location}: found {shorten(repr(question))}; expected a question"
-            " with at least one word. Rephrase the question"
+            " with at least one word. Rephrase the question."
         )
 
 
@@ -62,7 +62,7 @@ class Asker:
                 f"{predictor.loaded.folder}: the model was fine-tuned on the"
                 f" task {predictor.task.name}; expected a task of question"
                 " answering. Pass a model that was fine-tuned on such a task,"
-                " for example on squad"
+                " for example on squad."
             )
         self.index, self.predictor, self.count = index, predictor, count
 

@@ -94,7 +94,7 @@ class PassageIndex:
         if language not in (known := ["none", *Stemmer.algorithms()]):
             raise UserError(
                 f"--language={language}: expected one of"
-                f" {', '.join(known)}. Pass one of these languages"
+                f" {', '.join(known)}. Pass one of these languages."
             )
         self.passages = passages
         self._language = language
@@ -181,7 +181,7 @@ def open_index(
     ):
         raise UserError(
             f"{path}: the index is inside the folder of texts; expected a path"
-            " outside this folder. Pass another --index"
+            " outside this folder. Pass another --index."
         )
     about = {
         "version": _FORMAT_VERSION,
@@ -202,7 +202,7 @@ def open_index(
         raise UserError(
             f"{corpus}: found no passage in {len(texts)} files; expected text"
             " files, JSON lines (.jsonl) or SQuAD's format (.json). Pass"
-            " another folder"
+            " another folder."
         )
     index = PassageIndex(passages, language)
     _save(path, about, index)

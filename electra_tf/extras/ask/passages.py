@@ -63,7 +63,7 @@ def _read_json_lines(name: str, path: str) -> Iterator[SourcePassage]:
         if not texts:
             raise UserError(
                 f"{path}:{line}: found {_describe_row(row)}; expected a text"
-                f" under the key {' or '.join(_TEXT_KEYS)}. Correct the line"
+                f" under the key {' or '.join(_TEXT_KEYS)}. Correct the line."
             )
         row_id = "" if row.get("id") is None else row["id"]
         yield SourcePassage(
@@ -95,7 +95,7 @@ def _read_squad(name: str, path: str) -> Iterator[SourcePassage]:
             raise UserError(
                 f"{path}: data[{number}]: found {shorten(article)}; expected"
                 " an article whose paragraphs have a text under context."
-                " Correct the file"
+                " Correct the file."
             ) from None
         for index, context in enumerate(contexts):
             yield SourcePassage(name, None, f"{title}/{index}", context)
@@ -114,7 +114,7 @@ def _cut_text(name: str, path: str) -> Iterator[SourcePassage]:
         if "\0" in line:
             raise UserError(
                 f"{path}:{number}: found a zero byte, as in binary files;"
-                " expected text. Move the file out of the folder"
+                " expected text. Move the file out of the folder."
             )
         for piece in _WORDS_OF_A_PASSAGE.findall(line) or [""]:
             count = len(_WORD.findall(piece))

@@ -49,14 +49,14 @@ def find_texts(path: str) -> TextFolder:
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read: {error.strerror}. Grant read access, or"
-            " pass another path"
+            " pass another path."
         ) from None
     if stat.S_ISREG(status.st_mode):
         return TextFolder({os.path.basename(path): path}, {})
     if not stat.S_ISDIR(status.st_mode):
         raise UserError(
             f"{path}: neither a folder nor a regular file. Pass the path of a"
-            " folder or of a file"
+            " folder or of a file."
         )
     walk = _Walk(path)
     walk.add("", is_linked=False)

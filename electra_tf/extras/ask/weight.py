@@ -56,7 +56,7 @@ def read_questions(
         raise UserError(
             f"{path}: found no usable question; expected questions with"
             " answers, because the weight is fitted to the answers. Pass"
-            " another file"
+            " another file."
         )
     return examples
 

@@ -47,7 +47,7 @@ def fit_weights(truth: np.ndarray, squared: bool) -> np.ndarray:
         raise UserError(
             "the models list only wrong answers; expected a right answer to"
             " at least one question, because the weights are fitted to right"
-            " answers. Predict with a larger n_best_size"
+            " answers. Predict with a larger n_best_size."
         )
 
     def loss(weights: np.ndarray) -> float:
@@ -81,7 +81,7 @@ def cross_fit(
     if n < folds:
         raise UserError(
             f"--folds={folds}: {predictions.name} has {n} examples; expected"
-            " at least one example for each fold. Lower --folds"
+            " at least one example for each fold. Lower --folds."
         )
     truths = [
         predictions.truth(number, stack)
@@ -133,7 +133,7 @@ def compare(
         raise UserError(
             f"{', '.join(paths)}: {metric} is undefined for every file;"
             " expected a defined score of at least one file. Pass predictions"
-            " that differ between examples, for a split whose labels differ"
+            " that differ between examples, for a split whose labels differ."
         )
     best, mean = paths[statistics.best_index], statistics.mean
     defined = [path for path in paths if math.isfinite(scores[path])]

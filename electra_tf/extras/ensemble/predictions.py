@@ -170,7 +170,7 @@ class Predictions:
                     f"{path}: no prediction for {len(missing)} of {len(rows)}"
                     f" examples of {self.name} ({self.key_name}"
                     f" {join_names(missing)}); expected a prediction for each"
-                    " example. Predict the whole split again"
+                    " example. Predict the whole split again."
                 )
             yield rows
 
@@ -201,7 +201,7 @@ class Predictions:
             except BadRowError as error:
                 raise UserError(
                     f"{location}: found {shorten(error.row_text)}; expected"
-                    f" {error.expected}. Predict again"
+                    f" {error.expected}. Predict again."
                 ) from None
         return rows
 
@@ -487,7 +487,7 @@ def read_predictions(
     raise UserError(
         f"task {task.name}: ensembles do not support this type of task;"
         " expected classification with one label per text, regression, tagging,"
-        " or questions that all have an answer. Choose such a task"
+        " or questions that all have an answer. Choose such a task."
     )
 
 

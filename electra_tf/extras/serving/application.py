@@ -383,7 +383,7 @@ async def serve(
         except (OSError, OverflowError) as error:
             raise UserError(
                 f"cannot listen on {host}, port {port}: {error}. Pass a"
-                " different --port, or --port=0 for any free port"
+                " different --port, or --port=0 for any free port."
             ) from error
         server.hosts.listen(host, (address[0] for address in runner.addresses))
         host, port = runner.addresses[0][:2]

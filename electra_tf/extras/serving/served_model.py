@@ -103,7 +103,7 @@ class ServedModel:
         except Exception as error:  # A damaged graph may raise any exception.
             raise UserError(
                 f"{folder}: TensorFlow cannot load the model ({error!r})."
-                " Export the model again"
+                " Export the model again."
             ) from error
         functions = self._loaded.signatures
         self.signatures = {
@@ -114,7 +114,7 @@ class ServedModel:
         if not self.signatures:
             raise UserError(
                 f"{folder}: the SavedModel has no signature; expected an"
-                " output of export_model. Export the model again"
+                " output of export_model. Export the model again."
             )
         self.metadata = {
             key: json_format.MessageToDict(
@@ -162,7 +162,8 @@ def open_model(
     path = os.path.abspath(folder)
     if not os.path.isdir(path):
         raise UserError(
-            f"{folder}: no such folder. Pass the folder that export_model wrote"
+            f"{folder}: no such folder. Pass the folder that export_model"
+            " wrote."
         )
     if _is_saved_model(path):
         base = os.path.basename(path)
@@ -171,7 +172,7 @@ def open_model(
             raise UserError(
                 f"--version={version}: {folder} is version {number}; expected"
                 " a folder of versions. Remove --version, or pass the parent"
-                " folder"
+                " folder."
             )
         if base.isdecimal():
             name = name or os.path.basename(os.path.dirname(path))
@@ -184,13 +185,13 @@ def open_model(
     if not numbers:
         raise UserError(
             f"{folder}: contains no <version>/{SAVED_MODEL_FILE}. Pass the"
-            " folder that export_model wrote"
+            " folder that export_model wrote."
         )
     version = numbers[-1] if version is None else version
     if version not in numbers:
         raise UserError(
             f"{folder}: no version {version}; expected one of"
-            f" {', '.join(map(str, numbers))}. Pass one of these as --version"
+            f" {', '.join(map(str, numbers))}. Pass one of these as --version."
         )
     version_folder = os.path.join(path, str(version))
     return ServedModel(version_folder, name or os.path.basename(path), version)
@@ -209,7 +210,7 @@ def _signature_protos(folder: str) -> dict[str, Any]:
             proto.ParseFromString(file.read())
     except Exception as error:  # protobuf's error class is not public.
         raise UserError(
-            f"{path}: not a SavedModel: {error}. Export the model again"
+            f"{path}: not a SavedModel: {error}. Export the model again."
         ) from error
     for graph in proto.meta_graphs:
         if "serve" in graph.meta_info_def.tags:
@@ -217,5 +218,5 @@ def _signature_protos(folder: str) -> dict[str, Any]:
             return {k: v for k, v in signatures.items() if k not in _HIDDEN}
     raise UserError(
         f"{path}: no graph has the tag 'serve'; expected an output of"
-        " export_model. Export the model again"
+        " export_model. Export the model again."
     )

@@ -84,7 +84,7 @@ def _complete(arm: Arm, content: Settings, output: str) -> Arm:
     if not re.fullmatch(r"\w[\w.=,+-]*", arm.name):
         raise UserError(
             f"{arm.name!r}: not a valid folder name; expected letters, digits"
-            " and _ . = , + -. Rename the arm"
+            " and _ . = , + -. Rename the arm."
         )
     settings = merge(content, arm.overrides)
     start, hparams = settings.get("start", ""), settings.get("pretrain", {})
@@ -107,7 +107,7 @@ def _complete(arm: Arm, content: Settings, output: str) -> Arm:
             raise UserError(
                 "eval_every_n_steps is 0; expected at least 1, because a study"
                 " needs an evaluation. Set eval_every_n_steps to a positive"
-                " number"
+                " number."
             )
     return dataclasses.replace(
         arm, start=start, pretrain=hparams, config=config, cost=cost
@@ -135,7 +135,7 @@ def _compute_cost(
         raise UserError(
             "budget: expected one of steps, tokens, flops and num_train_steps;"
             f" found {json.dumps(budget)}, num_train_steps {steps}. Set exactly"
-            " one of the four"
+            " one of the four."
         )
     for name, amount in budget.items():
         steps = round(amount / per_step[name])
@@ -150,12 +150,12 @@ def _compute_cost(
     if steps < 1:
         raise UserError(
             f"budget: {json.dumps(budget)} is less than one step; expected at"
-            " least one step. Raise the budget"
+            " least one step. Raise the budget."
         )
     if steps > _MAX_STEPS:
         raise UserError(
             f"budget: {json.dumps(budget)} is {steps:.4g} steps; expected at"
-            f" most {_MAX_STEPS:,}. Lower the budget"
+            f" most {_MAX_STEPS:,}. Lower the budget."
         )
     return {name: steps * amount for name, amount in per_step.items()}
 
@@ -176,6 +176,6 @@ def _two_stage_steps(
         raise UserError(
             f"budget: {json.dumps({'flops': flops})} ends in the first stage"
             f" (two_stage_steps {first_steps:,}); expected a budget for both"
-            " stages. Raise the budget, or lower two_stage_steps"
+            " stages. Raise the budget, or lower two_stage_steps."
         )
     return steps

@@ -96,20 +96,20 @@ def check_content(content: Any) -> None:
     for key in ("arms", "grid", "seeds", "tasks"):
         if key in content and not content[key]:
             raise UserError(
-                f"{key}: empty; expected at least one entry. Add an entry"
+                f"{key}: empty; expected at least one entry. Add an entry."
             )
     for section in ("data", "exam", "figures", "grid"):
         for key, values in content.get(section, {}).items():
             if not values:
                 raise UserError(
                     f"{section}.{key}: empty; expected at least one value. Add"
-                    " a value"
+                    " a value."
                 )
     exams = content.get("exam", {})
     if len(exams) > 1:
         raise UserError(
             f"exam: found {', '.join(exams)}; expected one file. Remove all"
-            " files but one"
+            " files but one."
         )
     _check_arm({k: content[k] for k in _ARM_KEYS if k in content}, "")
     for task, hparams in content.get("tasks", {}).items():
@@ -131,11 +131,11 @@ def _check_choice(choice: Any) -> None:
     if rates is None:
         raise UserError(
             f"{section}values: missing; expected a list of learning rates. Add"
-            " a list"
+            " a list."
         )
     if not rates:
         raise UserError(
-            f"{section}values: empty; expected at least one value. Add a value"
+            f"{section}values: empty; expected at least one value. Add a value."
         )
     for rate in rates:
         _check_arm({"finetune": {"learning_rate": rate}}, section)
@@ -153,7 +153,7 @@ def _check_arm(overrides: Any, location: str) -> None:
                     raise UserError(
                         "not allowed here, because the study determines the"
                         " folders, data, tasks, seeds, initial checkpoints and"
-                        " results of its runs. Remove the hparam"
+                        " results of its runs. Remove the hparam."
                     )
                 config.clean_hparams({name: value})
 
@@ -176,7 +176,7 @@ def check_initial_checkpoint(start: str) -> None:
     if not (tf1.list_checkpoints(path) or find_hugging_face_weights(path)):
         raise UserError(
             f"start: {start}: no checkpoint in this folder; expected"
-            " model.ckpt-<step> or a Hugging Face folder. Correct the path"
+            " model.ckpt-<step> or a Hugging Face folder. Correct the path."
         )
 
 
@@ -205,5 +205,5 @@ def check_task(
         if metric not in known:
             raise UserError(
                 f"figures.{name}: unknown metric {metric!r}; expected one of"
-                f" {', '.join(known)}. Name one of these metrics"
+                f" {', '.join(known)}. Name one of these metrics."
             )

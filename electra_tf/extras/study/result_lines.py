@@ -41,7 +41,7 @@ def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
             raise UserError(
                 f"{path}: lines {first_number} and {number} differ, but both"
                 f" have the digest {digest}; expected one line for each run."
-                " Keep one of these lines, and remove the other"
+                " Keep one of these lines, and remove the other."
             )
     return lines
 

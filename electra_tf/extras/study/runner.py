@@ -144,7 +144,7 @@ class StudyRunner:
         if os.path.lexists(link):
             raise UserError(
                 f"{link} exists; expected a link to the study's {data}. Remove"
-                f" {link}, or pass another --output_dir or --data_dir"
+                f" {link}, or pass another --output_dir or --data_dir."
             )
         os.symlink(os.path.abspath(data), link)
 
@@ -358,7 +358,7 @@ def _read_trials(run: Run) -> tuple[dict[str, Any], list[TrialRecord]]:
         raise UserError(
             f"{path}: {len(records)} trials, with results of"
             f" {list(records[0].results) if records else 'no task'}; expected"
-            f" results of {task}. Remove {run.folder} to repeat the run"
+            f" results of {task}. Remove {run.folder} to repeat the run."
         )
     return content, records
 

@@ -122,7 +122,7 @@ class Study:
             if names.count(name) > 1:
                 raise UserError(
                     f"arms, grid, seeds: two runs have the name {name};"
-                    " expected different names. Change a value or a seed"
+                    " expected different names. Change a value or a seed."
                 )
         arm_names = {arm.name for arm in self.arms}
         arm_names |= {arm.line for arm in self.arms}
@@ -130,18 +130,18 @@ class Study:
             raise UserError(
                 f"against: unknown arm {self.against!r}; expected one of"
                 f" {', '.join(sorted(filter(None, arm_names)))}. Name one of"
-                " these arms"
+                " these arms."
             )
         if self.tasks and not self.data_dir:
             raise UserError(
                 "data_dir: missing; expected the directory that contains"
-                " finetuning_data. Add data_dir to the file"
+                " finetuning_data. Add data_dir to the file."
             )
         for name in self.figures:
             if name not in ("pretrain", *self.tasks):
                 raise UserError(
                     f"figures.{name}: no such task; expected pretrain or a"
-                    " task of this study. Add the task, or remove the key"
+                    " task of this study. Add the task, or remove the key."
                 )
 
     def _check_runs(self) -> None:
@@ -171,7 +171,7 @@ class Study:
             if config.num_trials < 1:
                 raise UserError(
                     f"num_trials is {config.num_trials}; expected at least 1."
-                    " Set num_trials to a positive number"
+                    " Set num_trials to a positive number."
                 )
         check_task(config, task, metrics)
 
