@@ -11,6 +11,7 @@ from configure.errors import UserError
 from electra_tf.checkpoints import formats
 from electra_tf.files.digests import DIGESTS_FILE
 from electra_tf.files.locks import LOCK_FILE
+from electra_tf.text.tokenizer_settings import TOKENIZER_CONFIG
 from electra_tf.training import checkpointing, curves, logs
 
 REWINDS_FILE = "rewinds.jsonl"
@@ -24,6 +25,7 @@ _NAMES = (
     formats.BEST,
     formats.ELECTRA_CONFIG,
     *formats.VOCAB_FILES,
+    TOKENIZER_CONFIG,
     DIGESTS_FILE,
     checkpointing.CONFIG_FILE,
     curves.CURVES_FILE,
