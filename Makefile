@@ -31,17 +31,17 @@ help:
 	@echo "make docs                the documentation as a site in site/"
 	@echo "make notebook            run the notebooks of examples/ again (10 minutes)"
 	@echo "make format              rewrite the code in the house style"
-	@echo "make pretrain-reference  the reference model of docs/results.md (3 hours or more)"
+	@echo "make pretrain-reference  ELECTRA as published, as in docs/results.md (3 hours or more)"
 	@echo "make pretrain-twin       its twin: a masked LM of equal FLOPs"
-	@echo "make pretrain-easy-start  the same with an easy start and correction"
+	@echo "make pretrain-easy-start  models/reference: an easy start and correction"
 	@echo "make clean               remove .venv and caches"
 
 demo: $(READY)
 	@$(PY) -m electra_tf demo
 
-# The reference model; its twin, a masked LM of the same sizes, trained with as
-# many FLOPs; and a third model of these sizes and FLOPs, with the objectives of
-# the preset `small_machine`. A vocabulary, records of two lengths, a phase on
+# Three models of equal sizes and FLOPs: ELECTRA as published; its twin, a masked
+# LM; and models/reference, which has the objectives of the preset
+# `small_machine`. A vocabulary, records of two lengths, a phase on
 # short sequences, its position table extended, a phase on longer ones. Run
 # again, each command continues or is done.
 CORPUS = $(wildcard $(or $(ELECTRA_TF_REFERENCE),../shared)/data/pretrain_corpus*/*.txt)
