@@ -377,7 +377,7 @@ def _last_evaluation(run: Run) -> dict[str, Any]:
       UserError: the log is empty, or its last line is damaged.
     """
     path = os.path.join(run.folder, "eval_log.jsonl")
-    remedy = f"Remove {run.folder} to repeat the run"
+    remedy = f"Remove {run.folder} to repeat the run."
     lines = read_text(path).splitlines()
     if not lines:
         raise UserError(
