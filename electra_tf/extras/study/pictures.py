@@ -58,9 +58,14 @@ def draw(panels: Sequence[Panel], scale: str) -> bytes:
     for number, panel in enumerate(panels, 1):
         axes = figure.add_subplot(rows, 3, number)
         _draw_panel(axes, panel, colors)
-        axes.set_xscale(scale)
         points = (point for line in panel.lines.values() for point in line)
         values = {point.x for point in points if not math.isnan(point.x)}
+        if values:
+            axes.set_xscale(scale)
+        else:
+            # Level lines alone have no x, and a logarithmic axis without
+            # values cannot be drawn.
+            axes.set_xticks([])
         if scale == "log" and len(values) == 1:
             # With a single value, Matplotlib derives limits from rounding
             # errors.

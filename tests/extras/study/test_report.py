@@ -235,6 +235,14 @@ def test_points_of_arms_without_pre_training_are_hollow(axes_of):
     assert hollow(axes) == [[[0.5, 50.0]]]
 
 
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("is_collapsed", [False, True])
+def test_arms_without_pre_training_alone_are_drawn(scale, is_collapsed):
+    points = [pictures.Point(float("nan"), 50.0, 0.5, is_collapsed)]
+    panel = pictures.Panel("", {"random": points}, {"chance": [40.0]})
+    assert pictures.draw([panel], scale).startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(("count", "texts"), [(1, ["71.25"]), (2, [])])
 def test_one_evaluation_is_a_mark_with_its_value(count, texts, axes_of):
     points = [pictures.Point(10.0 * n, 71.25) for n in range(1, count + 1)]
