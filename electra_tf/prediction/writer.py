@@ -28,7 +28,6 @@ FORMATS = ("jsonl", "tsv")
 STDOUT = "-"
 # Characters that answers contain only as JSON's escapes: UTF-8 has no form of
 # lone surrogates, and some readers end lines at U+0085, U+2028 and U+2029.
-_SURROGATES = re.compile("[\ud800-\udfff]")
 _ESCAPED = re.compile("[\x85\u2028\u2029\ud800-\udfff]")
 
 
@@ -131,13 +130,12 @@ def _flatten(
 
 def _format_json(value: Any) -> str:
     """Return a value as JSON in one line of valid UTF-8."""
-    text = json.dumps(value, ensure_ascii=False)
-    return _ESCAPED.sub(_escape, text)
+    return _escape(json.dumps(value, ensure_ascii=False))
 
 
-def _escape(match: re.Match[str]) -> str:
-    """Return JSON's escape of the matched character."""
-    return f"\\u{ord(match[0]):04x}"
+def _escape(text: str) -> str:
+    """Return a text with JSON's escapes of the characters in `_ESCAPED`."""
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _cell(value: Any) -> str:
@@ -148,8 +146,7 @@ def _cell(value: Any) -> str:
         return _format_json(value)
     # All line ends become spaces, because readers of TSV files disagree about
     # which of them end a row.
-    text = " ".join(str(value).replace("\t", " ").splitlines())
-    return _SURROGATES.sub(_escape, text)
+    return _escape(" ".join(str(value).replace("\t", " ").splitlines()))
 
 
 class VectorFile:
