@@ -79,6 +79,7 @@ class StudyRunner:
         self._deadline = time.monotonic() + time_budget
         self._child: subprocess.Popen | None = None
         self._signal = 0
+        self._warnings: set[str] = set()
         self.results = os.path.splitext(study.path)[0] + ".jsonl"
         self.lines = read_result_lines(self.results)
         self.failed: dict[str, str] = {}
@@ -105,12 +106,12 @@ class StudyRunner:
                 self._ensure(study.runs(self.lines)[index])
 
     def _warn_of_changed_data(self) -> None:
-        """Warn about finished runs whose data differs from the data on disk."""
+        """Warn once of finished runs whose data differs from that on disk."""
         fingerprint = functools.cache(files_fingerprint)
         for run in self._study.runs(self.lines):
             line = self.lines.get(run.digest, {})
             if path := self._replaced_exam(run, line):
-                print(
+                self._warn(
                     f"warning: {run.name} was scored on an exam that differs"
                     f" from {path}. To repeat the run with the current exam,"
                     f" remove its line from {self.results}, and remove"
@@ -120,13 +121,18 @@ class StudyRunner:
             if not before or not find_files(run.reads, True)[0]:
                 continue
             if before != fingerprint(run.reads):
-                print(
+                self._warn(
                     f"warning: the data of {run.name} has changed since the"
                     f" run: the fingerprint of {run.reads} was {before} and is"
                     f" {fingerprint(run.reads)}. To repeat the run with the"
                     f" current data, remove its line from {self.results}, and"
                     f" remove {run.folder}"
                 )
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warnings:
+            print(text, flush=True)
+            self._warnings.add(text)
 
     def _replaced_exam(self, run: Run, line: Mapping[str, Any]) -> str | None:
         """Return the path of a run's exam if the file changed after the run."""
@@ -208,6 +214,9 @@ class StudyRunner:
         is_data = not run.facts
         if is_data:
             self._remove_marks(run.name)
+        else:
+            # The data of a new checkout did not exist when the study started.
+            self._warn_of_changed_data()
         piece, pieces, started = self._piece, 0, time.monotonic()
         status = -signal.SIGTERM
         while status in (-signal.SIGTERM, 128 + signal.SIGTERM):

@@ -236,6 +236,40 @@ def test_a_finished_run_of_different_data_is_warned_of(
     assert all(warning in printed for warning in warnings)
 
 
+def test_data_that_a_new_checkout_makes_otherwise_is_warned_of(
+    data_study, write_study, tmp_path, capsys
+):
+    """The commands are the same; what they read, or the code, is not."""
+    made, exam = tmp_path / "made", tmp_path / "exam.npz"
+    copy = "import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])"
+    for path, key in ((made, "data"), (exam, "exam")):
+        source = str(path.with_suffix(".source"))
+        data_study[key] = {str(path): ["-c", copy, source, str(path)]}
+    data_study["pretrain"]["pretrain_tfrecords"] = str(made)
+
+    def run(records, questions, seeds):
+        for path, text in ((made, records), (exam, questions)):
+            path.with_suffix(".source").write_text(text)
+            path.unlink(missing_ok=True)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        data_study["seeds"] = seeds
+        StudyRunner(Study(write_study(data_study)), 60.0, 60.0).run()
+        printed = capsys.readouterr().out.splitlines()
+        return [line for line in printed if line.startswith("warning: ")]
+
+    assert not run("records", "questions", [1])
+    (warning,) = run("other records", "questions", [1, 2])
+    assert warning.startswith("warning: the data of electra/1 has changed")
+    warnings = run("records", "other questions", [1, 2, 3])
+    differences = {
+        "electra/1 was scored on an exam that differs",
+        "electra/2 was scored on an exam that differs",
+        "the data of electra/2 has changed",
+    }
+    seen = {text for text in differences if text in "".join(warnings)}
+    assert seen == differences and len(warnings) == len(differences)
+
+
 SAVES_WHEN_STOPPED = """
 import pathlib, signal, sys, time
 note = pathlib.Path(sys.argv[1])
