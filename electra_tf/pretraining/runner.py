@@ -30,6 +30,7 @@ from electra_tf.data.input_files import InputFiles
 from electra_tf.data.input_pipeline import build_dataset
 from electra_tf.data.manifest import load_manifest
 from electra_tf.data.record_checks import check_records, locate_damage
+from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
 from electra_tf.files.json_files import read_json
 from electra_tf.pretraining import collapse, metrics, two_stage, unigram
@@ -328,12 +329,15 @@ class PretrainingRun(Run):
             # Text instead of records, or records instead of text.
             was_text = bool(former.get("pretrain_text"))
             other_data |= was_text != bool(self.config.pretrain_text)
-            if other_data and self.model.token_counts is not None:
+            counts = os.path.join(self.directory, unigram.TOKEN_COUNTS)
+            if other_data and filesystem.exists(counts):
+                use = "replacements are still drawn"
+                if self.model.token_counts is None:
+                    use = "a later start with unigram_steps would draw"
                 self.console.warning(
                     f"{unigram.TOKEN_COUNTS} has the token counts of the"
-                    " earlier data, by which replacements are still drawn."
-                    " Pass --overwrite to start again with counts of the"
-                    " current data."
+                    f" earlier data, by which {use}. Pass --overwrite to start"
+                    " again with counts of the current data."
                 )
         elif not positioned:
             self.console.warning(

@@ -140,6 +140,27 @@ def test_counts_of_records_are_reported_if_text_follows(start, tmp_path):
     assert report not in output
 
 
+def test_counts_of_earlier_data_are_reported_if_they_are_not_used(
+    start, tmp_path
+):
+    start(unigram_steps=2)
+    text = tmp_path / "text.txt"
+    text.write_text("the of and\nin to\n\n" * 100)
+    settings = {"pretrain_text": str(text)}
+    _, output = start(**settings, num_train_steps=5)
+    assert "by which a later start with unigram_steps would draw" in output
+
+
+def test_counts_of_the_current_data_are_not_reported(start, tmp_path, capsys):
+    start()
+    text = tmp_path / "text.txt"
+    text.write_text("the of and\nin to\n\n" * 100)
+    settings = {"pretrain_text": str(text), "unigram_steps": 2}
+    _, output = start(**settings, num_train_steps=5)
+    assert "Counting the tokens" in capsys.readouterr().out
+    assert "the earlier data" not in output
+
+
 def test_changed_model_hparams_are_named(start, finished, tmp_path):
     with pytest.raises(UserError, match="embedding_size: 8 -> 4"):
         start(embedding_size=4, num_train_steps=6)
