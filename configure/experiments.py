@@ -160,6 +160,16 @@ def replacement_errors(config: Any, kind: GeneratorKind) -> Iterator[Problem]:
                 " to 'sized' with untied_generator true and training_schedule"
                 " 'joint'",
             )
+    mixing = [name for name in requested if name.startswith("unigram_")]
+    if config.objective == "electric":
+        for name in mixing:
+            yield hparam_error(
+                name,
+                f"{getattr(config, name):g} mixes token counts into the noise,"
+                " whose probabilities objective 'electric' takes from the"
+                f" generator alone; {_removal(config, name)}, or change"
+                " objective",
+            )
     if rate and not config.learning_rate:
         yield hparam_error(
             "generator_learning_rate",

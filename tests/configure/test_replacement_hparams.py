@@ -63,10 +63,20 @@ def test_correction_needs_a_discriminator(objective):
 
 
 @pytest.mark.parametrize(
+    "hparams", [{"unigram_steps": 2500}, {"unigram_floor": 0.2}]
+)
+def test_the_noise_of_electric_is_the_generator_alone(hparams):
+    ((name, value),) = hparams.items()
+    message = f"{name}: {value} mixes .* 'electric' .*leave {name} out"
+    refused(message, create, objective="electric", **hparams)
+
+
+@pytest.mark.parametrize(
     ("hparams", "names"),
     [
         ({"objective": "replace_mlm"}, ["correction_weight"]),
         ({"objective": "mlm"}, ["unigram_steps", "correction_weight"]),
+        ({"objective": "electric"}, ["unigram_steps", "correction_weight"]),
         ({"generator": "uniform"}, ["unigram_steps"]),
         ({"untied_generator": False}, ["unigram_steps"]),
     ],
