@@ -73,6 +73,7 @@ class Trial(Run):
         ShownValue("loss", "loss"),
         ShownValue("loss_per_example", "per example"),
     )
+    evaluation_hparams = SCORING
 
     def __init__(
         self,

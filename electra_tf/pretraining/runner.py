@@ -232,6 +232,13 @@ class PretrainingRun(Run):
         prefixes=("worker_", "results/unsup_results"),
     )
     shown = SHOWN_VALUES
+    evaluation_hparams = (
+        *DATA_PATHS,
+        "eval_tfrecords",
+        "eval_text",
+        "num_eval_steps",
+        "eval_batch_size",
+    )
     config: PretrainingConfig
     model: PretrainingModel
     optimizer: Optimizer

@@ -55,6 +55,7 @@ class BestCheckpoint:
         write_settings: Callable[[str], None],
         scored_on: str = "",
         settings: Mapping[str, object] | None = None,
+        starts_over: bool = False,
     ) -> None:
         """Read the best metric value that earlier parts of the run recorded.
 
@@ -67,6 +68,8 @@ class BestCheckpoint:
             not compared.
           settings: hparams that define the metric, by name; metrics of other
             values are not compared.
+          starts_over: whether the run starts at step 0, so that a checkpoint in
+            the folder belongs to an earlier run.
         """
         self._directory = os.path.join(directory, formats.BEST)
         self._metric = metric
@@ -75,6 +78,7 @@ class BestCheckpoint:
         self._scored_on = scored_on
         self._settings = dict(settings or {})
         self.chosen_otherwise = False
+        self._starts_over = starts_over
         self._best = self._read()
 
     def update(self, step: int, result: Mapping[str, float]) -> str | None:
@@ -117,7 +121,8 @@ class BestCheckpoint:
         scored_on = best.get("scored_on", self._scored_on)
         # Values of different metrics, data or hparams cannot be compared.
         is_comparable = (
-            best["metric"] == self._metric
+            not self._starts_over
+            and best["metric"] == self._metric
             and scored_on == self._scored_on
             and not list_changes(
                 best.get("settings", {}), self._settings, (*self._settings,)

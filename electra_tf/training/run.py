@@ -17,6 +17,7 @@ import tensorflow as tf
 from configure.errors import UserError
 from configure.run_config import RunConfig
 from electra_tf.checkpoints import formats
+from electra_tf.checkpoints.hparam_changes import list_changes
 from electra_tf.files.locks import folder_lock
 from electra_tf.modeling.precision import SCALE, SKIPPED_IN_ALL, LossScale
 from electra_tf.optimization.optimizer import OptimizerState
@@ -70,6 +71,8 @@ class Run(abc.ABC):
     title: str  # title of the curves
     files: ClassVar[RunFiles]  # files that the run writes
     shown: ClassVar[Sequence[ShownValue]]  # values in the progress line
+    # Hparams of which every metric of equal weights is a function.
+    evaluation_hparams: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def build_model(self) -> tf.Module:
@@ -167,13 +170,14 @@ class Run(abc.ABC):
                 self.write_settings,
                 self.describe_evaluation_data(),
                 self.settings_of_metric(metric),
+                starts_over=step == 0,
             )
             if self.best.chosen_otherwise:
                 self.console.warning(
                     f"the checkpoint in {formats.BEST}/ was chosen by a"
-                    " different metric, on other held-out data, or with other"
-                    " settings of the metric. The best checkpoint is chosen"
-                    " again"
+                    " different metric, on other held-out data, with other"
+                    " settings of the metric, or before this run started at"
+                    " step 0. The best checkpoint is chosen again"
                 )
 
     def describe_evaluation_data(self) -> str:
@@ -181,7 +185,7 @@ class Run(abc.ABC):
         return ""
 
     def settings_of_metric(self, metric: str) -> dict[str, object]:
-        """Return hparams of which a metric of equal weights is a function."""
+        """Return further hparams of which a metric is a function."""
         return {}
 
     def is_finished(self, evaluation_due: bool) -> bool:
@@ -313,10 +317,11 @@ class Run(abc.ABC):
             self.continue_from(path)
         else:
             self.start_fresh()
+        previous = checkpointing.read_config(self.directory) or {}
         self.write_settings(self.output)
         self.open_logs()
         self._check_steps_of_workers()
-        evaluation_due = self._resume_evaluation()
+        evaluation_due = self._resume_evaluation(previous)
         if self.is_finished(evaluation_due):
             # A run of 0 steps has no checkpoint yet.
             if not self.checkpoints.latest:
@@ -346,25 +351,59 @@ class Run(abc.ABC):
                 " directory that all workers share."
             )
 
-    def _resume_evaluation(self) -> bool:
+    def _resume_evaluation(self, previous: Mapping[str, object]) -> bool:
         """Return whether the current step still has to be evaluated.
 
         The run may have been killed during an evaluation. If the run was killed
         after the evaluation, but before the update of the best checkpoint, this
         method makes the update.
+
+        Args:
+          previous: hparams of the start that wrote the last evaluation.
         """
         step = self.global_step
         rows = [row for row in self.eval_log.rows if row["step"] == step]
         due = self.intervals.evaluates_at(step) and not rows
         due = bool(gather(self.strategy, due)[0])
-        if self.best and rows and not self.best.chosen_otherwise:
-            row = rows[-1]
-            has_metric = row.get(self.config.keep_best or "") is not None
-            # The first of two stages trains only the generator, so only models
-            # of the second stage can be the best.
-            if has_metric and row.get("stage") != 1:
-                self.best.update(step, row)
+        if self.best:
+            self._resume_best(self.best, rows, previous)
         return due
+
+    def _resume_best(
+        self,
+        best: BestCheckpoint,
+        rows: Sequence[Mapping[str, Any]],
+        previous: Mapping[str, object],
+    ) -> None:
+        """Update the best checkpoint from the evaluation of the current step.
+
+        Args:
+          best: the best checkpoint.
+          rows: evaluations of the current step.
+          previous: hparams of the start that wrote these evaluations.
+        """
+        metric = self.config.keep_best or ""
+        names = (*self.evaluation_hparams, *self.settings_of_metric(metric))
+        changes = list_changes(previous, self.config.as_dict(), names)
+        # Another worker may have read the hparams that the chief has written
+        # meanwhile.
+        is_changed = bool(gather(self.strategy, bool(changes))[0])
+        # The first of two stages trains only the generator, so only models of
+        # the second stage can be the best.
+        rows = [
+            row
+            for row in rows
+            if row.get(metric) is not None and row.get("stage") != 1
+        ]
+        if not rows or best.chosen_otherwise:
+            return
+        if not is_changed:
+            best.update(self.global_step, rows[-1])
+            return
+        self.console.warning(
+            f"the evaluation at step {self.global_step:,} is not compared with"
+            f" later ones, because its settings differ: {'; '.join(changes)}"
+        )
 
     def stop_requested(self) -> bool:
         """Return whether any worker received a signal to stop.

@@ -206,6 +206,40 @@ def test_another_weight_of_a_loss_has_a_best_of_its_own(start, tmp_path):
     assert best["step"] == 5 and best["settings"]["disc_weight"] == 500.0
 
 
+@pytest.mark.parametrize(
+    ("changes", "steps"),
+    [
+        ({}, [4]),
+        ({"learning_rate": 1e-4}, [4]),
+        ({"disc_weight": 500.0}, []),
+        ({"num_eval_steps": 3}, []),
+        ({"mask_prob": 0.3}, []),
+    ],
+)
+def test_only_an_evaluation_with_equal_settings_can_be_the_best(
+    start, tmp_path, changes, steps
+):
+    """The run continues with keep_best after its evaluation at step 4."""
+    start(eval_every_n_steps=4)
+    hparams = {"keep_best": "loss", "eval_every_n_steps": 4}
+    _, output = start(**hparams, **changes)
+    best = sorted((tmp_path / "model").glob("best/best.json"))
+    assert [read_json(path)["step"] for path in best] == steps
+    message = "the evaluation at step 4 is not compared with later ones"
+    assert (message in output) == (not steps)
+
+
+def test_the_best_model_of_an_abandoned_run_is_replaced(start, tmp_path):
+    hparams = {"keep_best": "loss", "eval_every_n_steps": 2}
+    start(**hparams)
+    for path in (tmp_path / "model").glob("*ckpt-*"):
+        path.unlink()
+    (tmp_path / "model" / "checkpoint").unlink()
+    _, output = start(**hparams, seed=3, num_train_steps=2, learning_rate=0.0)
+    assert "before this run started at step 0" in output
+    assert read_json(tmp_path / "model/best/best.json")["step"] == 2
+
+
 def test_overwrite_deletes_this_model_only(start, finished, tmp_path):
     # Wrong data or sizes are refused before anything is deleted.
     with pytest.raises(UserError, match="none"):

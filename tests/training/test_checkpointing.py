@@ -268,6 +268,16 @@ def test_a_best_checkpoint_by_other_settings_is_replaced(
     assert bool(best.update(9, {"loss": 9.5})) == is_other
 
 
+@pytest.mark.parametrize("starts_over", [False, True])
+def test_the_best_checkpoint_of_an_abandoned_run_is_replaced(
+    tmp_path, starts_over
+):
+    best_checkpoint(tmp_path, "loss").update(8, {"loss": 8.5})
+    best = best_checkpoint(tmp_path, "loss", "", None, starts_over)
+    assert best.chosen_otherwise == starts_over
+    assert bool(best.update(2, {"loss": 9.5})) == starts_over
+
+
 def test_damaged_files_are_user_errors(tmp_path):
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(UserError, match=r"config\.json: not valid JSON"):
