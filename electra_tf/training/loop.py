@@ -42,8 +42,11 @@ class StepMetrics(tf.train.experimental.PythonState):
         self.last: dict[str, float] = {}
 
     def add(self, names: list[str], values: np.ndarray) -> None:
-        self.steps += 1
         self.last = dict(zip(names, values.tolist(), strict=True))
+        if self.sums.keys() != self.last.keys():
+            # A run that continues with other settings may have other values.
+            self.steps, self.sums = 0, {}
+        self.steps += 1
         for name, value in self.last.items():
             self.sums[name] = self.sums.get(name, 0.0) + value
 

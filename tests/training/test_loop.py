@@ -12,7 +12,7 @@ import tensorflow as tf
 from electra_tf.modeling.precision import LossScale
 from electra_tf.training import preemption as preemption_module
 from electra_tf.training.intervals import Intervals
-from electra_tf.training.loop import EvalLoop, TrainLoop
+from electra_tf.training.loop import EvalLoop, StepMetrics, TrainLoop
 from electra_tf.training.micro_batches import (
     micro_batch_rows,
     sum_over_micro_batches,
@@ -261,6 +261,20 @@ def test_a_chunk_ends_wherever_the_host_has_something_to_do():
     intervals = Intervals(10_000, 0, 0, 0, max_chunk_steps=7)
     assert intervals.steps_to_next_stop(0) == 7
     assert Intervals(10_000, 0, 0, 0).steps_to_next_stop(0) == 100
+
+
+def test_steps_with_other_values_are_not_averaged():
+    """A continued run may clip the networks apart, or stop doing so."""
+    metrics = StepMetrics()
+    metrics.add(["loss"], np.array([8.0]))
+    continued = StepMetrics()
+    continued.deserialize(metrics.serialize())
+    for value in (1.0, 3.0):
+        continued.add(["loss", "generator_grad_norm"], np.array([value, 6.0]))
+    assert continued.mean("loss") == 2.0
+    assert continued.update_mean("generator_grad_norm") == 6.0
+    continued.add(["loss"], np.array([5.0]))
+    assert (continued.steps, continued.sums) == (1, {"loss": 5.0})
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
