@@ -45,8 +45,17 @@ NETWORKS = ("generator", "discriminator")
 Optimizer = AdamWeightDecay | two_stage.TwoStageOptimizer
 
 
-def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
-    """Set a model's precision, activation checkpointing and token counts."""
+def prepare_model(
+    config: PretrainingConfig, networks: Networks, starts_over: bool = False
+) -> None:
+    """Set a model's precision, activation checkpointing and token counts.
+
+    Args:
+      config: hparams of the run.
+      networks: the model.
+      starts_over: whether training starts at step 0; False: it does if
+        config.model_dir has no checkpoint, or is overwritten.
+    """
     mixes = config.mixes_token_counts and config.do_train
     if mixes or networks.kind is GeneratorKind.UNIGRAM:
         vocab_size = networks.encoder_config.vocab_size
@@ -54,7 +63,9 @@ def prepare_model(config: PretrainingConfig, networks: Networks) -> None:
             # A run that stopped before its first checkpoint starts again, and
             # may have left counts of other data.
             starts_over = config.do_train and (
-                config.overwrite or not tf1.find_latest(config.model_dir)
+                starts_over
+                or config.overwrite
+                or not tf1.find_latest(config.model_dir)
             )
             networks.token_counts = unigram.run_token_counts(
                 config.model_dir,

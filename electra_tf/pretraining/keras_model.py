@@ -98,7 +98,8 @@ class KerasModel(Networks):
                 " to use that of the config."
             )
         strategy = self.distribute_strategy
-        build.prepare_model(self.config, self)
+        # `fit` starts at step 0, whatever the model directory contains.
+        build.prepare_model(self.config, self, starts_over=True)
         with creation_scope(strategy):
             super().compile(**settings)
             self.optimizer = optimizer or build.build_optimizer(

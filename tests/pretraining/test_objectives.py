@@ -259,6 +259,21 @@ def test_a_run_without_a_checkpoint_counts_again(records, tiny_config, hparams):
     assert counts_of(build_model(config)) == {120: 1, 130: 1}
 
 
+@pytest.mark.parametrize(
+    "hparams", [UNIGRAM, {"unigram_steps": 2}], ids=["unigram", "mixture"]
+)
+def test_fit_counts_again_whatever_the_folder_contains(
+    records, tiny_config, hparams
+):
+    records([([120], [130])])
+    config = tiny_config(**hparams)
+    write_counts(config, [0] * 198 + [7, 5])
+    write_checkpoint_state(config)
+    model = PretrainingModel(config)
+    model.compile()
+    assert counts_of(model) == {120: 1, 130: 1}
+
+
 def test_counts_of_a_program_are_kept_without_reading_records(tiny_config):
     config = tiny_config(unigram_steps=2)
     model = PretrainingModel(config)
