@@ -322,11 +322,19 @@ class PretrainingRun(Run):
         )
         changes = self.data_fingerprint.changes(former)
         positioned = super().continue_from(path, with_position=not changes)
-        if self.config.init_checkpoint:
-            self.console.line(
-                f"  init_checkpoint {self.config.init_checkpoint} is not read"
-                " again"
-            )
+        if initial := self.config.init_checkpoint:
+            if previous.get("init_checkpoint", initial) == initial:
+                self.console.line(
+                    f"  init_checkpoint {initial} is not read again"
+                )
+            else:
+                self.console.warning(
+                    f"init_checkpoint {initial} is not read, because the run"
+                    f" continues from its own step {self.global_step:,}. To"
+                    " start from init_checkpoint, choose a different"
+                    f" model_name, or pass --overwrite to delete"
+                    f" {self.directory}."
+                )
         if changes:
             self.console.warning(
                 "reading the records from the start again, because the data or"

@@ -110,6 +110,17 @@ def test_other_files_of_a_pattern_are_reported(
     refused("truncated", start, **data_hparams, num_train_steps=9)
 
 
+def test_an_initial_checkpoint_of_a_continued_run_is_warned_of(start, tmp_path):
+    start(model_dir=str(tmp_path / "other"))
+    start()
+    initial = str(tmp_path / "other")
+    _, output = start(init_checkpoint=initial, num_train_steps=5)
+    assert (
+        f"WARNING: init_checkpoint {initial} is not read, because the run"
+        " continues from its own step 4."
+    ) in output
+
+
 def test_counts_of_earlier_data_are_reported(start, data_dir, tmp_path):
     folder = shutil.copytree(data_dir / "pretrain_tfrecords", tmp_path / "own")
     settings = {
