@@ -5,6 +5,7 @@
 overview_light.svg, overview_dark.svg  the networks and their tokens
 inspect_tokens.svg                     the screen of the command
 easy_start.svg                         objectives at equal FLOPs
+easy_start_curve.svg                   two objectives over FLOPs
 """
 
 import collections
@@ -22,6 +23,7 @@ STUDIES = [
     FOLDER.parent.parent / "studies" / f"{name}.jsonl"
     for name in ("easy_start", "easy_start_curve")
 ]
+METRICS = {"chunk": "f1", "qqp": "accuracy", "cola": "mcc"}
 
 # Colors: text, boxes, replaced tokens, arrows.
 THEMES = {
@@ -100,7 +102,9 @@ def draw_overview(name):
     _draw_arrows(axes, 7.6, 8.4, theme)
     _draw_arrows(axes, 10.6, 11.4, theme)
     path = FOLDER / f"overview_{name}.svg"
-    figure.savefig(path, transparent=True, bbox_inches="tight")
+    figure.savefig(
+        path, transparent=True, bbox_inches="tight", metadata={"Date": None}
+    )
     plt.close(figure)
 
 
@@ -122,21 +126,19 @@ def draw_screen():
     console.save_svg(str(FOLDER / "inspect_tokens.svg"), title="inspect_tokens")
 
 
-def read_scores():
-    """Return the scores of each task and arm of the study, all seeds."""
-    scores = collections.defaultdict(lambda: collections.defaultdict(list))
-    metrics = {"chunk": "f1", "qqp": "accuracy", "cola": "mcc"}
-    lines = [
-        line
-        for study in STUDIES
-        for line in study.read_text(encoding="utf-8").splitlines()
-    ]
+def read_scores(study):
+    """Yield the arm, FLOPs, seed, task and trials' scores of each fine-tuning.
+
+    Args:
+      study: the path of a study's results.
+    """
+    lines = study.read_text(encoding="utf-8").splitlines()
     for record in map(json.loads, lines):
-        arm, _, budget = record["arm"].partition(",")
-        if record["kind"] == "finetune" and budget in ("", "flops=1.4e+14"):
-            values = record["results"][metrics[record["task"]]]
-            scores[record["task"]][arm] += values
-    return scores
+        arm, _, budget = record["arm"].partition(",flops=")
+        if record["kind"] == "finetune":
+            task = record["task"]
+            scores = record["results"][METRICS[task]]
+            yield arm, float(budget or 1.4e14), record["seed"], task, scores
 
 
 def draw_easy_start():
@@ -152,10 +154,15 @@ def draw_easy_start():
         "qqp": "QQP, accuracy",
         "cola": "CoLA, MCC",
     }
+    points = collections.defaultdict(list)
+    for study in STUDIES:
+        for arm, flops, _, task, scores in read_scores(study):
+            if flops == 1.4e14:
+                points[task, arm] += scores
     figure, panels = plt.subplots(1, 3, figsize=(11, 2.9), sharey=True)
-    for axes, (task, by_arm) in zip(panels, read_scores().items(), strict=True):
+    for axes, task in zip(panels, titles, strict=True):
         for row, arm in enumerate(arms):
-            values = by_arm.get(arm, [])
+            values = points[task, arm]
             axes.plot(values, [row] * len(values), "o", color="#0969da")
             if values:
                 mean = statistics.mean(values)
@@ -165,7 +172,50 @@ def draw_easy_start():
         axes.set_ylim(len(arms) - 0.5, -0.5)
         axes.grid(axis="x", alpha=0.4)
     figure.tight_layout()
-    figure.savefig(FOLDER / "easy_start.svg")
+    figure.savefig(FOLDER / "easy_start.svg", metadata={"Date": None})
+    plt.close(figure)
+
+
+def draw_easy_start_curve():
+    """Write the scores of masked words and of the easy start over FLOPs.
+
+    Seeds 1 to 3, on which the easy start was chosen, are left out.
+    """
+    arms = {
+        "mlm": ("masked words", "#9a6700"),
+        "start_correction_5": ("easy start and correction", "#0969da"),
+    }
+    tasks = collections.defaultdict(dict)
+    for arm, flops, seed, task, scores in read_scores(STUDIES[1]):
+        tasks[arm, flops, seed][task] = statistics.mean(scores)
+    panels_of_tasks = {
+        "Mean of chunking, QQP and CoLA": tuple(METRICS),
+        "CoNLL-2000 chunking, F1": ("chunk",),
+        "QQP, accuracy": ("qqp",),
+        "CoLA, MCC": ("cola",),
+    }
+    figure, panels = plt.subplots(1, 4, figsize=(13, 3.2))
+    for axes, (title, names) in zip(
+        panels, panels_of_tasks.items(), strict=True
+    ):
+        for arm, (label, color) in arms.items():
+            seeds = collections.defaultdict(list)
+            for (name, flops, _), scores in sorted(tasks.items()):
+                if name == arm and METRICS.keys() == scores.keys():
+                    score = statistics.mean(scores[task] for task in names)
+                    seeds[flops].append(score)
+                    axes.plot([flops], [score], "o", color=color, alpha=0.35)
+            means = list(map(statistics.mean, seeds.values()))
+            axes.plot(list(seeds), means, "_-", color=color, label=label)
+        axes.set_xscale("log")
+        axes.set_xticks(list(seeds), [f"{flops:.1e}" for flops in seeds])
+        axes.minorticks_off()
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("FLOPs of pre-training")
+        axes.grid(alpha=0.4)
+    panels[0].legend(fontsize=8, loc="center right")
+    figure.tight_layout()
+    figure.savefig(FOLDER / "easy_start_curve.svg", metadata={"Date": None})
     plt.close(figure)
 
 
@@ -176,4 +226,5 @@ if __name__ == "__main__":
     for theme_name in THEMES:
         draw_overview(theme_name)
     draw_easy_start()
+    draw_easy_start_curve()
     draw_screen()
