@@ -12,11 +12,12 @@ passage and scores.
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from configure import flags
 from configure.errors import UserError
+from configure.formatting import join_names
 from electra_tf.commands import shared_flags
 from electra_tf.commands.serve import require_server, serve_model
 from electra_tf.data import tables, values
@@ -29,6 +30,7 @@ from electra_tf.prediction import writer
 
 if TYPE_CHECKING:
     from electra_tf.extras.ask.asker import Asker
+    from electra_tf.extras.ask.index import PassageIndex
 
 DEFAULT_WEIGHT = 0.5
 
@@ -161,7 +163,6 @@ def main(args: argparse.Namespace) -> int:
     examples = []
     if args.fit:
         examples = read_questions(args.fit, shared_flags.report)
-    weight = _choose_weight(args)
     index = open_index(
         args.corpus, args.index, args.language, shared_flags.report
     )
@@ -169,17 +170,19 @@ def main(args: argparse.Namespace) -> int:
         args.model, args.task, args.batch_size, n_best=1
     )
     asker = Asker(index, predictor, args.passages)
+    if args.fit:
+        with shared_flags.open_answers(args) as write:
+            report = fit(asker, examples, args.fit_questions)
+            fitted = {**_fit_conditions(args, index), **report}
+            text = json.dumps(fitted, indent=2)
+            write_atomically(_fit_file(args), f"{text}\n")
+            write(report)
+        return 0
+    weight = _choose_weight(args, index)
     if args.page:
         corpus = AskedCorpus(asker, weight)
         return serve_model("127.0.0.1", args.port, corpus)
-    if not args.fit:
-        _write_answers(args, asker, rows, weight)
-        return 0
-    with shared_flags.open_answers(args) as write:
-        report = fit(asker, examples, args.fit_questions)
-        fitted = {"model": _weights_digest(args.model), **report}
-        write_atomically(_fit_file(args), json.dumps(fitted, indent=2) + "\n")
-        write(report)
+    _write_answers(args, asker, rows, weight)
     return 0
 
 
@@ -249,18 +252,38 @@ def _weights_digest(folder: str) -> dict[str, str]:
     return {os.path.abspath(path): file_sha256(path)}
 
 
-def _choose_weight(args: argparse.Namespace) -> float:
+def _fit_conditions(
+    args: argparse.Namespace, index: "PassageIndex"
+) -> dict[str, Any]:
+    """Return the conditions for which a weight is fitted, as plain values.
+
+    The scale of BM25's scores depends on the texts and on the stemming, and the
+    best weight depends on the number of passages.
+    """
+    return {
+        "model": _weights_digest(args.model),
+        "texts": index.texts_digest,
+        "language": args.language,
+        "passages": args.passages,
+    }
+
+
+def _choose_weight(args: argparse.Namespace, index: "PassageIndex") -> float:
     """Return the value of --weight, or else the fitted or default weight."""
     if args.weight is not None:
         return args.weight
     path = _fit_file(args)
     fitted = read_json(path) if filesystem.exists(path) else {}
-    if fitted.get("model") != _weights_digest(args.model):
-        if not args.fit:
-            shared_flags.report(
-                f"{path} has no weight for {args.model}, so the default weight"
-                f" {DEFAULT_WEIGHT} is used. Pass --fit to fit a weight"
-            )
+    conditions = _fit_conditions(args, index)
+    if fitted.get("model") != conditions["model"]:
+        problem = f"has no weight for {args.model}"
+    else:
+        problem = _describe_mismatch(fitted, conditions)
+    if problem:
+        shared_flags.report(
+            f"{path} {problem}, so the default weight {DEFAULT_WEIGHT} is used."
+            " Pass --fit to fit a weight."
+        )
         return DEFAULT_WEIGHT
     weight = fitted.get("weight")
     if not isinstance(weight, float) or not 0.0 <= weight <= 1.0:
@@ -269,3 +292,30 @@ def _choose_weight(args: argparse.Namespace) -> float:
             " --fit to fit the weight again."
         )
     return weight
+
+
+def _describe_mismatch(
+    fitted: Mapping[str, Any], conditions: Mapping[str, Any]
+) -> str | None:
+    """Describe why a weight of the same model is not used, or return None.
+
+    Args:
+      fitted: content of the file with the fitted weight.
+      conditions: the current conditions; see `_fit_conditions`.
+    """
+    # The values of earlier versions' fits are unknown, and the scale of BM25
+    # may have changed since, so such a weight may be worse than the default.
+    if unknown := [name for name in conditions if name not in fitted]:
+        return (
+            "was written by an earlier version, without the"
+            f" {join_names(unknown)} of the fit"
+        )
+    changes = []
+    if fitted["texts"] != conditions["texts"]:
+        changes.append("other texts")
+    for name in ("language", "passages"):
+        if fitted[name] != conditions[name]:
+            changes.append(
+                f"--{name}={fitted[name]} instead of {conditions[name]}"
+            )
+    return f"has a weight for {join_names(changes)}" if changes else None

@@ -141,6 +141,89 @@ def test_a_fitted_weight_is_stored_for_its_model(run, text_folder, capsys):
     refused(r"fit.json: weight is 2", run, "where is the king?")
 
 
+@pytest.fixture
+def fitted_file(run, text_folder, capsys):
+    """Return the path of a fit with 2 passages, whose weight is set to 1."""
+    run(f"--fit={text_folder / 'c.json'}", "--passages=2")
+    path = text_folder.parent / "texts.index.fit.json"
+    fitted = json.loads(path.read_text())
+    path.write_text(json.dumps({**fitted, "weight": 1.0}))
+    capsys.readouterr()
+    return path
+
+
+def _uses_default(answer):
+    mean = (answer["reader_score"] + answer["retrieval_score"]) / 2
+    return answer["score"] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--passages=3"], "a weight for --passages=2 instead of 3, so"),
+        (
+            ["--passages=2", "--language=none"],
+            "a weight for --language=english instead of none, so",
+        ),
+        (
+            ["--language=french"],
+            "for --language=english instead of french, --passages=2 instead"
+            " of 5, so",
+        ),
+    ],
+)
+def test_a_weight_fitted_with_other_flags_is_not_used(
+    run, fitted_file, capsys, flags, message
+):
+    (answer,) = run("where is the king?", *flags)
+    assert _uses_default(answer)
+    assert message in capsys.readouterr().err
+
+
+def test_a_weight_fitted_to_other_texts_is_not_used_until_they_return(
+    run, fitted_file, text_folder, capsys
+):
+    (text_folder / "new.txt").write_text("A king is here.")
+    (answer,) = run("where is the king?", "--passages=2")
+    assert _uses_default(answer)
+    assert (
+        f"{fitted_file} has a weight for other texts, so the default weight 0.5"
+        " is used. Pass --fit to fit a weight."
+    ) in capsys.readouterr().err
+    (text_folder / "new.txt").unlink()
+    (answer,) = run("where is the king?", "--passages=2")
+    assert answer["score"] == answer["retrieval_score"]
+    assert "default weight" not in capsys.readouterr().err
+
+
+def test_a_weight_of_a_rebuilt_index_is_used_if_its_texts_are_the_same(
+    run, fitted_file, text_folder
+):
+    (text_folder.parent / "texts.index").unlink()
+    (answer,) = run("where is the king?", "--passages=2")
+    assert answer["score"] == answer["retrieval_score"]
+
+
+def test_a_weight_of_an_earlier_version_is_not_used(run, fitted_file, capsys):
+    fitted = json.loads(fitted_file.read_text())
+    for name in ("texts", "language", "passages"):
+        del fitted[name]
+    fitted_file.write_text(json.dumps(fitted))
+    (answer,) = run("where is the king?", "--passages=2")
+    assert _uses_default(answer)
+    assert (
+        "was written by an earlier version, without the texts, language,"
+        " passages of the fit, so the default"
+    ) in capsys.readouterr().err
+
+
+def test_an_invalid_weight_can_be_fitted_again(run, fitted_file, text_folder):
+    fitted = json.loads(fitted_file.read_text())
+    fitted_file.write_text(json.dumps({**fitted, "weight": 2}))
+    (report,) = run(f"--fit={text_folder / 'c.json'}", "--passages=2")
+    assert json.loads(fitted_file.read_text())["weight"] == report["weight"]
+
+
 @pytest.mark.parametrize("name", ["squad,chunk_model_1", "m[1]"])
 def test_a_model_is_identified_in_any_folder(finetuned_folder, tmp_path, name):
     folder = shutil.copytree(finetuned_folder("facts"), tmp_path / name)

@@ -4,6 +4,7 @@
 
 import contextlib
 import functools
+import hashlib
 import itertools
 import json
 import logging
@@ -103,6 +104,8 @@ class PassageIndex:
             for name in (language, *_LANGUAGES.values()):
                 self._stemmers[name] = Stemmer.Stemmer(name)
         self._stem = functools.lru_cache(2**16)(self._stem)
+        # Digest of the indexed texts; `open_index` sets it.
+        self.texts_digest = ""
         self.searcher = searcher or bm25s.BM25()
         if searcher is None:
             terms = [self._split(source.passage) for source in passages]
@@ -189,7 +192,9 @@ def open_index(
         "language": language,
         "files": {name: file_digest(text) for name, text in texts.items()},
     }
+    digest = _json_sha256(about["files"])
     if os.path.exists(path) and (index := _load(path, about)):
+        index.texts_digest = digest
         return index
     passages = [
         source
@@ -205,11 +210,17 @@ def open_index(
             " another folder."
         )
     index = PassageIndex(passages, language)
+    index.texts_digest = digest
     _save(path, about, index)
     report(
         f"{path}: indexed {len(passages):,} passages of {len(texts):,} files"
     )
     return index
+
+
+def _json_sha256(value: Any) -> str:
+    """Return the SHA-256 of a value's JSON."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def _load(path: str, about: dict[str, Any]) -> PassageIndex | None:
