@@ -152,9 +152,10 @@ def assign(
 def _check_sharing(weights: Weights, model: Mapping[str, Any]) -> None:
     """Raise a UserError if the model cannot use the checkpoint's sharing."""
     of_model = Contents(dict.fromkeys(model, ())).embedding_sharing
-    contents = weights.contents
-    stored = contents.embedding_sharing
-    if contents.shares_some_tables and of_model not in (None, stored):
+    stored = weights.contents.embedding_sharing
+    # Only tables that both networks share can be converted. Of other tables the
+    # generator's would be dropped, and its encoder would read different ones.
+    if stored not in (None, "embeddings") and of_model not in (None, stored):
         raise UserError(
             f"{weights.path}: embedding_sharing is {stored} in the checkpoint,"
             f" but {of_model} in the model. Set embedding_sharing to {stored},"

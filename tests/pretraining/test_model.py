@@ -428,8 +428,25 @@ def test_a_plain_initial_checkpoint_gives_the_same_model(
     assert different == []
 
 
-@pytest.mark.parametrize("sharing", OTHERS)
-@pytest.mark.parametrize("hparams", ["embeddings", *OTHERS])
+@pytest.mark.parametrize("generator", KINDS)
+def test_a_plain_initial_checkpoint_lacks_unshared_tables(
+    trained, make, generator
+):
+    plain = MemoryWeights(named(trained("embeddings", generator)))
+    model = make("none", generator)
+    start = named(model)
+    message = f"lacks .*\n  {KINDS[generator][0]}/embeddings/word_embeddings"
+    refused(message, assign, plain, model.variables)
+    allowed = r"^generator\w*/embeddings"
+    report = assign(plain, model.variables, allow_missing=allowed)
+    tables = {name for name in start if re.match(allowed, name)}
+    assert set(report.missing) == tables and not report.other_shape
+    values = named(model)
+    assert all(np.array_equal(values[n], start[n]) for n in tables)
+
+
+@pytest.mark.parametrize("sharing", ["none", *OTHERS])
+@pytest.mark.parametrize("hparams", ["embeddings", "none", *OTHERS])
 def test_an_initial_checkpoint_with_different_sharing_is_refused(
     trained, make, sharing, hparams
 ):
