@@ -62,6 +62,7 @@ class Evaluation:
         model: PretrainingModel,
         strategy: tf.distribute.Strategy,
         should_stop: Callable[[], bool],
+        warn: Callable[[str], None],
     ) -> None:
         """Prepare the evaluation, and read the exam but no other data.
 
@@ -70,12 +71,13 @@ class Evaluation:
           strategy: strategy of the run.
           should_stop: function that returns whether to stop after a batch; see
             `EvalLoop`.
+          warn: function of the text of a warning.
 
         Raises:
           UserError: the exam does not match the model.
         """
         config = model.config
-        self._config, self._model = config, model
+        self._config, self._model, self._warn = config, model, warn
         self._exam: Exam | None = None
         if config.exam and config.detects_replacements:
             self._exam = Exam.read(config.exam)
@@ -137,14 +139,24 @@ class Evaluation:
 
     @functools.cached_property
     def _token_counts(self) -> np.ndarray | None:
-        """Token counts of some training examples; None if data is missing."""
+        """Token counts of some training examples; None if unreadable.
+
+        Only a baseline depends on the counts, and an evaluation may have no
+        training data, or may read other lengths.
+        """
         config = self._config
+        vocab_size = self._model.encoder_config.vocab_size
         try:
             batches = build_dataset(config, config.train_batch_size, True)
-        except UserError:
+            return unigram.count_tokens(batches, vocab_size)
+        except UserError as error:
+            if config.has_discriminator_head and config.disc_weight:
+                self._warn(
+                    "the baseline disc_auc_frequency_rank is left out, because"
+                    " the tokens of the training data cannot be counted:"
+                    f" {error}"
+                )
             return None
-        vocab_size = self._model.encoder_config.vocab_size
-        return unigram.count_tokens(batches, vocab_size)
 
     @functools.cached_property
     def _discriminator_logits(self) -> exams.DiscriminatorLogits:

@@ -253,7 +253,9 @@ class PretrainingRun(Run):
         """Build the model without writing files."""
         self.title = f"{config.model_name}: pre-training"
         super().__init__(config, strategy, console, preemption)
-        self._evaluation = Evaluation(self.model, strategy, self.stop_requested)
+        self._evaluation = Evaluation(
+            self.model, strategy, self.stop_requested, console.warning
+        )
 
     def build_model(self) -> PretrainingModel:
         return build_model(self.config)

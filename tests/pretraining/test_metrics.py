@@ -132,7 +132,7 @@ def test_outputs_that_are_not_finite_are_refused(
     kernel = getattr(model, layer).dense.kernel
     kernel.assign(kernel * np.nan)
     strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
-    evaluation = Evaluation(model, strategy, lambda: False)
+    evaluation = Evaluation(model, strategy, lambda: False, print)
     message = f"evaluation, row 1: the model's output {output}.* is nan"
     refused(message, evaluation.run, None, lambda loss: None)
 

@@ -378,6 +378,75 @@ def test_an_evaluation_alone_uses_the_settings_of_the_run(
     assert runner.run(config, Console(io.StringIO())) == expected
 
 
+@pytest.fixture
+def held_out(data_dir):
+    return data_dir / "pretrain_tfrecords" / "eval_data.tfrecord-0-of-1"
+
+
+@pytest.fixture
+def damaged(held_out, tmp_path, monkeypatch):
+    """Return a record file with a wrong checksum, which no check reads."""
+    monkeypatch.setattr(runner, "check_records", lambda *_, **__: None)
+    content = bytearray(held_out.read_bytes())
+    content[-30] ^= 1  # Inside the last record.
+    path = tmp_path / "damaged"
+    path.write_bytes(content)
+    return path
+
+
+RANK = "disc_auc_frequency_rank"
+LEFT_OUT = rf"WARNING: the baseline {RANK} is left out, because .*counted: "
+
+
+@pytest.mark.usefixtures("finished", "damaged")
+@pytest.mark.parametrize(
+    ("training", "reason"),
+    [
+        ("damaged", "a record for counting cannot be read: the file is corr"),
+        ("no_file", "No record file matches pretrain_tfrecords"),
+    ],
+)
+def test_an_evaluation_without_readable_training_records_lacks_a_baseline(
+    start, held_out, tmp_path, training, reason
+):
+    evaluation = {"do_train": False, "do_eval": True}
+    evaluation["eval_tfrecords"] = str(held_out)
+    expected, output = start(**evaluation)
+    assert RANK in expected and "WARNING" not in output
+    records = str(tmp_path / training)
+    result, output = start(**evaluation, pretrain_tfrecords=records)
+    assert result == {n: v for n, v in expected.items() if n != RANK}
+    assert re.search(LEFT_OUT + reason, output)
+
+
+@pytest.mark.usefixtures("finished")
+def test_an_evaluation_may_have_a_length_that_training_records_lack(
+    start, tmp_path
+):
+    text = tmp_path / "text.txt"
+    text.write_text("the of and in\n" * 90)
+    evaluation = {"do_train": False, "do_eval": True, "max_seq_length": 8}
+    result, output = start(**evaluation, eval_text=str(text))
+    assert result["examples"] > 0 and RANK not in result
+    assert re.search(LEFT_OUT + ".* differs from max_seq_length", output)
+
+
+def test_a_masked_lm_warns_of_no_baseline_that_it_never_has(
+    start, held_out, tmp_path
+):
+    masked_lm = {"electra_objective": False}
+    start(**masked_lm, num_train_steps=2)
+    result, output = start(
+        **masked_lm,
+        do_train=False,
+        do_eval=True,
+        eval_tfrecords=str(held_out),
+        pretrain_tfrecords=str(tmp_path / "no_file"),
+    )
+    assert result["masked_lm_loss"] > 0
+    assert "left out" not in output
+
+
 def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     recorded = golden_dir / "eval_tiny"
     config = PretrainingConfig.create(
