@@ -415,10 +415,16 @@ def _check_casing(
         )
 
 
-def locate_damage(files: InputFiles) -> str:
-    """Return a message about the first unreadable record, or ""."""
+def locate_damage(files: InputFiles, trains: bool) -> str:
+    """Return a message about the first unreadable record of a run, or "".
+
+    Args:
+      files: files of the run.
+      trains: whether the run trains; False: it only evaluates, so that training
+        records may be missing.
+    """
     paths = []
-    for training in (True, False):
+    for training in (True, False) if trains else (False,):
         if not files.text_hparam(training):
             paths += files.find_records(training).paths
     for path in dict.fromkeys(paths):

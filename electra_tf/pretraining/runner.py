@@ -135,11 +135,15 @@ def run(
                 strategy, config.as_dict(), _worker_inputs(config)
             )
         print_start(console, config, strategy)
-        if config.do_eval:
-            path = find_latest_checkpoint(config.model_dir, config.as_dict())
-            evaluation = PretrainingRun(config, strategy, console, preemption)
-            return evaluation.evaluate_checkpoint(path)
         try:
+            if config.do_eval:
+                path = find_latest_checkpoint(
+                    config.model_dir, config.as_dict()
+                )
+                evaluation = PretrainingRun(
+                    config, strategy, console, preemption
+                )
+                return evaluation.evaluate_checkpoint(path)
             with preemption:
                 training = PretrainingRun(config, strategy, console, preemption)
                 return training.train()
@@ -147,9 +151,8 @@ def run(
             if not isinstance(error.__cause__, tf.errors.DataLossError):
                 raise
             # TensorFlow's error does not name the file.
-            raise UserError(
-                f"{error} {locate_damage(InputFiles.of(config))}"
-            ) from error
+            damage = locate_damage(InputFiles.of(config), config.do_train)
+            raise UserError(f"{error} {damage}") from error
 
 
 def _with_run_settings(config: PretrainingConfig) -> PretrainingConfig:

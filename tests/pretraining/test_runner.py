@@ -447,6 +447,24 @@ def test_a_masked_lm_warns_of_no_baseline_that_it_never_has(
     assert "left out" not in output
 
 
+@pytest.mark.usefixtures("finished")
+@pytest.mark.parametrize("training", ["whole", "damaged_too", "no_file"])
+def test_an_evaluation_alone_names_the_damaged_file_that_it_reads(
+    start, held_out, damaged, tmp_path, training
+):
+    shutil.copy(held_out, tmp_path / "whole")
+    shutil.copy(damaged, tmp_path / "damaged_too")
+    refused(
+        rf"record for evaluation .* {damaged}: record 9 .*corrupt payload",
+        start,
+        do_train=False,
+        do_eval=True,
+        num_eval_steps=3,  # all ten examples
+        eval_tfrecords=str(damaged),
+        pretrain_tfrecords=str(tmp_path / training),
+    )
+
+
 def test_original_checkpoints_can_be_evaluated(golden_dir, tmp_path):
     recorded = golden_dir / "eval_tiny"
     config = PretrainingConfig.create(
