@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results file of a study: a line of JSON for each finished run."""
 
+import json
 from typing import Any
 
 from configure.errors import UserError
 from configure.json_text import parse_json
 from electra_tf.files import filesystem
+from electra_tf.files.atomic import atomic_file
 from electra_tf.files.json_fields import (
     Fields,
     check_fields,
@@ -44,6 +46,41 @@ def read_result_lines(path: str) -> dict[str, dict[str, Any]]:
                 " Keep one of these lines, and remove the other."
             )
     return lines
+
+
+def add_result_line(
+    path: str, line: dict[str, Any]
+) -> tuple[dict[str, dict[str, Any]], str]:
+    """Add the line of a finished run to a results file.
+
+    The line replaces an earlier line of the same digest. If a line of the file
+    is damaged, the file stays as it is, and the new line is appended.
+
+    Args:
+      path: the results file.
+      line: the line of the finished run.
+
+    Returns:
+      The lines of the file by their runs' digests, and a message about a
+      damaged line. Without damage the message is "", with damage the only line
+      is the new line.
+    """
+    text, damage = json.dumps(line) + "\n", ""
+    # The file is read again, because a user or another study may have changed
+    # it since the start. Other studies wait here until the file is written.
+    with atomic_file(path) as file:
+        try:
+            lines = read_result_lines(path)
+        except UserError as error:
+            lines, damage = {}, str(error)
+            with filesystem.open_file(path, "rb") as damaged:
+                content = damaged.read()
+            file.write(content.rstrip(b"\n") + b"\n" + text.encode())
+        lines[line["digest"]] = line
+        if not damage:
+            texts = (json.dumps(value) + "\n" for value in lines.values())
+            file.write("".join(texts).encode())
+    return lines, damage
 
 
 def _is_results(value: Any) -> bool:

@@ -13,7 +13,6 @@ import ctypes
 import datetime
 import functools
 import glob
-import json
 import math
 import os
 import platform
@@ -31,7 +30,10 @@ import electra_tf
 from configure.errors import UserError
 from configure.json_text import parse_json
 from electra_tf.data.fingerprints import files_fingerprint
-from electra_tf.extras.study.result_lines import read_result_lines
+from electra_tf.extras.study.result_lines import (
+    add_result_line,
+    read_result_lines,
+)
 from electra_tf.extras.study.study_file import Run, Study
 from electra_tf.files import filesystem
 from electra_tf.files.atomic import write_atomically
@@ -245,7 +247,7 @@ class StudyRunner:
 
     def _write_line(self, run: Run, seconds: int, pieces: int) -> None:
         """Add the line of a finished run to the results."""
-        self.lines[run.digest] = {
+        line = {
             "cell": run.name,
             "digest": run.digest,
             **run.facts,
@@ -259,8 +261,14 @@ class StudyRunner:
             "study": self._study.digest,
             "ended": datetime.datetime.now().isoformat(timespec="seconds"),
         }
-        lines = map(json.dumps, self.lines.values())
-        write_atomically(self.results, "".join(f"{n}\n" for n in lines))
+        lines, damage = add_result_line(self.results, line)
+        if damage:
+            lines = self.lines | lines
+            self._warn(
+                f"warning: {damage} The line of {run.name} was appended to the"
+                " file. The study continues with the lines that it read before."
+            )
+        self.lines = lines
 
     def _report(self, text: str) -> None:
         """Write a line to the log, and print its beginning."""

@@ -4,10 +4,15 @@
 
 import json
 import re
+import threading
 
 import pytest
 
-from electra_tf.extras.study.result_lines import read_result_lines
+from electra_tf.extras.study.result_lines import (
+    add_result_line,
+    read_result_lines,
+)
+from electra_tf.files.atomic import atomic_file
 from tests.conftest import refused
 
 LINE = {
@@ -88,3 +93,43 @@ def test_lines_are_read_by_digest(tmp_path):
     path.write_text(f"{json.dumps(LINE)}\n{json.dumps(earlier)}\n")
     assert read_result_lines(str(path)) == {"d": LINE, "e": earlier}
     assert read_result_lines(str(tmp_path / "none.jsonl")) == {}
+
+
+NEW = {"digest": "n", "results": {"loss": [2]}}
+
+
+def test_an_added_line_keeps_the_lines_that_the_file_has_now(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text(f"{json.dumps(LINE)}\n")
+    lines = add_result_line(str(path), NEW)
+    assert lines == ({"d": LINE, "n": NEW}, "")
+    assert path.read_text() == f"{json.dumps(LINE)}\n{json.dumps(NEW)}\n"
+
+
+def test_an_added_line_replaces_an_earlier_line_of_its_run(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    path.write_text(f"{json.dumps(NEW | {'seconds': 9})}\n{json.dumps(LINE)}\n")
+    add_result_line(str(path), NEW)
+    assert path.read_text() == f"{json.dumps(NEW)}\n{json.dumps(LINE)}\n"
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_line_is_appended_to_a_damaged_file(tmp_path, end):
+    path = tmp_path / "tiny.jsonl"
+    damaged = f"{json.dumps(LINE)}\n<<<<<<< HEAD"
+    path.write_text(damaged + end)
+    lines, damage = add_result_line(str(path), NEW)
+    assert lines == {"n": NEW} and f"{path}:2" in damage
+    assert path.read_text() == f"{damaged}\n{json.dumps(NEW)}\n"
+
+
+def test_two_studies_that_add_lines_wait_for_each_other(tmp_path):
+    path = tmp_path / "tiny.jsonl"
+    thread = threading.Thread(target=add_result_line, args=(str(path), NEW))
+    with atomic_file(str(path)) as file:
+        thread.start()
+        thread.join(0.5)
+        assert thread.is_alive()
+        file.write(f"{json.dumps(LINE)}\n".encode())
+    thread.join(60)
+    assert read_result_lines(str(path)) == {"d": LINE, "n": NEW}

@@ -50,7 +50,7 @@ def finish(start):
 
 
 def lines_of(path):
-    text = pathlib.Path(path.replace(".json", ".jsonl")).read_text()
+    text = pathlib.Path(path).with_suffix(".jsonl").read_text()
     return [json.loads(line) for line in text.splitlines()]
 
 
@@ -198,6 +198,52 @@ def data_study(content, tmp_path, monkeypatch):
 
     monkeypatch.setattr(StudyRunner, "_run_piece", process)
     return content
+
+
+@pytest.fixture
+def two_studies(data_study, write_study):
+    """Return the results file and the runners of one file's two studies."""
+    data_study["seeds"] = [1, 2]
+    path = write_study(data_study)
+    folders = [data_study["output_dir"] + end for end in ("", "_2")]
+    runners = [StudyRunner(Study(path, f), 60.0, 60.0) for f in folders]
+    return pathlib.Path(path).with_suffix(".jsonl"), runners
+
+
+def finish_one(study_runner, number):
+    """Write the line of a study's run."""
+    run = study_runner._study.runs({})[number]
+    study_runner._write_line(run, 1, 1)
+
+
+def test_studies_of_one_file_keep_the_lines_of_each_other(two_studies):
+    path, runners = two_studies
+    for number, study_runner in enumerate(runners):
+        finish_one(study_runner, number)
+    cells = [line["cell"] for line in lines_of(path)]
+    assert cells == ["electra/1", "electra/2"]
+    assert len(runners[1].lines) == 2
+
+
+def test_a_line_that_is_removed_meanwhile_stays_removed(two_studies):
+    path, (study_runner, _) = two_studies
+    finish_one(study_runner, 0)
+    path.write_text("")
+    finish_one(study_runner, 1)
+    assert [line["cell"] for line in lines_of(path)] == ["electra/2"]
+
+
+def test_a_damaged_line_loses_no_finished_run(two_studies, capsys):
+    path, (study_runner, _) = two_studies
+    finish_one(study_runner, 0)
+    first = path.read_text()
+    path.write_text(f"{first}<<<<<<< HEAD\n")
+    finish_one(study_runner, 1)
+    *earlier_lines, added = path.read_text().splitlines()
+    assert earlier_lines == [first.rstrip(), "<<<<<<< HEAD"]
+    assert json.loads(added)["cell"] == "electra/2"
+    assert len(study_runner.lines) == 2
+    assert "The line of electra/2 was appended" in capsys.readouterr().out
 
 
 def test_changed_commands_make_their_data_again(
