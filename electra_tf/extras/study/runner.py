@@ -178,7 +178,7 @@ class StudyRunner:
             enough.
         """
         has_line = run.digest in self.lines or not run.facts
-        paths = (self._mark(run), run.folder or self._marks)
+        paths = (self._mark(run), run.folder or run.makes)
         has_files = all(map(filesystem.exists, paths))
         if has_line and (has_files or not is_needed):
             return True
@@ -237,13 +237,25 @@ class StudyRunner:
         seconds = round(time.monotonic() - started)
         if status:
             error = self._last_error(log_start)
-            self.failed[run.name] = f"exit status {status}: {error}"
-            self._report(f"{run.name}: FAILED: {self.failed[run.name]}")
+            self._fail(run, f"exit status {status}: {error}")
+            return
+        if is_data and not filesystem.exists(run.makes):
+            self._fail(
+                run,
+                f"the command ended, but {run.makes} does not exist; expected"
+                " the file or folder that the key names. Correct the key or the"
+                " command.",
+            )
             return
         write_atomically(self._mark(run), run.name if is_data else "")
         self._report(f"{run.name}: done in {seconds:,} s")
         if not is_data:
             self._write_line(run, seconds, pieces)
+
+    def _fail(self, run: Run, reason: str) -> None:
+        """Record and report that a run failed."""
+        self.failed[run.name] = reason
+        self._report(f"{run.name}: FAILED: {reason}")
 
     def _write_line(self, run: Run, seconds: int, pieces: int) -> None:
         """Add the line of a finished run to the results."""

@@ -47,6 +47,7 @@ class Run:
     command: Sequence[str] = ()  # program and arguments
     needs: tuple["Run", ...] = ()  # the runs that must finish before this run
     folder: str = ""  # the folder of the model and its results
+    makes: str = ""  # the file or folder that the command of data or exam makes
     reads: str = ""  # the patterns of the data files; "": unknown
 
 
@@ -101,11 +102,23 @@ class Study:
             self._choice = content.get("choose_learning_rate", {})
             data = list(content.get("data", {}).items())
             self._data = tuple(
-                Run(f"data.{file}", _digest(data[:number]), {}, command)
+                Run(
+                    f"data.{file}",
+                    _digest(data[:number]),
+                    {},
+                    command,
+                    makes=file,
+                )
                 for number, (file, command) in enumerate(data, 1)
             )
             self._exams = tuple(
-                Run(f"exam.{file}", _digest([data, command]), {}, command)
+                Run(
+                    f"exam.{file}",
+                    _digest([data, command]),
+                    {},
+                    command,
+                    makes=file,
+                )
                 for file, command in content.get("exam", {}).items()
             )
             self.exam = next(iter(content.get("exam", {})), "")

@@ -261,6 +261,36 @@ def test_changed_commands_make_their_data_again(
     assert "warning" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("key", ["data", "exam"])
+def test_data_that_was_removed_is_made_again(
+    data_study, write_study, tmp_path, key
+):
+    path = tmp_path / "made"
+    data_study[key] = {str(path): ["-c", f"open({str(path)!r}, 'w')"]}
+    StudyRunner(Study(write_study(data_study)), 60.0, 60.0).run()
+    path.unlink()
+    data_study["seeds"] = [1, 2]
+    StudyRunner(Study(write_study(data_study)), 60.0, 60.0).run()
+    assert path.exists()
+
+
+@pytest.mark.parametrize("starts", [1, 2])
+@pytest.mark.parametrize("key", ["data", "exam"])
+def test_a_command_that_does_not_make_its_key_is_a_failed_run(
+    data_study, write_study, tmp_path, key, starts
+):
+    path = tmp_path / "absent"
+    data_study[key] = {str(path): ["-c", ""]}
+    study = Study(write_study(data_study))
+    for _ in range(starts):
+        study_runner = StudyRunner(study, 60.0, 60.0)
+        study_runner.run()
+    reason = study_runner.failed[f"{key}.{path}"]
+    assert f"the command ended, but {path} does not exist" in reason
+    assert study_runner.failed["electra/1"].startswith(f"needs {key}.")
+    assert not study_runner.lines
+
+
 def test_a_finished_run_of_different_data_is_warned_of(
     data_study, write_study, tmp_path, capsys
 ):
